@@ -1,0 +1,1 @@
+"""What it takes to run Wirerank somewhere: brokers, containers, dashboards."""

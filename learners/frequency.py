@@ -1,0 +1,69 @@
+"""The baseline that does not read: topics by how many documents carried them so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from learners.arrays import fitted, roomy
+from learners.jit import njit
+from learners.learner import Learner, State
+from learners.segment import Bools, Floats, Ints, Longs, Segment
+
+
+@njit
+def follow_frequency(
+    step_row: Ints,
+    step_learn: Bools,
+    step_known: Ints,
+    label_starts: Longs,
+    labels: Ints,
+    counts: Floats,
+    out: Floats,
+) -> None:
+    """Take the steps in order: rank by the counts, then count."""
+    for step in range(len(step_row)):
+        known = step_known[step]
+        if step_learn[step]:
+            for r in labels[label_starts[step] : label_starts[step + 1]]:
+                counts[r] += 1.0
+        else:
+            out[step_row[step], :known] = counts[:known]
+
+
+class Frequency(Learner):
+    """Topics by their frequency so far: what a learner must beat to have learned anything."""
+
+    summary = "baseline: topics by how many documents carried them so far"
+
+    def __init__(self) -> None:
+        self.topics = 0
+        self._counts: Floats = np.zeros(0)
+
+    def follow(self, segment: Segment, scores: Floats) -> None:
+        """Rank and count the steps of the segment; see `Learner.follow`."""
+        self.topics = max(self.topics, segment.topics)
+        self._counts = roomy(self._counts, (self.topics,))
+        steps = segment.steps
+        follow_frequency(
+            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
+            self._counts, scores,
+        )  # fmt: skip
+
+    def forget(self, keep: Longs) -> None:
+        """Nothing here depends on terms."""
+
+    def state(self) -> State:
+        """The counts."""
+        return {"counts": fitted(self._counts, (self.topics,))}
+
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go on from a state that `state` gave."""
+        self._counts = np.array(state["counts"], dtype=np.float64)
+        self.topics = len(self._counts)
+
+    def size_bytes(self) -> int:
+        """Memory of the counts."""
+        return self._counts.nbytes

@@ -1,0 +1,104 @@
+"""What every learner can do, and how its options are declared."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from learners.segment import Floats, Longs, Segment
+
+State = dict[str, npt.NDArray[np.generic]]
+Value = int | float | bool | str
+
+
+class OptionError(ValueError):
+    """An option of a learner is unknown or has a value that it cannot have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a learner: its name, default, rule and meaning, declared once."""
+
+    name: str
+    default: Value
+    help: str
+    choices: tuple[Value, ...] = ()
+    least: float | None = None
+    most: float | None = None
+
+    @property
+    def rule(self) -> str:
+        """What values it takes, in words."""
+        if self.choices:
+            return "one of " + ", ".join(str(choice) for choice in self.choices)
+        if isinstance(self.default, bool):
+            return "true or false"
+        kind = {int: "a whole number", float: "a number", str: "a word"}[type(self.default)]
+        least = f" from {self.least:g}" if self.least is not None else ""
+        most = f" up to {self.most:g}" if self.most is not None else ""
+        return kind + least + most
+
+    def read(self, text: str, owner: str) -> Value:
+        """Turn the text of a spec into a value, or say what was expected."""
+        value = self._convert(text)
+        if value is None or not self._allows(value):
+            raise OptionError(f"The {self.name!r} option of {owner} must be {self.rule}. Got {text!r}.")
+        return value
+
+    def _convert(self, text: str) -> Value | None:
+        if isinstance(self.default, bool):
+            return {"true": True, "false": False}.get(text.lower())
+        try:
+            return type(self.default)(text)
+        except ValueError:
+            return None
+
+    def _allows(self, value: Value) -> bool:
+        if self.choices:
+            return value in self.choices
+        if isinstance(value, str):
+            return bool(value)
+        if not np.isfinite(value):
+            return False
+        above = self.least is None or value >= self.least
+        return above and (self.most is None or value <= self.most)
+
+
+class Learner(ABC):
+    """Ranks and learns the steps of a segment in order, and shows its state as named arrays.
+
+    Constructor arguments are the options, stored under their own names. `follow` is the only
+    way in; it works on whole segments, and cutting a segment in two changes nothing.
+    """
+
+    options: ClassVar[tuple[Option, ...]] = ()
+    summary: ClassVar[str] = ""
+
+    @abstractmethod
+    def follow(self, segment: Segment, scores: Floats) -> None:
+        """Take the steps of `segment` in order.
+
+        A ranking step writes the scores of the topics known then to `scores[row]`, before any
+        label of that row is used. Rows that are only learned (late labels) are left alone.
+        """
+
+    @abstractmethod
+    def forget(self, keep: Longs) -> None:
+        """Drop the terms that left the vocabulary: new term i is the old term `keep[i]`."""
+
+    @abstractmethod
+    def state(self) -> State:
+        """Everything that learning depends on, as named arrays (copies)."""
+
+    @abstractmethod
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go on from a state that `state` gave."""
+
+    @abstractmethod
+    def size_bytes(self) -> int:
+        """Memory held by the model's arrays."""

@@ -1,0 +1,213 @@
+"""The engine of all prototype learners: one weight vector a topic, ranking by inner product.
+
+The learners differ only by their update rule, which turns the scores of a document into a
+coefficient tau for each topic; then every prototype moves by `tau_r x`. Weights are kept as terms
+x topics, row-major: a document touches the rows of its own terms and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from learners.arrays import fitted, roomy
+from learners.jit import njit
+from learners.learner import Learner, Option, State
+from learners.mmp import mmp_coefficients
+from learners.perceptron import perceptron_coefficients
+from learners.segment import Bools, Floats, Ints, Longs, Segment
+
+MMP_RULE = 0
+PERCEPTRON_RULE = 1
+
+
+@njit
+def score_row(terms: Ints, values: Floats, weights: Floats, known: int, scores: Floats) -> None:
+    """Write `w_r . x` of the first `known` topics to `scores`, summed in the order of the terms."""
+    scores[:known] = 0.0
+    for i in range(len(terms)):
+        value = values[i]
+        weight = weights[terms[i]]
+        for r in range(known):
+            scores[r] += value * weight[r]
+
+
+@njit
+def add_outer(
+    terms: Ints, values: Floats, tau: Floats, factor: float, known: int, weights: Floats
+) -> None:
+    """Add `factor * x tau^T` to the weights, skipping still topics when most of them are still."""
+    moving = np.flatnonzero(tau[:known])
+    for i in range(len(terms)):
+        value = values[i] * factor
+        weight = weights[terms[i]]
+        if len(moving) * 4 < known:
+            for r in moving:
+                weight[r] += value * tau[r]
+        else:
+            for r in range(known):
+                weight[r] += value * tau[r]
+
+
+@njit
+def follow_prototypes(
+    starts: Longs,
+    all_terms: Ints,
+    all_values: Floats,
+    step_row: Ints,
+    step_learn: Bools,
+    step_known: Ints,
+    label_starts: Longs,
+    labels: Ints,
+    rule: int,
+    loss: int,
+    margin: float,
+    average: bool,
+    rounds: int,
+    weights: Floats,
+    lagging: Floats,
+    out: Floats,
+) -> int:
+    """Take the steps in order; return the number of rounds learned so far.
+
+    `lagging` holds the sum of (t - 1) times the update of round t, from which the mean of the
+    prototypes after rounds 1..T follows as `weights - lagging / T`.
+    """
+    current = np.zeros(weights.shape[1])  # scores of the prototypes as they stand
+    lag = np.zeros(weights.shape[1])
+    tau = np.zeros(weights.shape[1])
+    scored = -1  # the row that `current` belongs to, if nothing was learned since
+    for step in range(len(step_row)):
+        row, known = step_row[step], step_known[step]
+        terms = all_terms[starts[row] : starts[row + 1]]
+        values = all_values[starts[row] : starts[row + 1]]
+        if not step_learn[step]:
+            score_row(terms, values, weights, known, current)
+            scored = row
+            if average and rounds > 0:
+                score_row(terms, values, lagging, known, lag)
+                for r in range(known):
+                    out[row, r] = current[r] - lag[r] / rounds
+            else:
+                out[row, :known] = current[:known]
+            continue
+        # Topics that this very document brought along have zero prototypes, hence zero scores,
+        # and `current` is zero there; a late label is learned by today's scores.
+        if scored != row:
+            score_row(terms, values, weights, known, current)
+        relevant = labels[label_starts[step] : label_starts[step + 1]]
+        if rule == MMP_RULE:
+            moved = mmp_coefficients(current, known, relevant, loss, margin, tau)
+        else:
+            moved = perceptron_coefficients(current, known, relevant, margin, tau)
+        if moved:
+            add_outer(terms, values, tau, 1.0, known, weights)
+            if average and rounds > 0:
+                add_outer(terms, values, tau, float(rounds), known, lagging)
+        rounds += 1
+        scored = -1
+    return rounds
+
+
+class PrototypeLearner(Learner):
+    """A learner that keeps a prototype per topic; subclasses name their update rule."""
+
+    rule: ClassVar[int]
+
+    def __init__(self, loss: int = 1, margin: float = 0.0, average: bool = False) -> None:
+        self.loss = loss
+        self.margin = margin
+        self.average = average
+        self.rounds = 0
+        self.terms = 0
+        self.topics = 0
+        self._weights: Floats = np.zeros((0, 0))
+        self._lagging: Floats = np.zeros((0, 0))
+
+    @property
+    def weights(self) -> Floats:
+        """The prototypes, terms x topics, as a view of what is in use."""
+        return self._weights[: self.terms, : self.topics]
+
+    def follow(self, segment: Segment, scores: Floats) -> None:
+        """Rank and learn the steps of the segment; see `Learner.follow`."""
+        self.terms = max(self.terms, segment.terms)
+        self.topics = max(self.topics, segment.topics)
+        self._weights = roomy(self._weights, (self.terms, self.topics))
+        if self.average:
+            self._lagging = roomy(self._lagging, (self.terms, self.topics))
+        rows, steps = segment.rows, segment.steps
+        self.rounds = follow_prototypes(
+            rows.starts, rows.terms, rows.values,
+            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
+            self.rule, self.loss, self.margin, self.average,
+            self.rounds, self._weights, self._lagging, scores,
+        )  # fmt: skip
+
+    def forget(self, keep: Longs) -> None:
+        """Drop the prototypes' rows of terms that left the vocabulary."""
+        self._weights = self._weights[keep[keep < self.terms]]
+        if self.average:
+            self._lagging = self._lagging[keep[keep < self.terms]]
+        self.terms = len(self._weights)
+
+    def state(self) -> State:
+        """The prototypes, the averaging sum if there is one, and the round."""
+        state: State = {
+            "rounds": np.array(self.rounds),
+            "weights": fitted(self._weights, (self.terms, self.topics)),
+        }
+        if self.average:
+            state["lagging"] = fitted(self._lagging, (self.terms, self.topics))
+        return state
+
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go on from a state that `state` gave."""
+        self.rounds = int(state["rounds"])
+        self._weights = np.array(state["weights"], dtype=np.float64)
+        self.terms, self.topics = self._weights.shape
+        if self.average:
+            self._lagging = np.array(state["lagging"], dtype=np.float64)
+
+    def size_bytes(self) -> int:
+        """Memory of the prototypes and of the averaging sum, room to grow included."""
+        return self._weights.nbytes + self._lagging.nbytes
+
+
+MARGIN = Option("margin", 0.0, "a pair (or topic) closer than this counts as wrong when learning", least=0)
+AVERAGE = Option("average", False, "rank by the mean of the prototypes of all rounds so far")
+
+
+class MMP(PrototypeLearner):
+    """Multiclass multilabel perceptron: topics of wrongly ordered pairs move, the others stay.
+
+    Examples
+    --------
+    >>> from learners.slow import SlowMMP
+    >>> model = SlowMMP(loss=1)            # the same algorithm, one dict at a time
+    >>> model.learn({"wheat": 1.0}, ["grain"], known=["grain", "ship", "trade"])
+    >>> model.score({"wheat": 1.0}, known=["grain", "ship", "trade"])
+    [1.0, -0.5, -0.5]
+    """
+
+    rule = MMP_RULE
+    summary = "multiclass multilabel perceptron (Crammer & Singer 2002)"
+    options = (
+        Option("loss", 1, "which of the paper's losses the update is made for", choices=(1, 2, 3)),
+        MARGIN,
+        AVERAGE,
+    )
+
+
+class Perceptron(PrototypeLearner):
+    """One perceptron a topic, each learning by itself whether its topic applies."""
+
+    rule = PERCEPTRON_RULE
+    summary = "one independent perceptron a topic"
+    options = (MARGIN, AVERAGE)
+
+    def __init__(self, margin: float = 0.0, average: bool = False) -> None:
+        super().__init__(margin=margin, average=average)

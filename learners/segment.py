@@ -1,0 +1,58 @@
+"""A stretch of the log as learners see it: sparse vectors, and what happens to them in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Sparse vectors in compressed rows: row i is `terms[starts[i]:starts[i + 1]]` with its values."""
+
+    starts: Longs
+    terms: Ints
+    values: Floats
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def row(self, i: int) -> tuple[Ints, Floats]:
+        """The terms and values of row i, as views."""
+        start, stop = self.starts[i], self.starts[i + 1]
+        return self.terms[start:stop], self.values[start:stop]
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What happens to the rows, in log order: a row is ranked, or its labels arrive and it is learned.
+
+    A labelled document is two steps, one after the other. A late label is a second step that
+    comes long after the first.
+    """
+
+    row: Ints
+    learn: Bools  # False: rank the row; True: its labels are here
+    known: Ints  # topics that exist at this step; at a learning step its own labels included
+    label_starts: Longs
+    labels: Ints  # the relevant topics of the learning steps
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Rows and steps between two changes of the vocabulary."""
+
+    rows: Rows
+    steps: Steps
+    terms: int  # every term of the rows is below this
+    topics: int  # every topic of the steps is below this

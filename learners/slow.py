@@ -1,0 +1,183 @@
+"""Plain-Python twins of the learners and measures: the formulas, one dict at a time.
+
+They are the specification that the compiled kernels are held against, to the last bit, so they
+add up in the order that the kernels add up in. Documents are `{feature: value}`, topics are
+names, and `known` lists the topics that exist, in the order that breaks ties.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+Document = Mapping[str, float]
+Weights = defaultdict[str, defaultdict[str, float]]  # topic -> feature -> weight
+
+
+def zeros() -> Weights:
+    """Prototypes that are zero wherever nothing was learned."""
+    return defaultdict(lambda: defaultdict(float))
+
+
+def inner(prototype: Mapping[str, float], document: Document) -> float:
+    """The inner product, in the order of the document's features."""
+    total = 0.0
+    for feature, value in document.items():
+        total += value * prototype.get(feature, 0.0)
+    return total
+
+
+class SlowPrototypes:
+    """What MMP and the Perceptron share; subclasses say how far each topic moves."""
+
+    def __init__(self, margin: float = 0.0, average: bool = False) -> None:
+        self.margin = margin
+        self.average = average
+        self.rounds = 0
+        self.weights = zeros()
+        self.lagging = zeros()
+
+    def moves(self, scores: Sequence[float], relevant: set[int]) -> list[float]:
+        """The coefficient of each topic."""
+        raise AssertionError("a subclass has the rule")
+
+    def score(self, document: Document, known: Sequence[str]) -> list[float]:
+        """Score the known topics, by the averaged prototypes if asked for."""
+        scores = [inner(self.weights[topic], document) for topic in known]
+        if self.average and self.rounds:
+            lags = [inner(self.lagging[topic], document) for topic in known]
+            return [s - lag / self.rounds for s, lag in zip(scores, lags, strict=True)]
+        return scores
+
+    def learn(self, document: Document, topics: Sequence[str], known: Sequence[str]) -> None:
+        """One round: the prototypes as they stand are corrected."""
+        scores = [inner(self.weights[topic], document) for topic in known]
+        tau = self.moves(scores, {known.index(topic) for topic in topics})
+        for topic, move in zip(known, tau, strict=True):
+            if move:
+                for feature, value in document.items():
+                    self.weights[topic][feature] += value * move
+                    self.lagging[topic][feature] += value * float(self.rounds) * move
+        self.rounds += 1
+
+
+class SlowMMP(SlowPrototypes):
+    """Topics of wrongly ordered pairs move by the number of such pairs, over a divisor."""
+
+    def __init__(self, loss: int = 1, margin: float = 0.0, average: bool = False) -> None:
+        super().__init__(margin, average)
+        self.loss = loss
+
+    def moves(self, scores: Sequence[float], relevant: set[int]) -> list[float]:
+        """n_r / c for relevant topics, -n_s / c for the others."""
+        others = [s for s in range(len(scores)) if s not in relevant]
+        errors = [
+            (r, s) for r in relevant for s in others if scores[r] - scores[s] <= self.margin
+        ]
+        if not errors:
+            return [0.0] * len(scores)
+        divisor = {1: len(errors), 2: 1, 3: len(relevant) * len(others)}[self.loss]
+        counts = [0] * len(scores)
+        for r, s in errors:
+            counts[r] += 1
+            counts[s] -= 1
+        return [count / divisor for count in counts]
+
+
+class SlowPerceptron(SlowPrototypes):
+    """Every topic by itself: wrong side, or not far enough on the right one."""
+
+    def moves(self, scores: Sequence[float], relevant: set[int]) -> list[float]:
+        """t where t times the score is no more than the margin, else 0."""
+        signs = [1.0 if r in relevant else -1.0 for r in range(len(scores))]
+        return [t if t * s <= self.margin else 0.0 for t, s in zip(signs, scores, strict=True)]
+
+
+class SlowRocchio:
+    """Mean of the carriers less a share of the mean of the others, clipped, of unit norm."""
+
+    def __init__(self, refresh: int = 1000) -> None:
+        self.refresh = refresh
+        self.rounds = 0
+        self.features: list[str] = []  # in order of first appearance: the order of the norm's sum
+        self.documents: list[tuple[Document, frozenset[str]]] = []
+        self.weights = zeros()
+
+    def score(self, document: Document, known: Sequence[str]) -> list[float]:
+        """Score the known topics by the prototypes as last made."""
+        for feature in document:
+            if feature not in self.features:
+                self.features.append(feature)
+        return [inner(self.weights[topic], document) for topic in known]
+
+    def learn(self, document: Document, topics: Sequence[str], known: Sequence[str]) -> None:
+        """Remember the document; now and then make the prototypes anew."""
+        self.documents.append((document, frozenset(topics)))
+        self.rounds += 1
+        if self.rounds % self.refresh == 0:
+            self.weights = zeros()
+            for topic in known:
+                self.weights[topic].update(self.prototype(topic))
+
+    def prototype(self, topic: str) -> dict[str, float]:
+        """The prototype of one topic from all documents so far."""
+        carriers = [d for d, topics in self.documents if topic in topics]
+        if not carriers:
+            return {}
+        weights = {}
+        for feature in self.features:
+            mine = added_up([d.get(feature, 0.0) for d in carriers])
+            everybody = added_up([d.get(feature, 0.0) for d, _ in self.documents])
+            weight = 16.0 * (mine / len(carriers))
+            if len(carriers) < self.rounds:
+                weight -= 4.0 * ((everybody - mine) / (self.rounds - len(carriers)))
+            weights[feature] = max(0.0, weight)
+        norm = math.sqrt(added_up([w * w for w in weights.values()]))
+        return {f: w / norm for f, w in weights.items()} if norm > 0.0 else weights
+
+
+class SlowFrequency:
+    """Topics by the number of documents that carried them."""
+
+    def __init__(self) -> None:
+        self.counts: defaultdict[str, float] = defaultdict(float)
+
+    def score(self, document: Document, known: Sequence[str]) -> list[float]:
+        """The counts, whatever the document."""
+        return [self.counts[topic] for topic in known]
+
+    def learn(self, document: Document, topics: Sequence[str], known: Sequence[str]) -> None:
+        """Count."""
+        for topic in topics:
+            self.counts[topic] += 1.0
+
+
+def added_up(numbers: Sequence[float]) -> float:
+    """Left to right, one rounding at a time, as a kernel does it (`sum` is more exact since 3.12)."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
+
+
+def slow_measures(scores: Sequence[float], relevant: set[int]) -> dict[str, float]:
+    """The measures of one ranking by their definitions; one that does not exist is left out."""
+    topics = range(len(scores))
+    others = [s for s in topics if s not in relevant]
+    errors = [(r, s) for r in relevant for s in others if scores[r] <= scores[s]]
+    pairs = len(relevant) * len(others)
+    measures = {
+        "loss1": float(bool(errors)),
+        "loss2": float(len(errors)),
+        "loss3": len(errors) / pairs if pairs else 0.0,
+    }
+    if relevant:
+        order = sorted(topics, key=lambda r: (-scores[r], r))
+        rank = {topic: place for place, topic in enumerate(order, start=1)}
+        ranks = sorted(rank[r] for r in relevant)
+        hits = [sum(other <= r for other in ranks) / r for r in ranks]
+        measures["one_error"] = float(order[0] not in relevant)
+        measures["coverage"] = max(ranks) - 1.0
+        measures["average_precision"] = added_up(hits) / len(relevant)
+    return measures

@@ -1,0 +1,71 @@
+"""Learners by name: `mmp:loss=1,margin=0.1` says which learner, with which options.
+
+A lane is called by its spec as written, unless `name=...` says otherwise. `norm=l2` scales every
+vector to length one before the lane sees it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from learners.frequency import Frequency
+from learners.learner import Learner, Option, OptionError, Value
+from learners.prototypes import MMP, Perceptron
+from learners.rocchio import Rocchio
+
+LEARNERS: dict[str, type[Learner]] = {
+    "frequency": Frequency,
+    "mmp": MMP,
+    "perceptron": Perceptron,
+    "rocchio": Rocchio,
+}
+
+LANE_OPTIONS = (
+    Option("name", "", "what rankings, curves and metrics call the lane (default: the spec)"),
+    Option("norm", "none", "l2: scale every vector to length one", choices=("none", "l2")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSpec:
+    """A lane as it was asked for."""
+
+    name: str
+    learner: str
+    options: dict[str, Value]
+    norm: str
+
+    def build(self) -> Learner:
+        """A new learner with these options."""
+        return LEARNERS[self.learner](**self.options)  # type: ignore[arg-type]
+
+
+def parse_spec(text: str) -> LaneSpec:
+    """Read a lane's spec.
+
+    Examples
+    --------
+    >>> parse_spec("mmp:loss=3,norm=l2,name=champion")
+    LaneSpec(name='champion', learner='mmp', options={'loss': 3}, norm='l2')
+    >>> parse_spec("mmp:loss=4")
+    Traceback (most recent call last):
+    ...
+    learners.learner.OptionError: The 'loss' option of mmp must be one of 1, 2, 3. Got '4'.
+    """
+    learner, _, rest = text.strip().partition(":")
+    if learner not in LEARNERS:
+        known = ", ".join(LEARNERS)
+        raise OptionError(f"There is no learner {learner!r}. Known: {known}; e.g. mmp:loss=1.")
+    declared = {option.name: option for option in (*LEARNERS[learner].options, *LANE_OPTIONS)}
+    given: dict[str, Value] = {}
+    for part in filter(None, rest.split(",")):
+        key, equals, value = part.partition("=")
+        key = key.strip()
+        if not equals or key not in declared:
+            known = ", ".join(declared)
+            raise OptionError(f"{learner} has no option {part!r}. Write key=value with: {known}.")
+        if key in given:
+            raise OptionError(f"{learner} has the option {key!r} twice in {text!r}.")
+        given[key] = declared[key].read(value.strip(), learner)
+    name, norm = str(given.pop("name", text.strip())), str(given.pop("norm", "none"))
+    return LaneSpec(name, learner, given, norm)

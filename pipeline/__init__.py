@@ -1,0 +1,1 @@
+"""From text events to topic rankings and learning curves, in one process."""

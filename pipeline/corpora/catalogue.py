@@ -1,0 +1,199 @@
+"""The known corpora: what each is and needs, its terms, and fetching those that may be fetched.
+
+A corpus is fetched only if the checksum of its official archive is known; nothing that fails it is
+ever kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import tempfile
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from pipeline.corpora.source import SourceError
+
+TIMEOUT_SECONDS = 30.0
+CHUNK_BYTES = 1 << 16
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes received so far and the bytes expected."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """One file on the web, known to the last byte."""
+
+    url: str
+    filename: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A corpus that can be replayed."""
+
+    name: str
+    title: str
+    needs: str
+    source: str
+    terms: str
+    homepage: str | None = None
+    archive: Archive | None = None
+
+    @property
+    def url(self) -> str | None:
+        """Where its archive is fetched from, if it may be fetched."""
+        return self.archive.url if self.archive else None
+
+    @property
+    def sha256(self) -> str | None:
+        """The checksum of its archive, if it may be fetched."""
+        return self.archive.sha256 if self.archive else None
+
+    @property
+    def size(self) -> int | None:
+        """The bytes of its archive, if it may be fetched."""
+        return self.archive.size if self.archive else None
+
+
+CORPORA: tuple[Corpus, ...] = (
+    Corpus(
+        name="synthetic",
+        title="Made-up newswire of any length, seeded",
+        needs="nothing",
+        source="synthetic:N",
+        terms="none: it is generated",
+    ),
+    Corpus(
+        name="reuters21578",
+        title="Reuters-21578, Distribution 1.0: 21,578 newswire stories of 1987, 135 topics",
+        needs="reuters21578.tar.gz as it is, or the folder of its reut2-*.sgm files",
+        source="reuters21578:DIR",
+        terms="copyright Reuters Ltd.; free distribution for research purposes only",
+        homepage="https://archive.ics.uci.edu/dataset/137/reuters+21578+text+categorization+collection",
+        # The checksum that scikit-learn's out-of-core example and Hugging Face's loader expect.
+        archive=Archive(
+            url="https://archive.ics.uci.edu/ml/machine-learning-databases/reuters21578-mld/reuters21578.tar.gz",
+            filename="reuters21578.tar.gz",
+            size=8_150_596,
+            sha256="3bae43c9b14e387f76a61b6d82bf98a4fb5d3ef99ef7e7075ff2ccbcf59f9d30",
+        ),
+    ),
+    Corpus(
+        name="newsgroups",
+        title="20 Newsgroups, by-date edition: 18,846 Usenet posts of 1993, 20 groups",
+        needs="20news-bydate.tar.gz as it is, or a folder with one folder of posts per group",
+        source="newsgroups:DIR",
+        terms="Usenet posts of their authors, distributed freely for research; no formal licence",
+        homepage="http://qwone.com/~jason/20Newsgroups/",
+        # The checksum that scikit-learn's and Hugging Face's loaders expect, from two addresses.
+        archive=Archive(
+            url="https://ndownloader.figshare.com/files/5975967",
+            filename="20news-bydate.tar.gz",
+            size=14_464_277,
+            sha256="8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610",
+        ),
+    ),
+    Corpus(
+        name="jsonl",
+        title="Your own document events, one JSON object a line",
+        needs="a .jsonl or .jsonl.gz file, or standard input",
+        source="FILE.jsonl, FILE.jsonl.gz or -",
+        terms="yours",
+    ),
+)
+
+
+def find(name: str) -> Corpus:
+    """The known corpus of that name."""
+    for corpus in CORPORA:
+        if corpus.name == name:
+            return corpus
+    known = ", ".join(corpus.name for corpus in CORPORA)
+    raise SourceError(f"no corpus is called {name!r}; known are {known}")
+
+
+def fetch(corpus: Corpus, into: Path, progress: Progress = lambda received, expected: None) -> Path:
+    """Fetch a corpus's archive into a folder and return its path, which is usable as a source.
+
+    An archive that is there already is checked and not fetched again.
+    """
+    archive = corpus.archive
+    if archive is None:
+        raise SourceError(f"{corpus.name} cannot be fetched; it needs {corpus.needs}")
+    target = into / archive.filename
+    if target.exists():
+        _verify(target, archive)
+        return target
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        part, path = tempfile.mkstemp(dir=into, prefix=f".{archive.filename}.", suffix=".part")
+    except OSError as error:
+        raise SourceError(f"{into} cannot be written: {error}; name another folder") from error
+    try:
+        with os.fdopen(part, "wb") as file:
+            _download(archive, file, progress, target)
+        os.chmod(path, 0o644)  # a temporary file is private, a corpus need not be
+        os.replace(path, target)
+    finally:
+        Path(path).unlink(missing_ok=True)  # gone already after a success
+    return target
+
+
+def _download(archive: Archive, file: IO[bytes], progress: Progress, target: Path) -> None:
+    """Write the archive to an open file; an error unless it is whole and has its checksum."""
+    if urllib.parse.urlsplit(archive.url).scheme not in ("http", "https"):
+        raise SourceError(f"{archive.url} cannot be fetched: only http and https addresses can")
+    request = urllib.request.Request(archive.url, headers={"User-Agent": "wirerank"})  # noqa: S310
+    digest = hashlib.sha256()
+    received = 0
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310
+            while received <= archive.size:  # one byte too many is enough to know
+                chunk = response.read1(CHUNK_BYTES)
+                if not chunk:
+                    break
+                received += len(chunk)
+                digest.update(chunk)
+                file.write(chunk)
+                progress(received, archive.size)
+    except (OSError, http.client.HTTPException) as error:
+        raise _failure(archive, str(error) or type(error).__name__, target) from error
+    if received > archive.size:
+        raise _failure(archive, f"it is longer than the expected {archive.size:,} bytes", target)
+    if received < archive.size:
+        found = f"it ended after {received:,} of {archive.size:,} bytes"
+        raise _failure(archive, found, target)
+    if digest.hexdigest() != archive.sha256:
+        raise _failure(archive, f"its sha256 is {digest.hexdigest()}", target)
+
+
+def _failure(archive: Archive, reason: str, target: Path) -> SourceError:
+    """The one message of every failed fetch: what happened, and how to do without a network."""
+    return SourceError(
+        f"{archive.filename} could not be fetched from {archive.url}: {reason}. Nothing was kept. "
+        f"Expected are {archive.size:,} bytes with sha256 {archive.sha256}. Try again, or fetch it "
+        f"on another machine and put it at {target}"
+    )
+
+
+def _verify(path: Path, archive: Archive) -> None:
+    """Make sure that a file which is there already is the archive."""
+    try:
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error}; check its rights") from error
+    if found != archive.sha256:
+        raise SourceError(
+            f"{path} is there already, but its sha256 is {found}, expected {archive.sha256}; "
+            "move it away and fetch again"
+        )

@@ -1,0 +1,248 @@
+"""Reuters-21578, Distribution 1.0: the newswire of 1987 from its original SGML files.
+
+The files are SGML only in name: control characters are written as `&#2;`, one byte is not ASCII,
+and no XML parser takes them. Their tags are regular, though, so they are found by their text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import orjson
+
+from pipeline.corpora.files import Files, open_files
+from pipeline.corpora.source import SourceError
+
+SPLITS = ("all", "modapte", "train", "test")
+TOPIC_LIST = "all-topics-strings.lc.txt"
+
+_FILE = re.compile(r"reut2-\d+\.sgm", re.IGNORECASE)
+_STORY = re.compile(r"<REUTERS([^>]*)>(.*?)</REUTERS>", re.DOTALL)
+_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+_TEXT = re.compile(r"<TEXT[^>]*>(.*?)</TEXT>", re.DOTALL)
+_INNER = re.compile(r"<(TITLE|AUTHOR|DATELINE)>.*?</\1>", re.DOTALL)
+_TOPIC = re.compile(r"<D>(.*?)</D>", re.DOTALL)
+# A brief has all its text in the title; around it stand asterisks and these words of whoever
+# prepared the collection, which would otherwise be the most telling term of every brief.
+_FILLER = re.compile(r"\A[*\s]*(?:Blah blah blah\.)?\s*\Z")
+_DAY = re.compile(r"(\d{1,2})-([A-Z]{3})-(\d{4})")
+# One story has the hour "605": the last two digits are the hour.
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?")
+_MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
+_ENTITY = re.compile(r"&(?:#(\d{1,7})|(lt|gt|amp|quot|apos));")
+_NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
+_CONTROLS = {code: " " for code in (*range(32), *range(127, 160)) if code != ord("\n")}
+
+
+@dataclass(frozen=True)
+class Story:
+    """One story as the collection has it."""
+
+    newid: int
+    date: datetime | None
+    split: str
+    """LEWISSPLIT in lower case: train, test or not-used."""
+    topics: tuple[str, ...]
+    labelled: bool
+    """Whether an indexer saw it (TOPICS="YES"); only then does no topic mean none."""
+    title: str
+    text: str
+
+    @property
+    def modapte(self) -> str | None:
+        """The half of the ModApte split that it belongs to, if any: train or test."""
+        return self.split if self.labelled and self.split in ("train", "test") else None
+
+
+class Reuters21578:
+    """Source of all stories, or of the ModApte split or one of its halves, in order of date.
+
+    Stories without a readable date stand behind the one that precedes them by NEWID.
+    """
+
+    def __init__(self, path: Path, split: str = "all") -> None:
+        if split not in SPLITS:
+            raise SourceError(f"reuters21578 has no split {split!r}; choose {', '.join(SPLITS)}")
+        self._path = path
+        self._split = split
+        self._files = open_files(path, _wanted)
+        self._folder, self._names = _story_files(path, self._files)
+
+    @cached_property
+    def topics(self) -> Sequence[str]:
+        """The collection's list of topics, in file order; empty without that file."""
+        name = str(self._folder / TOPIC_LIST)
+        if name not in self._files.names:
+            return []
+        lines = self._files.read(name).decode("latin-1").splitlines()
+        return [line.strip() for line in lines if line.strip()]
+
+    @property
+    def total(self) -> int:
+        """How many stories there are."""
+        return len(self.stories)
+
+    @cached_property
+    def stories(self) -> Sequence[Story]:
+        """The stories of the split, in order; read on first use."""
+        every: list[Story] = []
+        for name in self._names:
+            text = self._files.read(name).decode("latin-1")
+            every.extend(parse_stories(text, f"{self._path}: {name}"))
+        counts = Counter(story.newid for story in every)
+        newid, count = counts.most_common(1)[0]
+        if count > 1:
+            raise SourceError(
+                f"{self._path} has {count} stories with NEWID {newid}, expected each once; "
+                "keep one copy of each reut2-*.sgm file"
+            )
+        return [story for story in in_order(every) if self._takes(story)]
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the document events."""
+        return map(event, self.stories)
+
+    def _takes(self, story: Story) -> bool:
+        if self._split == "all":
+            return True
+        if self._split == "modapte":
+            return story.modapte is not None
+        return story.modapte == self._split
+
+
+def event(story: Story) -> bytes:
+    """The document event of a story; without `topics` where the story was not labelled."""
+    fields: dict[str, Any] = {"id": str(story.newid)}
+    if story.title:
+        fields["title"] = story.title
+    # Present even if empty: without any content the event would be a late label.
+    fields["text"] = story.text
+    if story.labelled:
+        fields["topics"] = story.topics
+    if story.date is not None:
+        hundredths = story.date.microsecond // 10_000
+        fields["time"] = f"{story.date:%Y-%m-%dT%H:%M:%S}.{hundredths:02d}Z"
+    if story.modapte is not None:
+        fields["split"] = story.modapte
+    return orjson.dumps(fields)
+
+
+def parse_stories(sgml: str, name: str) -> Iterator[Story]:
+    """Yield the stories of one file; `name` is what errors call it."""
+    found = list(_STORY.finditer(sgml))
+    begun = sgml.count("<REUTERS ")
+    if not found or len(found) != begun:
+        raise SourceError(
+            f"{name}: {begun} stories begin and {len(found)} are whole; expected the original "
+            "SGML of Reuters-21578, uncut: fetch the collection again"
+        )
+    for match in found:
+        attributes = dict(_ATTRIBUTE.findall(match[1]))
+        if not attributes.get("NEWID", "").isdecimal():
+            raise SourceError(
+                f"{name}: a story begins <REUTERS{match[1]}>, expected a number as its NEWID; "
+                "this is not Distribution 1.0 of the collection: fetch that one"
+            )
+        yield _story(attributes, match[2])
+
+
+def in_order(stories: Sequence[Story]) -> list[Story]:
+    """Sort by date and NEWID; a story without a date takes that of its neighbour by NEWID."""
+    by_newid = sorted(stories, key=lambda story: story.newid)
+    last = next((story.date for story in by_newid if story.date), datetime.min.replace(tzinfo=UTC))
+    keyed = []
+    for story in by_newid:
+        last = story.date or last
+        keyed.append((last, story.newid, story))
+    return [story for _, _, story in sorted(keyed, key=lambda item: item[:2])]
+
+
+def parse_date(text: str) -> datetime | None:
+    """Find day and time in a DATE element, whatever stands around them.
+
+    >>> parse_date(" 5-MAR-1987 09:29:34.23   C T")
+    datetime.datetime(1987, 3, 5, 9, 29, 34, 230000, tzinfo=datetime.timezone.utc)
+    """
+    day = _DAY.search(text)
+    if day is None or day[2] not in _MONTHS:
+        return None
+    clock = _CLOCK.search(text, day.end())
+    hour, minute, second = (int(clock[i]) for i in (1, 2, 3)) if clock else (0, 0, 0)
+    micros = int((clock[4] or "0").ljust(6, "0")) if clock else 0
+    date = (int(day[3]), _MONTHS.index(day[2]) + 1, int(day[1]))
+    for time in ((hour, minute, second, micros), (0, 0, 0, 0)):  # a day is better than nothing
+        try:
+            return datetime(*date, *time, tzinfo=UTC)
+        except ValueError:
+            continue
+    return None
+
+
+def clean(text: str) -> str:
+    """Resolve entities, each once, and turn control characters other than line ends to spaces."""
+    return _ENTITY.sub(_resolve, text).translate(_CONTROLS)
+
+
+def _resolve(match: re.Match[str]) -> str:
+    if match[2]:
+        return _NAMED[match[2]]
+    code = int(match[1])
+    surrogate = 0xD800 <= code <= 0xDFFF  # half a character, which JSON cannot carry
+    return " " if surrogate or code > 0x10FFFF else chr(code)
+
+
+def _story(attributes: dict[str, str], content: str) -> Story:
+    """Build a story from the attributes of its tag and what stands inside."""
+    text = _TEXT.search(content)
+    inside = text[1] if text else ""
+    body = _element("BODY", inside)
+    if body is None:  # TYPE="BRIEF" and "UNPROC": whatever stands beside the title
+        body = _INNER.sub(" ", inside)
+    words = clean(body).strip()
+    topics = map(clean, _TOPIC.findall(_element("TOPICS", content) or ""))
+    return Story(
+        newid=int(attributes["NEWID"]),
+        date=parse_date(_element("DATE", content) or ""),
+        split=attributes.get("LEWISSPLIT", "").lower(),
+        topics=tuple(dict.fromkeys(topics)),
+        labelled=attributes.get("TOPICS") == "YES",
+        title=" ".join(clean(_element("TITLE", inside) or "").split()),
+        text="" if _FILLER.match(words) else words,
+    )
+
+
+def _element(tag: str, text: str) -> str | None:
+    """What stands between the first opening tag and the next closing one."""
+    start = text.find(f"<{tag}>")
+    end = text.find(f"</{tag}>", start)
+    return text[start + len(tag) + 2 : end] if 0 <= start < end else None
+
+
+def _wanted(name: str) -> bool:
+    base = PurePosixPath(name).name
+    return base == TOPIC_LIST or _FILE.fullmatch(base) is not None
+
+
+def _story_files(path: Path, files: Files) -> tuple[PurePosixPath, list[str]]:
+    """The folder with the reut2 files, the top one or one below, and their names."""
+    folders: dict[PurePosixPath, list[str]] = {}
+    for name in files.names:
+        place = PurePosixPath(name)
+        if _FILE.fullmatch(place.name) and len(place.parts) <= 2:
+            folders.setdefault(place.parent, []).append(name)
+    depth = min((len(folder.parts) for folder in folders), default=0)
+    nearest = [folder for folder in folders if len(folder.parts) == depth]
+    if len(nearest) != 1:
+        found = " and ".join(map(str, nearest)) or "none"
+        raise SourceError(
+            f"{path}: expected reut2-*.sgm files there or in one folder below (links are not "
+            f"followed), found {found}; name the folder that has them"
+        )
+    return nearest[0], folders[nearest[0]]

@@ -1,0 +1,172 @@
+"""Learning curves: each measure averaged over rounds 1..t, as t grows.
+
+Sums are kept round by round, in order, so a curve does not depend on block boundaries. Points are
+kept for every round up to 128 and then 64 to each doubling, powers of two among them, and always
+for the last round: a stream of a million rounds has about a thousand points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from learners.arrays import fitted, roomy
+from learners.jit import njit
+from learners.learner import State
+from learners.measures import MEASURES, measure_round
+from learners.segment import Bools, Floats, Ints, Longs, Steps
+
+# What a kept point holds: the round, the rounds with topics, the sums of the measures, and of the
+# round itself how many relevant topics, the rank of the first, and the wrong pairs.
+ROUND, WITH_TOPICS, SUMS = 0, 1, 2
+RELEVANT, FIRST_HIT, WRONG_PAIRS = 8, 9, 10
+COLUMNS = 11
+
+
+@njit
+def is_kept(round_: int) -> bool:
+    """Whether the curve keeps a point for this round."""
+    step = 1
+    while 128 * step <= round_:
+        step *= 2
+    return round_ % step == 0
+
+
+@njit
+def follow_curve(
+    step_row: Ints, step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints,
+    scores: Floats, tally: Floats, found: Longs, recalled: Floats, points: Floats,
+) -> int:  # fmt: skip
+    """Measure every learned row by the scores it was ranked with; return how many points were kept.
+
+    `tally` is the newest point and goes on from round to round. `found[r]` counts relevant topics
+    of rank r + 1 and `recalled[r]` their shares of the topics of their documents.
+    """
+    kept = 0
+    values = np.empty(len(MEASURES))
+    for step in range(len(step_row)):
+        if not step_learn[step]:
+            continue
+        relevant = labels[label_starts[step] : label_starts[step + 1]]
+        ranks = np.empty(len(relevant), np.int64)
+        measure_round(scores[step_row[step]], step_known[step], relevant, ranks, values)
+        tally[ROUND] += 1.0
+        tally[RELEVANT] = len(relevant)
+        tally[FIRST_HIT] = np.nan
+        tally[WRONG_PAIRS] = values[1]
+        for i in range(len(values)):
+            if not np.isnan(values[i]):
+                tally[SUMS + i] += values[i]
+        if len(relevant) > 0:
+            tally[WITH_TOPICS] += 1.0
+            tally[FIRST_HIT] = ranks[0]
+        for rank in ranks:
+            found[rank - 1] += 1
+            recalled[rank - 1] += 1.0 / len(relevant)
+        if is_kept(int(tally[ROUND])):
+            points[kept] = tally
+            kept += 1
+    return kept
+
+
+class Point(NamedTuple):
+    """A point of a curve: averages over the rounds so far, None where none exists yet."""
+
+    round: int
+    values: dict[str, float | None]
+    relevant: int
+    first_hit: int | None
+    wrong_pairs: int
+
+
+class Curve:
+    """The cumulative measures of one lane."""
+
+    def __init__(self) -> None:
+        self._tally: Floats = np.zeros(COLUMNS)
+        self._points: Floats = np.zeros((0, COLUMNS))
+        self._kept = 0
+        self._found: Longs = np.zeros(0, np.int64)
+        self._recalled: Floats = np.zeros(0)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds so far."""
+        return int(self._tally[ROUND])
+
+    @property
+    def rounds_with_topics(self) -> int:
+        """Rounds whose document had at least one topic."""
+        return int(self._tally[WITH_TOPICS])
+
+    def follow(self, steps: Steps, scores: Floats) -> None:
+        """Add the rounds among `steps`, each measured by the scores its row was ranked with."""
+        rounds = int(np.count_nonzero(steps.learn))
+        topics = (scores.shape[1],)
+        self._found = roomy(self._found, topics)
+        self._recalled = roomy(self._recalled, topics)
+        self._points = roomy(self._points, (self._kept + min(rounds, 128 + rounds // 2), COLUMNS))
+        self._kept += follow_curve(
+            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
+            scores, self._tally, self._found, self._recalled, self._points[self._kept :],
+        )  # fmt: skip
+
+    def points(self, start: int = 0) -> Iterator[Point]:
+        """The kept points from the `start`-th on."""
+        for row in self._points[start : self._kept]:
+            yield as_point(row)
+
+    def last(self) -> Point:
+        """Where the curve stands now, kept or not."""
+        return as_point(self._tally)
+
+    def all_points(self) -> Iterator[Point]:
+        """The kept points, and the last round if it is not among them."""
+        yield from self.points()
+        if self.rounds and not is_kept(self.rounds):
+            yield self.last()
+
+    def precision_recall(self) -> tuple[Floats, Floats]:
+        """Document-averaged precision and recall at r = 1, 2, .. k."""
+        at = np.arange(1, len(self._found) + 1)
+        documents = self._tally[WITH_TOPICS]
+        return np.cumsum(self._found) / at / documents, np.cumsum(self._recalled) / documents
+
+    def max_f1(self) -> float | None:
+        """The best F1 over all cuts r, of document-averaged precision and recall."""
+        if not self.rounds_with_topics:
+            return None
+        precision, recall = self.precision_recall()
+        both = precision + recall
+        harmonic = 2 * precision * recall / np.where(both > 0, both, 1)
+        return float(harmonic.max())
+
+    def state(self) -> State:
+        """The sums and the kept points, as named arrays (copies)."""
+        return {
+            "tally": self._tally.copy(),
+            "points": fitted(self._points, (self._kept, COLUMNS)),
+            "found": self._found.copy(),
+            "recalled": self._recalled.copy(),
+        }
+
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go on from a state that `state` gave."""
+        self._tally = np.array(state["tally"], np.float64)
+        self._points = np.array(state["points"], np.float64)
+        self._kept = len(self._points)
+        self._found = np.array(state["found"], np.int64)
+        self._recalled = np.array(state["recalled"], np.float64)
+
+
+def as_point(row: Floats) -> Point:
+    """Averages from a row of sums: losses over all rounds, measures over those with topics."""
+    values: dict[str, float | None] = {}
+    for i, measure in enumerate(MEASURES):
+        over = row[ROUND] if measure.startswith("loss") else row[WITH_TOPICS]
+        values[measure] = float(row[SUMS + i] / over) if over else None
+    first_hit = None if np.isnan(row[FIRST_HIT]) else int(row[FIRST_HIT])
+    return Point(int(row[ROUND]), values, int(row[RELEVANT]), first_hit, int(row[WRONG_PAIRS]))

@@ -1,0 +1,216 @@
+"""The engine: blocks in, rankings and curves out. A deterministic state machine over the log."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from learners.segment import Floats, Ints, Longs, Rows, Segment, Steps
+from learners.specs import LaneSpec
+from pipeline.blocks import Block, Entry
+from pipeline.events import Id
+from pipeline.features import FeatureSettings, Vectors, Vocabulary
+from pipeline.lanes import Lane, SharedSegment
+from pipeline.pending import PendingDocument, PendingLabels
+from pipeline.topics import TopicIndex
+
+# Below this many documents handing lanes to threads costs more than it saves.
+ROWS_WORTH_THREADS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """The ceilings and the features of a stream."""
+
+    features: FeatureSettings = field(default_factory=FeatureSettings)
+    max_topics: int = 2048
+    max_pending: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Documents that were just ranked, in log order, and the scores that each lane gave them."""
+
+    documents: list[Entry]
+    rounds: list[int]  # rounds learned before each ranking
+    known: Ints  # topics that existed then
+    scores: list[Floats]  # of each lane: documents x topics
+
+
+class Timeline:
+    """Gathers the steps of a stretch of the log, matching labels with their documents."""
+
+    def __init__(self, vectors: Vectors, topics: TopicIndex, pending: PendingLabels) -> None:
+        self._vectors = vectors
+        self._topics = topics
+        self._pending = pending
+        self._row: list[int] = []
+        self._learn: list[bool] = []
+        self._known: list[int] = []
+        self._labels: list[int] = []
+        self._label_starts: list[int] = [0]
+        self.ranked: list[Entry] = []
+        self.ranked_known: list[int] = []
+        self.rounds_before: list[int] = []
+        self.rounds = 0
+        self.waiting: list[tuple[Id, PendingDocument]] = []  # documents here without labels
+        self.late: list[PendingDocument] = []  # their rows come after those of this stretch
+
+    def add(self, entry: Entry) -> None:
+        """Take the next entry of the log."""
+        if entry.row is None:
+            self._add_label(entry)
+            return
+        row = entry.row - self._vectors.first
+        known = len(self._topics)
+        self._step(row, False, known, ())
+        self.ranked.append(entry)
+        self.ranked_known.append(known)
+        self.rounds_before.append(self.rounds)
+        early = self._pending.early.pop(entry.id, None) if self._pending.early else None
+        topics = early if entry.topics is None else entry.topics
+        if topics is not None:
+            self._learn_row(row, topics)
+            return
+        document = PendingDocument(row)
+        self.waiting.append((entry.id, document))
+        self._pending.add_document(entry.id, document)
+
+    def _add_label(self, entry: Entry) -> None:
+        if entry.topics is None:
+            return  # a rank alone: for lanes of another kind
+        document = self._pending.documents.pop(entry.id, None)
+        if document is None:
+            self._pending.add_label(entry.id, entry.topics)
+            return
+        row = document.row
+        if row is None:
+            row = len(self._vectors.rows) + len(self.late)
+            self.late.append(document)
+        self._learn_row(row, entry.topics)
+
+    def _learn_row(self, row: int, topics: Sequence[str]) -> None:
+        numbers = self._topics.numbers(topics)
+        self._step(row, True, len(self._topics), numbers)
+        self.rounds += 1
+
+    def _step(self, row: int, learn: bool, known: int, labels: Sequence[int]) -> None:
+        self._row.append(row)
+        self._learn.append(learn)
+        self._known.append(known)
+        self._labels.extend(labels)
+        self._label_starts.append(len(self._labels))
+
+    @property
+    def steps(self) -> int:
+        """Steps so far."""
+        return len(self._row)
+
+    def segment(self) -> Segment:
+        """The steps so far, with the vectors they need."""
+        steps = Steps(
+            np.array(self._row, np.int32),
+            np.array(self._learn, np.bool_),
+            np.array(self._known, np.int32),
+            np.array(self._label_starts, np.int64),
+            np.array(self._labels, np.int32),
+        )
+        rows = with_late_rows(self._vectors.rows, self.late)
+        return Segment(rows, steps, self._vectors.terms, len(self._topics))
+
+
+def with_late_rows(rows: Rows, late: list[PendingDocument]) -> Rows:
+    """The rows, and behind them those of earlier documents whose labels have come."""
+    if not late:
+        return rows
+    lengths = [len(document.terms) for document in late]
+    starts = np.concatenate((rows.starts, rows.starts[-1] + np.cumsum(lengths)))
+    terms = np.concatenate([rows.terms, *(document.terms for document in late)])
+    values = np.concatenate([rows.values, *(document.values for document in late)])
+    return Rows(starts, terms, values)
+
+
+class Engine:
+    """Follows one stream with any number of lanes."""
+
+    def __init__(
+        self,
+        lanes: Sequence[LaneSpec],
+        declared_topics: Sequence[str] = (),
+        settings: EngineSettings | None = None,
+    ) -> None:
+        self.settings = settings or EngineSettings()
+        self.vocabulary = Vocabulary(self.settings.features)
+        self.topics = TopicIndex(declared_topics, self.settings.max_topics)
+        self.pending = PendingLabels(self.settings.max_pending)
+        self.lanes = [Lane(spec) for spec in lanes]
+        self.documents = 0
+        self.rounds = 0
+        threads = min(len(self.lanes), os.cpu_count() or 1)
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    def close(self) -> None:
+        """Let the threads go."""
+        if self._pool:
+            self._pool.shutdown()
+
+    def process(self, block: Block) -> Iterator[Ranked]:
+        """Rank and learn a block; yields the rankings, in as many pieces as it takes."""
+        entries = iter(block.entries)
+        entry = next(entries, None)
+        for vectors in self.vocabulary.vectors(block):
+            if vectors.keep is not None:
+                self._forget(vectors.keep)
+            end = vectors.first + len(vectors.rows)
+            timeline = Timeline(vectors, self.topics, self.pending)
+            while entry is not None and (entry.row is None or entry.row < end):
+                timeline.add(entry)
+                entry = next(entries, None)
+            if timeline.steps:
+                yield self._follow(timeline, len(vectors.rows))
+
+    def _forget(self, keep: Longs) -> None:
+        self.pending.forget(keep)
+        for lane in self.lanes:
+            lane.learner.forget(keep)
+
+    def _follow(self, timeline: Timeline, rows: int) -> Ranked:
+        """Run the lanes over a stretch of the log, then let its unlabelled documents wait."""
+        segment = timeline.segment()
+        shared = SharedSegment(segment)
+        scores = []
+        for number in range(len(self.lanes)):
+            mine = np.zeros((len(segment.rows), segment.topics))
+            for i, document in enumerate(timeline.late):
+                then = document.scores[number]  # topics found since then have no score, hence 0
+                mine[rows + i, : len(then)] = then
+            scores.append(mine)
+        if self._pool and rows >= ROWS_WORTH_THREADS:
+            if any(lane.spec.norm == "l2" for lane in self.lanes):
+                _ = shared.l2  # made here, not by two threads at once
+            list(self._pool.map(lambda lane, mine: lane.follow(shared, mine), self.lanes, scores))
+        else:
+            for lane, mine in zip(self.lanes, scores, strict=True):
+                lane.follow(shared, mine)
+        self._let_wait(timeline, segment, scores)
+        rounds = [self.rounds + before for before in timeline.rounds_before]
+        self.documents += len(timeline.ranked)
+        self.rounds += timeline.rounds
+        known = np.array(timeline.ranked_known, np.int32)
+        return Ranked(timeline.ranked, rounds, known, [mine[:rows] for mine in scores])
+
+    def _let_wait(self, timeline: Timeline, segment: Segment, scores: list[Floats]) -> None:
+        """Keep what a late label will need of the documents that still wait for one."""
+        for id_, document in timeline.waiting:
+            row = document.row
+            if row is None or self.pending.documents.get(id_) is not document:
+                continue
+            terms, values = segment.rows.row(row)
+            known = timeline.ranked_known[row]
+            document.terms, document.values = terms.copy(), values.copy()
+            document.scores = [mine[row, :known].copy() for mine in scores]
+            document.row = None

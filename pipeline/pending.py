@@ -1,0 +1,66 @@
+"""Documents that wait for their labels, and labels that came before their document.
+
+Both are bounded: when one more would be too many, the oldest is given up and counted. A second
+document with the id of a waiting one takes its place, since a late label can only mean the newest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from learners.segment import Floats, Ints, Longs
+from pipeline.events import Id
+
+
+NO_TERMS: Ints = np.empty(0, np.int32)
+NO_VALUES: Floats = np.empty(0)
+
+
+@dataclass(slots=True, eq=False)
+class PendingDocument:
+    """What is kept of a ranked document: its vector, and the scores each lane ranked it with."""
+
+    row: int | None  # its row, while the stretch of the log that holds it is in work
+    terms: Ints = field(default_factory=lambda: NO_TERMS)
+    values: Floats = field(default_factory=lambda: NO_VALUES)
+    scores: list[Floats] = field(default_factory=list)
+
+
+class PendingLabels:
+    """Matches late labels with documents by id."""
+
+    def __init__(self, max_pending: int = 10_000) -> None:
+        self.max_pending = max_pending
+        self.documents: dict[Id, PendingDocument] = {}
+        self.early: dict[Id, tuple[str, ...]] = {}
+        self.expired_documents = 0
+        self.expired_labels = 0
+        self.superseded = 0
+
+    def add_document(self, id_: Id, document: PendingDocument) -> None:
+        """Let a document wait for its labels."""
+        if self.documents.pop(id_, None) is not None:
+            self.superseded += 1
+        self.documents[id_] = document
+        if len(self.documents) > self.max_pending:
+            del self.documents[next(iter(self.documents))]
+            self.expired_documents += 1
+
+    def add_label(self, id_: Id, topics: tuple[str, ...]) -> None:
+        """Let a label wait for its document; a newer label for the same document replaces it."""
+        self.early.pop(id_, None)
+        self.early[id_] = topics
+        if len(self.early) > self.max_pending:
+            del self.early[next(iter(self.early))]
+            self.expired_labels += 1
+
+    def forget(self, keep: Longs) -> None:
+        """Renumber the waiting vectors after the vocabulary was cut down to `keep`."""
+        for document in self.documents.values():
+            new = np.searchsorted(keep, document.terms)
+            new[new == len(keep)] = 0  # past the last: whatever is there, it is another term
+            stays = keep[new] == document.terms
+            document.terms = new[stays].astype(np.int32)
+            document.values = document.values[stays]

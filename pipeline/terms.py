@@ -1,0 +1,149 @@
+"""Terms as numbers: an open-addressing hash table over a buffer of bytes, used by compiled code.
+
+The tokenizer has one for each block (the terms of the block, in order of first appearance), the
+vocabulary has one for the stream. Two terms are the same only if their bytes are: the hash finds
+the place, the bytes decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from learners.jit import njit
+from learners.segment import Ints, Longs
+
+Bytes = npt.NDArray[np.uint8]
+Hashes = npt.NDArray[np.uint64]
+
+MAX_TERM_BYTES = 255  # longer runs of letters are no words: encoded data, or text without spaces
+
+
+class TermTable(NamedTuple):
+    """The arrays of a table; term i is `letters[ends[i]:ends[i + 1]]`, and `size[0]` terms are in."""
+
+    slots: Ints  # a power of two of places, each a term or -1
+    hashes: Hashes
+    ends: Longs
+    letters: Bytes
+    size: Longs
+
+
+@njit
+def empty_table(terms: int, letters: int) -> TermTable:
+    """A table with room for so many terms and letters."""
+    places = 16
+    while places < 2 * terms:
+        places *= 2
+    return TermTable(
+        np.full(places, -1, np.int32),
+        np.empty(terms, np.uint64),
+        np.zeros(terms + 1, np.int64),
+        np.empty(letters, np.uint8),
+        np.zeros(1, np.int64),
+    )
+
+
+@njit
+def hash_bytes(letters: Bytes, start: int, end: int) -> np.uint64:
+    """FNV-1a, then mixed so that the low bits (the place in the table) depend on all others."""
+    value = np.uint64(0xCBF29CE484222325)
+    for i in range(start, end):
+        value = (value ^ np.uint64(letters[i])) * np.uint64(0x100000001B3)
+    value ^= value >> np.uint64(32)
+    value *= np.uint64(0x9E3779B97F4A7C15)
+    return value ^ (value >> np.uint64(29))
+
+
+@njit
+def find(table: TermTable, letters: Bytes, start: int, end: int, hashed: np.uint64) -> int:
+    """The number of the term `letters[start:end]`, or -1 - p where p is the place for it."""
+    slots, hashes, ends, known = table.slots, table.hashes, table.ends, table.letters
+    last = len(slots) - 1
+    place = np.int64(hashed & np.uint64(last))
+    while slots[place] >= 0:
+        term = slots[place]
+        if hashes[term] == hashed and ends[term + 1] - ends[term] == end - start:
+            offset = ends[term] - start
+            i = start
+            while i < end and known[offset + i] == letters[i]:
+                i += 1
+            if i == end:
+                return int(term)
+        place = (place + 1) & last
+    return -1 - place
+
+
+@njit
+def add(
+    table: TermTable, letters: Bytes, start: int, end: int, hashed: np.uint64, place: int
+) -> int:
+    """Put a term that is not in the table at its place; there must be room."""
+    term = table.size[0]
+    at = table.ends[term]
+    for i in range(end - start):
+        table.letters[at + i] = letters[start + i]
+    table.hashes[term] = hashed
+    table.ends[term + 1] = at + end - start
+    table.slots[place] = term
+    table.size[0] = term + 1
+    return int(term)
+
+
+@njit
+def intern(table: TermTable, letters: Bytes, start: int, end: int) -> int:
+    """The number of the term `letters[start:end]`, added if it is new; there must be room."""
+    hashed = hash_bytes(letters, start, end)
+    found = find(table, letters, start, end, hashed)
+    return found if found >= 0 else add(table, letters, start, end, hashed, -1 - found)
+
+
+@njit
+def copied(table: TermTable, keep: Longs, terms: int, letters: int) -> TermTable:
+    """A table of the kept terms, renumbered in the order of `keep`, with room for so many more."""
+    kept = empty_table(len(keep) + terms, table.ends[table.size[0]] + letters)
+    for term in keep:
+        start, end, hashed = table.ends[term], table.ends[term + 1], table.hashes[term]
+        found = find(kept, table.letters, start, end, hashed)
+        add(kept, table.letters, start, end, hashed, -1 - found)
+    return kept
+
+
+@njit
+def is_full(table: TermTable) -> bool:
+    """Whether there may be no room for one more term of the greatest length."""
+    size = table.size[0]
+    return size == len(table.hashes) or table.ends[size] + MAX_TERM_BYTES > len(table.letters)
+
+
+@njit
+def doubled(table: TermTable) -> TermTable:
+    """The same terms in twice the room."""
+    size = table.size[0]
+    return copied(table, np.arange(size), size + 64, table.ends[size] + 2 * MAX_TERM_BYTES)
+
+
+@njit
+def rebuilt(ends: Longs, letters: Bytes) -> TermTable:
+    """A table of terms that lie one after another in `letters`."""
+    table = empty_table(len(ends) - 1, len(letters))
+    for term in range(len(ends) - 1):
+        intern(table, letters, ends[term], ends[term + 1])
+    return table
+
+
+def words_of(table: TermTable) -> list[str]:
+    """The terms as strings, in order."""
+    letters = table.letters.tobytes()
+    ends = table.ends[: table.size[0] + 1].tolist()
+    return [letters[a:b].decode() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+
+
+def table_of(words: Sequence[str]) -> TermTable:
+    """A table of these words, numbered in their order."""
+    encoded = [word.encode() for word in words]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return rebuilt(ends, np.frombuffer(bytearray(b"".join(encoded)), np.uint8))

@@ -1,0 +1,37 @@
+"""The topics of a stream in the order that breaks ties: declared first, then as discovered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+class TopicIndex:
+    """Numbers topics. It grows up to a ceiling; what comes after that is counted and left out."""
+
+    def __init__(self, declared: Iterable[str] = (), max_topics: int = 2048) -> None:
+        self.max_topics = max_topics
+        self.names: list[str] = list(dict.fromkeys(declared))
+        self.refused = 0
+        if len(self.names) > max_topics:
+            raise ValueError(
+                f"{len(self.names):,} topics are declared, but max_topics is {max_topics:,}: "
+                "raise max_topics, or declare fewer."
+            )
+        self._index = {name: i for i, name in enumerate(self.names)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def numbers(self, topics: Sequence[str]) -> list[int]:
+        """The numbers of these topics; new ones join, while there is room."""
+        numbers = []
+        for topic in topics:
+            number = self._index.get(topic)
+            if number is None:
+                if len(self.names) >= self.max_topics:
+                    self.refused += 1
+                    continue
+                number = self._index[topic] = len(self.names)
+                self.names.append(topic)
+            numbers.append(number)
+        return numbers

@@ -1,0 +1,396 @@
+"""The Reuters-21578 source on made-up SGML, and on the collection itself where it is at hand."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.corpora import files
+from pipeline.corpora.reuters21578 import Reuters21578, Story, clean, parse_date
+from pipeline.corpora.source import Source, SourceError
+
+SharedCorpus = Callable[[str], Path]
+
+
+def story(
+    newid: int,
+    *,
+    date: str = " 5-MAR-1987 09:29:34.23",
+    topics: str = "YES",
+    split: str = "TRAIN",
+    labels: tuple[str, ...] = (),
+    text: str = "<TEXT>&#2;\n<TITLE>A TITLE</TITLE>\n<BODY>A body.\n&#3;</BODY></TEXT>",
+) -> str:
+    marked = "".join(f"<D>{label}</D>" for label in labels)
+    return (
+        f'<REUTERS TOPICS="{topics}" LEWISSPLIT="{split}" CGISPLIT="TRAINING-SET" OLDID="9" '
+        f'NEWID="{newid}">\n<DATE>{date}</DATE>\n<TOPICS>{marked}</TOPICS>\n'
+        f"<PLACES><D>nowhere</D></PLACES>\n<UNKNOWN>&#5;f0001</UNKNOWN>\n{text}\n</REUTERS>\n"
+    )
+
+
+def write(folder: Path, *stories: str, number: int = 0) -> Path:
+    folder.mkdir(exist_ok=True)
+    sgml = '<!DOCTYPE lewis SYSTEM "lewis.dtd">\n' + "".join(stories)
+    (folder / f"reut2-{number:03d}.sgm").write_bytes(sgml.encode("latin-1"))
+    return folder
+
+
+def events(source: Source) -> list[dict[str, Any]]:
+    return [json.loads(raw) for raw in source]
+
+
+def ids(source: Source) -> list[str]:
+    return [event["id"] for event in events(source)]
+
+
+def one(folder: Path, **parts: Any) -> dict[str, Any]:  # noqa: ANN401
+    (event,) = events(Reuters21578(write(folder, story(1, **parts))))
+    return event
+
+
+def test_event_has_all_fields(tmp_path: Path) -> None:
+    assert one(tmp_path, labels=("copper", "tin")) == {
+        "id": "1",
+        "title": "A TITLE",
+        "text": "A body.",
+        "topics": ["copper", "tin"],
+        "time": "1987-03-05T09:29:34.23Z",
+        "split": "train",
+    }
+
+
+def test_entities_and_control_characters(tmp_path: Path) -> None:
+    body = "<TEXT><TITLE>A &amp; B\n</TITLE><BODY>x &lt;ABC.O>&#127;y\n&amp;lt;&#3;</BODY></TEXT>"
+    event = one(tmp_path, text=body)
+    assert event["title"] == "A & B"
+    assert event["text"] == "x <ABC.O> y\n&lt;"
+
+
+@pytest.mark.parametrize(
+    ("raw", "cleaned"),
+    [
+        ("a&#31;b", "a b"),
+        ("a\tb\x85c", "a b c"),
+        ("&#252;", "ü"),
+        ("&#55296;&#9999999;", "  "),
+        ("AT&T; &unknown; &", "AT&T; &unknown; &"),
+        ("&#38;lt;", "&lt;"),
+    ],
+)
+def test_clean(raw: str, cleaned: str) -> None:
+    assert clean(raw) == cleaned
+
+
+def test_latin_1(tmp_path: Path) -> None:
+    assert one(tmp_path, text="<TEXT><BODY>M\xfcnchen</BODY></TEXT>")["text"] == "München"
+
+
+def test_unprocessed_story_is_its_raw_text(tmp_path: Path) -> None:
+    event = one(tmp_path, text='<TEXT TYPE="UNPROC">&#2;\nA TABLE\n 1  2\n&#3;</TEXT>')
+    assert event["text"] == "A TABLE\n 1  2"
+    assert "title" not in event
+
+
+@pytest.mark.parametrize("filler", ["&#3;", "Blah blah blah.\n&#3;"])
+def test_brief_is_its_title_without_the_filler(tmp_path: Path, filler: str) -> None:
+    event = one(
+        tmp_path, text=f'<TEXT TYPE="BRIEF">&#2;\n******<TITLE>TIN UP\n</TITLE>{filler}</TEXT>'
+    )
+    assert event["title"] == "TIN UP"
+    assert event["text"] == ""
+
+
+def test_brief_keeps_text_beside_its_title(tmp_path: Path) -> None:
+    event = one(tmp_path, text='<TEXT TYPE="BRIEF">***<TITLE>TIN UP</TITLE>More follows</TEXT>')
+    assert event["text"].split() == ["***", "More", "follows"]
+
+
+def test_story_without_any_text_is_still_a_document(tmp_path: Path) -> None:
+    event = one(tmp_path, text='<TEXT TYPE="UNPROC">&#2;\n&#3;</TEXT>')
+    assert event["text"] == ""
+
+
+@pytest.mark.parametrize(
+    ("topics", "labels", "expected"),
+    [
+        ("YES", ("tin",), ["tin"]),
+        ("YES", (), []),
+        ("YES", ("tin", "tin", "lead"), ["tin", "lead"]),
+        ("NO", (), None),
+        ("NO", ("tin",), None),
+        ("BYPASS", (), None),
+    ],
+)
+def test_topics_only_where_labelled(
+    tmp_path: Path, topics: str, labels: tuple[str, ...], expected: list[str] | None
+) -> None:
+    assert one(tmp_path, topics=topics, labels=labels).get("topics") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (" 5-MAR-1987 09:29:34.23", (1987, 3, 5, 9, 29, 34, 230_000)),
+        ("27-FEB-1987 11:22:33.44", (1987, 2, 27, 11, 22, 33, 440_000)),
+        ("1-JUN-1987  15:01:01.7", (1987, 6, 1, 15, 1, 1, 700_000)),
+        (" 12-OCT-1987 15:01:01.79&#9;&#9;&#9;C T", (1987, 10, 12, 15, 1, 1, 790_000)),
+        ("9-APR-1987 00:00:00.00    # a guess", (1987, 4, 9)),
+        ("30-MAR-1987 708:45:06.78", (1987, 3, 30, 8, 45, 6, 780_000)),
+        ("30-MAR-1987 99:99:99.99", (1987, 3, 30)),
+        ("30-MAR-1987", (1987, 3, 30)),
+        ("31-FEB-1987 10:00:00.00", None),
+        ("3-XYZ-1987 10:00:00.00", None),
+        ("unknown", None),
+        ("", None),
+    ],
+)
+def test_dates(text: str, expected: tuple[int, ...] | None) -> None:
+    found = parse_date(text)
+    assert found == (datetime(*expected, tzinfo=UTC) if expected else None)  # type: ignore[arg-type,misc]
+
+
+def test_order_is_date_then_newid_over_all_files(tmp_path: Path) -> None:
+    late, early = " 6-MAR-1987 00:00:00.00", "26-FEB-1987 00:00:00.00"
+    write(tmp_path, story(3, date=late), story(4, date=early))
+    write(tmp_path, story(10, date=late), story(2, date=late), number=1)
+    assert ids(Reuters21578(tmp_path)) == ["4", "2", "3", "10"]
+
+
+def test_fractions_of_different_length_sort_by_time(tmp_path: Path) -> None:
+    write(tmp_path, story(1, date="1-JUN-1987 00:00:00.99"), story(2, date="1-JUN-1987 00:00:00.9"))
+    assert ids(Reuters21578(tmp_path)) == ["2", "1"]
+
+
+def test_undated_story_follows_its_neighbour(tmp_path: Path) -> None:
+    late, early = " 6-MAR-1987 00:00:00.00", "26-FEB-1987 00:00:00.00"
+    write(
+        tmp_path,
+        story(1, date="?"),
+        story(2, date=late),
+        story(3, date="?"),
+        story(4, date=early),
+        story(5, date="?"),
+    )
+    found = events(Reuters21578(tmp_path))
+    assert [event["id"] for event in found] == ["4", "5", "1", "2", "3"]
+    assert [event["id"] for event in found if "time" not in event] == ["5", "1", "3"]
+
+
+def test_no_date_at_all_leaves_newid_order(tmp_path: Path) -> None:
+    write(tmp_path, story(2, date=""), story(1, date=""))
+    assert ids(Reuters21578(tmp_path)) == ["1", "2"]
+
+
+def test_splits(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        story(1, split="TRAIN"),
+        story(2, split="TEST"),
+        story(3, split="NOT-USED"),
+        story(4, split="TRAIN", topics="NO"),
+        story(5, split="TEST", topics="NO"),
+        story(6, split="TRAIN", topics="BYPASS"),
+    )
+    expected = {"all": "123456", "modapte": "12", "train": "1", "test": "2"}
+    for split, wanted in expected.items():
+        source = Reuters21578(tmp_path, split)
+        assert "".join(ids(source)) == wanted
+        assert source.total == len(wanted)
+    assert [event.get("split") for event in events(Reuters21578(tmp_path))] == [
+        *("train", "test"),
+        *[None] * 4,
+    ]
+
+
+def test_unknown_split_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="no split 'dev'; choose all, modapte, train, test"):
+        Reuters21578(tmp_path, "dev")
+
+
+def test_stories_for_experiments(tmp_path: Path) -> None:
+    write(tmp_path, story(7, split="NOT-USED", labels=("tin",)))
+    assert Reuters21578(tmp_path).stories == [
+        Story(
+            newid=7,
+            date=datetime(1987, 3, 5, 9, 29, 34, 230_000, tzinfo=UTC),
+            split="not-used",
+            topics=("tin",),
+            labelled=True,
+            title="A TITLE",
+            text="A body.",
+        )
+    ]
+
+
+def test_topic_list_in_file_order(tmp_path: Path) -> None:
+    write(tmp_path, story(1))
+    assert Reuters21578(tmp_path).topics == []
+    (tmp_path / "all-topics-strings.lc.txt").write_text("tin  \n\nlead\nzinc\n")
+    assert Reuters21578(tmp_path).topics == ["tin", "lead", "zinc"]
+
+
+def test_iterates_again_from_the_beginning(tmp_path: Path) -> None:
+    source: Source = Reuters21578(write(tmp_path, story(1), story(2)))
+    assert list(source) == list(source)
+
+
+def test_files_one_folder_below(tmp_path: Path) -> None:
+    folder = write(tmp_path / "reuters", story(1))
+    (folder / "all-topics-strings.lc.txt").write_text("tin\n")
+    source = Reuters21578(tmp_path)
+    assert ids(source) == ["1"]
+    assert source.topics == ["tin"]
+
+
+def test_two_copies_below_are_refused(tmp_path: Path) -> None:
+    write(tmp_path / "a", story(1))
+    write(tmp_path / "b", story(1))
+    with pytest.raises(SourceError, match="found a and b; name the folder"):
+        Reuters21578(tmp_path)
+
+
+def test_no_files(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"expected reut2-\*\.sgm files there.*found none"):
+        Reuters21578(tmp_path)
+    with pytest.raises(SourceError, match="does not exist; expected the corpus's folder"):
+        Reuters21578(tmp_path / "nowhere")
+
+
+def test_repeated_newid_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, story(1))
+    write(tmp_path, story(1), number=1)
+    with pytest.raises(SourceError, match="2 stories with NEWID 1, expected each once"):
+        list(Reuters21578(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("sgml", "found"),
+    [
+        ("", "0 stories begin and 0 are whole"),
+        ("<html>", "0 stories begin and 0 are whole"),
+        (story(1) + story(2)[:-20], "2 stories begin and 1 are whole"),
+        (story(1).replace('NEWID="1"', 'NEWID="x"'), "expected a number as its NEWID"),
+    ],
+)
+def test_damaged_file_is_named(tmp_path: Path, sgml: str, found: str) -> None:
+    write(tmp_path, sgml)
+    with pytest.raises(SourceError, match=rf"reut2-000\.sgm: .*{found}"):
+        list(Reuters21578(tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["gz", "xz", ""])
+@pytest.mark.parametrize("inside", ["", "reuters/", "./"])
+def test_archive_is_read_in_place(tmp_path: Path, kind: str, inside: str) -> None:
+    folder = write(tmp_path / "unpacked", story(1), story(2))
+    (folder / "all-topics-strings.lc.txt").write_text("tin\n")
+    archive = tmp_path / f"corpus.tar.{kind}".rstrip(".")
+    with tarfile.open(archive, f"w:{kind}") as tar:  # type: ignore[call-overload]
+        for path in folder.iterdir():
+            tar.add(path, f"{inside}{path.name}")
+    before = sorted(tmp_path.rglob("*"))
+    source = Reuters21578(archive)
+    assert list(source) == list(Reuters21578(folder))
+    assert source.topics == ["tin"]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def archive_with(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
+    with tarfile.open(path, "w") as tar:
+        for info, data in members:
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return path
+
+
+def test_links_are_ignored(tmp_path: Path) -> None:
+    real = write(tmp_path / "real", story(1))
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / "reut2-000.sgm").symlink_to(real / "reut2-000.sgm")
+    with pytest.raises(SourceError, match="links are not followed"):
+        Reuters21578(linked)
+    link = tarfile.TarInfo("reut2-001.sgm")
+    link.type, link.linkname = tarfile.SYMTYPE, str(real / "reut2-000.sgm")
+    archive = archive_with(
+        tmp_path / "links.tar",
+        (link, b""),
+        (tarfile.TarInfo("reut2-000.sgm"), story(5).encode()),
+    )
+    assert ids(Reuters21578(archive)) == ["5"]
+
+
+def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(tmp_path / "unpacked", story(1))
+    members = [(tarfile.TarInfo(f"reut2-00{i}.sgm"), story(i).encode()) for i in range(3)]
+    archive = archive_with(tmp_path / "corpus.tar", *members)
+    monkeypatch.setattr(files, "MAX_ARCHIVE_BYTES", 600)
+    with pytest.raises(SourceError, match="unpack it and name the folder instead"):
+        Reuters21578(archive)
+    monkeypatch.setattr(files, "MAX_FILE_BYTES", 100)
+    for path in (archive, folder):
+        with pytest.raises(SourceError, match=r"reut2-000\.sgm is larger than 100 bytes"):
+            list(Reuters21578(path))
+
+
+@pytest.mark.parametrize("kind", ["gz", "xz", ""])
+def test_damaged_archive(tmp_path: Path, kind: str) -> None:
+    folder = write(tmp_path / "unpacked", *map(story, range(200)))
+    archive = tmp_path / "corpus.tar"
+    with tarfile.open(archive, f"w:{kind}") as tar:  # type: ignore[call-overload]
+        tar.add(folder, "reuters")
+    archive.write_bytes(archive.read_bytes()[: archive.stat().st_size // 2])
+    with pytest.raises(SourceError, match=r"cannot be read as a tar archive.*fetch it again"):
+        Reuters21578(archive)
+    archive.write_bytes(b"neither tar nor anything")
+    with pytest.raises(SourceError, match="expected a folder or a whole"):
+        Reuters21578(archive)
+
+
+def test_the_collection_has_its_known_counts(shared_corpus: SharedCorpus) -> None:
+    source = Reuters21578(shared_corpus("reuters21578"))
+    stories = source.stories
+    assert source.total == 21_578
+    assert sorted(story.newid for story in stories) == list(range(1, 21_579))
+    assert len(source.topics) == 135
+    assert {topic for story in stories for topic in story.topics} <= set(source.topics)
+    assert all(story.date for story in stories)
+    dates = [story.date for story in stories if story.date]
+    assert dates == sorted(dates)
+
+    halves: dict[str, list[Story]] = {"train": [], "test": []}
+    for story in stories:
+        if story.modapte:
+            halves[story.modapte].append(story)
+    assert {half: len(found) for half, found in halves.items()} == {"train": 9603, "test": 3299}
+    both = set.intersection(
+        *({topic for story in half for topic in story.topics} for half in halves.values())
+    )
+    assert len(both) == 90
+    assert (
+        sum(bool(both & set(story.topics)) for half in halves.values() for story in half) == 10_789
+    )
+
+
+def test_the_collection_s_events(shared_corpus: SharedCorpus) -> None:
+    found = {event["id"]: event for event in events(Reuters21578(shared_corpus("reuters21578")))}
+    assert len(found) == 21_578
+    assert sum("topics" in event for event in found.values()) == 9603 + 3299 + 574
+    assert not any("blah" in event["text"].lower().split() for event in found.values())
+    assert found["17192"]["time"] == "1987-03-31T05:12:19.12Z"  # its hour is written 605
+    assert found["15370"]["time"] == "1987-04-09T00:00:00.00Z"  # with a remark behind it
+    controls = {chr(code) for code in range(32)} - {"\n"}
+    assert not any(controls & set(event["text"]) for event in found.values())
+
+
+def test_the_collection_s_modapte_split(shared_corpus: SharedCorpus) -> None:
+    source = Reuters21578(shared_corpus("reuters21578"), "modapte")
+    assert source.total == 9603 + 3299
+    assert all("topics" in event and "split" in event for event in events(source))
