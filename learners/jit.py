@@ -1,4 +1,4 @@
-"""One way to compile a kernel, so that every kernel is cached, releases the GIL and keeps its type."""
+"""One way to compile a kernel: cached, without the GIL, its type kept."""
 
 from __future__ import annotations
 

@@ -47,7 +47,9 @@ class Option:
         """Turn the text of a spec into a value, or say what was expected."""
         value = self._convert(text)
         if value is None or not self._allows(value):
-            raise OptionError(f"The {self.name!r} option of {owner} must be {self.rule}. Got {text!r}.")
+            raise OptionError(
+                f"The {self.name!r} option of {owner} must be {self.rule}. Got {text!r}."
+            )
         return value
 
     def _convert(self, text: str) -> Value | None:

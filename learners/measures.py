@@ -32,7 +32,7 @@ MEASURES = ("loss1", "loss2", "loss3", "one_error", "coverage", "average_precisi
 
 @njit
 def ranks_of(scores: Floats, known: int, relevant: Ints, ranks: Longs) -> None:
-    """Write the ranks (1 = best, ties by topic index) of the relevant topics to `ranks`, ascending."""
+    """Write the ranks (1 = best, ties by index) of the relevant topics to `ranks`, ascending."""
     for i in range(len(relevant)):
         r = relevant[i]
         score = scores[r]
@@ -59,9 +59,7 @@ def wrong_pairs(scores: Floats, known: int, relevant: Ints) -> int:
 
 
 @njit
-def measure_round(
-    scores: Floats, known: int, relevant: Ints, ranks: Longs, values: Floats
-) -> None:
+def measure_round(scores: Floats, known: int, relevant: Ints, ranks: Longs, values: Floats) -> None:
     """Write the six measures of one ranking to `values`, NaN where a measure does not exist.
 
     `ranks` has one place per relevant topic and is filled with their ranks, ascending.

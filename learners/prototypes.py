@@ -45,8 +45,8 @@ def add_outer(
         value = values[i] * factor
         weight = weights[terms[i]]
         if len(moving) * 4 < known:
-            for r in moving:
-                weight[r] += value * tau[r]
+            for topic in moving:
+                weight[topic] += value * tau[topic]
         else:
             for r in range(known):
                 weight[r] += value * tau[r]
@@ -81,7 +81,7 @@ def follow_prototypes(
     tau = np.zeros(weights.shape[1])
     scored = -1  # the row that `current` belongs to, if nothing was learned since
     for step in range(len(step_row)):
-        row, known = step_row[step], step_known[step]
+        row, known = int(step_row[step]), int(step_known[step])
         terms = all_terms[starts[row] : starts[row + 1]]
         values = all_values[starts[row] : starts[row + 1]]
         if not step_learn[step]:
@@ -177,7 +177,9 @@ class PrototypeLearner(Learner):
         return self._weights.nbytes + self._lagging.nbytes
 
 
-MARGIN = Option("margin", 0.0, "a pair (or topic) closer than this counts as wrong when learning", least=0)
+MARGIN = Option(
+    "margin", 0.0, "a pair (or topic) closer than this counts as wrong when learning", least=0
+)
 AVERAGE = Option("average", False, "rank by the mean of the prototypes of all rounds so far")
 
 
@@ -191,6 +193,7 @@ class MMP(PrototypeLearner):
     >>> model.learn({"wheat": 1.0}, ["grain"], known=["grain", "ship", "trade"])
     >>> model.score({"wheat": 1.0}, known=["grain", "ship", "trade"])
     [1.0, -0.5, -0.5]
+
     """
 
     rule = MMP_RULE

@@ -95,9 +95,7 @@ class Rocchio(Learner):
     """
 
     summary = "Rocchio's prototypes, made anew every so many rounds (batch learner on a stream)"
-    options = (
-        Option("refresh", 1000, "rounds between two makings of the prototypes", least=1),
-    )
+    options = (Option("refresh", 1000, "rounds between two makings of the prototypes", least=1),)
 
     def __init__(self, refresh: int = 1000) -> None:
         self.refresh = refresh

@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Sparse vectors in compressed rows: row i is `terms[starts[i]:starts[i + 1]]` with its values."""
+    """Sparse vectors in compressed rows: row i is `terms[starts[i]:starts[i + 1]]` and values."""
 
     starts: Longs
     terms: Ints
@@ -32,7 +32,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What happens to the rows, in log order: a row is ranked, or its labels arrive and it is learned.
+    """What happens to the rows, in log order: one is ranked, or its labels come and it is learned.
 
     A labelled document is two steps, one after the other. A late label is a second step that
     comes long after the first.

@@ -72,9 +72,7 @@ class SlowMMP(SlowPrototypes):
     def moves(self, scores: Sequence[float], relevant: set[int]) -> list[float]:
         """n_r / c for relevant topics, -n_s / c for the others."""
         others = [s for s in range(len(scores)) if s not in relevant]
-        errors = [
-            (r, s) for r in relevant for s in others if scores[r] - scores[s] <= self.margin
-        ]
+        errors = [(r, s) for r in relevant for s in others if scores[r] - scores[s] <= self.margin]
         if not errors:
             return [0.0] * len(scores)
         divisor = {1: len(errors), 2: 1, 3: len(relevant) * len(others)}[self.loss]
@@ -89,7 +87,7 @@ class SlowPerceptron(SlowPrototypes):
     """Every topic by itself: wrong side, or not far enough on the right one."""
 
     def moves(self, scores: Sequence[float], relevant: set[int]) -> list[float]:
-        """t where t times the score is no more than the margin, else 0."""
+        """T where t times the score is no more than the margin, else 0."""
         signs = [1.0 if r in relevant else -1.0 for r in range(len(scores))]
         return [t if t * s <= self.margin else 0.0 for t, s in zip(signs, scores, strict=True)]
 
@@ -154,7 +152,7 @@ class SlowFrequency:
 
 
 def added_up(numbers: Sequence[float]) -> float:
-    """Left to right, one rounding at a time, as a kernel does it (`sum` is more exact since 3.12)."""
+    """Left to right, one rounding at a time, as a kernel adds (`sum` is more exact since 3.12)."""
     total = 0.0
     for number in numbers:
         total += number

@@ -37,7 +37,7 @@ class LaneSpec:
 
     def build(self) -> Learner:
         """A new learner with these options."""
-        return LEARNERS[self.learner](**self.options)  # type: ignore[arg-type]
+        return LEARNERS[self.learner](**self.options)
 
 
 def parse_spec(text: str) -> LaneSpec:
@@ -51,6 +51,7 @@ def parse_spec(text: str) -> LaneSpec:
     Traceback (most recent call last):
     ...
     learners.learner.OptionError: The 'loss' option of mmp must be one of 1, 2, 3. Got '4'.
+
     """
     learner, _, rest = text.strip().partition(":")
     if learner not in LEARNERS:

@@ -38,7 +38,7 @@ _RFC3339 = re.compile(
 
 
 class MalformedEvent(Exception):  # noqa: N818 - it names the event, as the documents do
-    """An event that cannot be used: a reason to count by, and a sentence for the person who looks."""
+    """An event that cannot be used: a reason to count by, and a sentence for a person."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
@@ -67,7 +67,8 @@ def parse_event(raw: bytes) -> Event:
     >>> parse_event(b'{"id": "7"}')
     Traceback (most recent call last):
     ...
-    pipeline.events.MalformedEvent: event '7' has neither content (text, title or features) nor labels
+    pipeline.events.MalformedEvent: event '7' has neither text, title or features nor labels
+
     """
     if len(raw) > MAX_EVENT_BYTES:
         raise MalformedEvent("too_large", f"more than {MAX_EVENT_BYTES:,} bytes")
@@ -82,7 +83,7 @@ def parse_event(raw: bytes) -> Event:
     topics = _topics(event.get("topics"))
     rank = _rank(event.get("rank"))
     if content is None and topics is None and rank is None:
-        detail = f"event {id_!r} has neither content (text, title or features) nor labels"
+        detail = f"event {id_!r} has neither text, title or features nor labels"
         raise MalformedEvent("no_content", detail)
     return Event(id_, content, topics, rank, _time(event.get("time")))
 
@@ -95,7 +96,9 @@ def _called(value: object) -> str:
 
 def _id(value: object) -> Id:
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise MalformedEvent("bad_id", f"`id` must be a string or an integer, found {_called(value)}")
+        raise MalformedEvent(
+            "bad_id", f"`id` must be a string or an integer, found {_called(value)}"
+        )
     if isinstance(value, str) and not 0 < len(value) <= MAX_ID_CHARACTERS:
         detail = f"`id` must have 1 to {MAX_ID_CHARACTERS} characters, found {len(value)}"
         raise MalformedEvent("bad_id", detail)
@@ -106,7 +109,9 @@ def _content(id_: Id, event: dict[str, Any]) -> str | dict[str, float] | None:
     title, text, features = event.get("title"), event.get("text"), event.get("features")
     for name, value in (("title", title), ("text", text)):
         if value is not None and not isinstance(value, str):
-            raise MalformedEvent("bad_content", f"`{name}` must be a string, found {_called(value)}")
+            raise MalformedEvent(
+                "bad_content", f"`{name}` must be a string, found {_called(value)}"
+            )
     if features is not None:
         if text is not None or title is not None:
             detail = f"event {id_!r} has both text and `features`; one document has one of them"
@@ -119,7 +124,9 @@ def _content(id_: Id, event: dict[str, Any]) -> str | dict[str, float] | None:
 
 def _features(features: object) -> dict[str, float]:
     if not isinstance(features, dict):
-        raise MalformedEvent("bad_features", f"`features` must be an object, found {_called(features)}")
+        raise MalformedEvent(
+            "bad_features", f"`features` must be an object, found {_called(features)}"
+        )
     for name, value in features.items():
         kind = type(value)
         # A NaN fails the comparison too, so nothing but usable numbers passes.
@@ -148,7 +155,9 @@ def _topics(topics: object) -> tuple[str, ...] | None:
 def _rank(rank: object) -> int | None:
     if rank is None or (type(rank) is int and rank >= 1):
         return rank
-    raise MalformedEvent("bad_rank", f"`rank` must be a whole number from 1, found {str(rank)[:80]!r}")
+    raise MalformedEvent(
+        "bad_rank", f"`rank` must be a whole number from 1, found {str(rank)[:80]!r}"
+    )
 
 
 def _time(time: object) -> str | None:

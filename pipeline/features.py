@@ -84,9 +84,7 @@ def look_up(
 
 
 @njit
-def admit(
-    mine: Ints, ids: Ints, block_table: TermTable, table: TermTable, max_terms: int
-) -> int:
+def admit(mine: Ints, ids: Ints, block_table: TermTable, table: TermTable, max_terms: int) -> int:
     """Give a document's new terms a number while there is room; return how many got none."""
     refused = 0
     for term in mine:
@@ -126,7 +124,9 @@ def weigh(
     for i in range(len(mine)):
         term = ids[mine[i]]
         if term >= 0 and df[term] >= min_df:
-            value = (1.0 + math.log(counts[i])) / spread / length * math.log(tally[TEXTS] / df[term])
+            value = (
+                (1.0 + math.log(counts[i])) / spread / length * math.log(tally[TEXTS] / df[term])
+            )
             if value != 0.0:  # a term of every document says nothing
                 terms[filled] = term
                 values[filled] = value
@@ -141,7 +141,7 @@ def vectorise(
     max_terms: int, min_df: int, slope: float, frozen: bool, made_room: bool,
     out_starts: Longs, terms: Ints, values: Floats,
 ) -> int:  # fmt: skip
-    """Turn rows into vectors from `row` on; return the first row that needs room to be made first."""
+    """Turn rows into vectors from `row` on; return the row that room must be made for first."""
     first = row
     filled = 0
     while row < len(ready):
@@ -199,7 +199,7 @@ class Vocabulary:
         self.frozen = True
 
     def vectors(self, block: Block) -> Iterator[Vectors]:
-        """The vectors of a block's documents, in as many pieces as the vocabulary has numberings."""
+        """The vectors of a block, in as many pieces as the vocabulary has numberings."""
         counts = block.counts
         ids = np.full(int(counts.table.size[0]), UNSEEN, np.int32)
         row, rows = 0, len(block.ready)
@@ -267,7 +267,9 @@ class Vocabulary:
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` gave."""
-        self.table = rebuilt(np.array(state["ends"], np.int64), np.array(state["letters"], np.uint8))
+        self.table = rebuilt(
+            np.array(state["ends"], np.int64), np.array(state["letters"], np.uint8)
+        )
         self._df = np.array(state["df"], np.int64)
         self._uses = np.array(state["uses"], np.int64)
         self._last_use = np.array(state["last_use"], np.int64)

@@ -13,7 +13,6 @@ import numpy as np
 from learners.segment import Floats, Ints, Longs
 from pipeline.events import Id
 
-
 NO_TERMS: Ints = np.empty(0, np.int32)
 NO_VALUES: Floats = np.empty(0)
 

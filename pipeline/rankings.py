@@ -14,7 +14,7 @@ from pipeline.engine import Ranked
 
 @njit
 def best_first(scores: Floats, known: Ints, top: int) -> Ints:
-    """For each row the `top` topics by falling score, ties by topic index; -1 if there are fewer."""
+    """For each row the `top` topics by falling score, ties by index; -1 where there are fewer."""
     order = np.full((len(scores), top), -1, np.int32)
     for row in range(len(scores)):
         mine, best = scores[row], order[row]

@@ -8,6 +8,7 @@ the place, the bytes decide.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ MAX_TERM_BYTES = 255  # longer runs of letters are no words: encoded data, or te
 
 
 class TermTable(NamedTuple):
-    """The arrays of a table; term i is `letters[ends[i]:ends[i + 1]]`, and `size[0]` terms are in."""
+    """The arrays of a table of `size[0]` terms; term i is `letters[ends[i]:ends[i + 1]]`."""
 
     slots: Ints  # a power of two of places, each a term or -1
     hashes: Hashes
@@ -74,7 +75,7 @@ def find(table: TermTable, letters: Bytes, start: int, end: int, hashed: np.uint
             if i == end:
                 return int(term)
         place = (place + 1) & last
-    return -1 - place
+    return int(-1 - place)
 
 
 @njit
@@ -116,7 +117,8 @@ def copied(table: TermTable, keep: Longs, terms: int, letters: int) -> TermTable
 def is_full(table: TermTable) -> bool:
     """Whether there may be no room for one more term of the greatest length."""
     size = table.size[0]
-    return size == len(table.hashes) or table.ends[size] + MAX_TERM_BYTES > len(table.letters)
+    room = len(table.letters) - table.ends[size]
+    return bool(size == len(table.hashes) or room < MAX_TERM_BYTES)
 
 
 @njit
@@ -139,7 +141,7 @@ def words_of(table: TermTable) -> list[str]:
     """The terms as strings, in order."""
     letters = table.letters.tobytes()
     ends = table.ends[: table.size[0] + 1].tolist()
-    return [letters[a:b].decode() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [letters[a:b].decode() for a, b in pairwise(ends)]
 
 
 def table_of(words: Sequence[str]) -> TermTable:

@@ -69,7 +69,7 @@ def kind_of(character: str) -> int:
 
 @cache
 def character_kinds(ascii_only: bool) -> Bytes:
-    """The kind of each code point. All 1.1 million take a moment, so ASCII has a table of its own."""
+    """The kind of each code point; ASCII has a table of its own, since all take a moment."""
     points = range(128 if ascii_only else 0x110000)
     return np.fromiter((kind_of(chr(point)) for point in points), np.uint8, len(points))
 
@@ -77,7 +77,7 @@ def character_kinds(ascii_only: bool) -> Bytes:
 @njit
 def decode_point(text: Bytes, at: int) -> tuple[int, int]:
     """The code point that starts at a byte of well-formed UTF-8, and how many bytes it takes."""
-    lead = np.int64(text[at])
+    lead = int(text[at])
     if lead < 0x80:
         return lead, 1
     if lead < 0xE0:
@@ -110,7 +110,7 @@ def next_token(
                     point, width = decode_point(text, at)
                     kind = kinds[point]
             return at, -1
-        if kind == LETTER or kind == DIGIT or (kind == MARK and length > 0):  # noqa: PLR1714
+        if kind in (LETTER, DIGIT) or (kind == MARK and length > 0):
             for i in range(width):
                 if length + i < len(word):
                     word[length + i] = text[at + i]
@@ -137,7 +137,7 @@ def count_text(
     values: Floats,
     filled: int,
 ) -> tuple[int, int]:
-    """Count the terms of one text behind the first `filled` entries, until it ends or the table is full.
+    """Count the terms of a text behind the first `filled` entries, until it ends or room does.
 
     `last_row` says where a term was last seen and `place` at which entry, so that counting needs
     no search. Terms below `passed_over` are the stop-list, and the next one stands for numbers.
@@ -223,6 +223,7 @@ class Tokenizer:
     >>> counts = Tokenizer("reuters2000").count(["Wheat and corn: wheat!"])
     >>> words_of(counts.table), counts.values.tolist()
     (['wheat', 'and', 'corn'], [2.0, 1.0, 1.0])
+
     """
 
     def __init__(self, profile: str = "reuters2000") -> None:

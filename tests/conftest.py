@@ -21,7 +21,7 @@ ARCHIVES = {
 
 
 def missing(thing: str, how_to_get_it: str) -> None:
-    """Skip the test, or fail it where `WIRERANK_REQUIRE` says that the machine must have `thing`."""
+    """Skip the test, or fail it where `WIRERANK_REQUIRE` names the `thing`."""
     required = os.environ.get("WIRERANK_REQUIRE", "").split(",")
     if thing in required:
         pytest.fail(f"{thing} is required here (WIRERANK_REQUIRE) but missing: {how_to_get_it}")

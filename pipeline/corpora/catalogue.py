@@ -79,7 +79,7 @@ CORPORA: tuple[Corpus, ...] = (
         source="reuters21578:DIR",
         terms="copyright Reuters Ltd.; free distribution for research purposes only",
         homepage="https://archive.ics.uci.edu/dataset/137/reuters+21578+text+categorization+collection",
-        # The checksum that scikit-learn's out-of-core example and Hugging Face's loader expect.
+        # The checksum that Hugging Face's loader expects.
         archive=Archive(
             url="https://archive.ics.uci.edu/ml/machine-learning-databases/reuters21578-mld/reuters21578.tar.gz",
             filename="reuters21578.tar.gz",

@@ -6,20 +6,39 @@ however it is cut and on whatever machine it is made.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from itertools import chain
 from zlib import crc32
 
 import numpy as np
 
 from pipeline.corpora.synthetic_kernel import (
+    AT_CHAR_START,
+    AT_COUNTS,
+    AT_DRAWS,
+    AT_FORM_START,
+    AT_GROUP,
+    AT_GROUP_START,
+    AT_KIND_START,
+    AT_LENGTHS,
+    AT_MEMBERS,
+    AT_NAME_START,
+    AT_POPULAR,
+    AT_SIBLINGS,
+    AT_SLOT_START,
+    AT_SLOTS,
     FRAME_BYTES,
+    HEADER,
+    LENGTH_STEPS,
+    LENGTHS,
+    MOST_TOPICS,
+    PERIOD,
     STEADY_WORDS,
     TITLE_WORDS,
+    TOPIC_COUNTS,
+    TOPICS,
     Bytes,
-    Draws,
     Ints,
-    Tables,
     write_events,
 )
 from pipeline.corpora.words import Forms, Lexicon, load
@@ -29,27 +48,52 @@ BUFFER_BYTES = 1 << 22
 FULL_TURN = 100_000
 """Documents after which drift 1.0 has replaced every word that signals a topic."""
 
-LENGTHS = (12, 24, 33, 42, 50, 57, 64, 71, 78, 86, 95, 105, 118, 136, 165, 225, 900)
-"""Length of a document at every sixteenth of the distribution: half are short, a few very long."""
-
-TOPIC_COUNTS = (1,) * 12 + (2,) * 24 + (3,) * 27 + (4,) * 18 + (5,) * 10 + (6,) * 6 + (7, 7, 8)
-"""How many topics a document has, in hundredths; 3.2 on average."""
+FLATNESS = (2, 15, 5, 30, 10, 30, 2)
+"""How flat the head of the Zipf distribution of each kind of words is, in the kernel's order."""
 
 
-def alias(weights: Sequence[int]) -> Draws:
-    """The table to draw `i` with a probability proportional to `weights[i]` (Walker and Vose)."""
+class Tables:
+    """The one array of all tables that the kernel reads."""
+
+    def __init__(self) -> None:
+        self.header = [0] * HEADER
+        self._parts: list[Ints] = []
+        self._size = HEADER
+
+    def append(self, values: Sequence[int] | Ints) -> int:
+        """Put a table at the end and return where it lies."""
+        start = self._size
+        self._parts.append(np.asarray(values, dtype=np.int64))
+        self._size += len(values)
+        return start
+
+    def add(self, name: int, values: Sequence[int] | Ints) -> None:
+        """Put a table at the end and its place into the header."""
+        self.header[name] = self.append(values)
+
+    def joined(self) -> Ints:
+        """The header and all tables, end to end."""
+        return np.concatenate([np.array(self.header, dtype=np.int64), *self._parts])
+
+
+def alias(weights: Sequence[int]) -> list[int]:
+    """The table to draw `i` with a probability proportional to `weights[i]` (Walker and Vose).
+
+    A drawn column `i` stands for itself if a random number of 32 bits is below the threshold
+    `table[i]`, and for `table[n + i]` otherwise.
+    """
     size, total = len(weights), sum(weights)
     mass = [weight * size for weight in weights]
-    cut, other = [1 << 32] * size, list(range(size))
+    threshold, other = [1 << 32] * size, list(range(size))
     small = [i for i in range(size) if mass[i] < total]
     large = [i for i in range(size) if mass[i] >= total]
     while small and large:
         i, j = small.pop(), large[-1]
-        cut[i], other[i] = (mass[i] << 32) // total, j
+        threshold[i], other[i] = (mass[i] << 32) // total, j
         mass[j] -= total - mass[i]
         if mass[j] < total:
             small.append(large.pop())
-    return Draws(np.array(cut), np.array(other))
+    return threshold + other
 
 
 def zipf(size: int, offset: int) -> list[int]:
@@ -57,67 +101,85 @@ def zipf(size: int, offset: int) -> list[int]:
     return [(1 << 40) // (offset + rank) for rank in range(1, size + 1)]
 
 
-def starts(parts: Sequence[Sequence[Any]]) -> Ints:
+def starts(parts: Iterable[Sized], first: int = 0) -> Ints:
     """Where each part begins when they lie end to end, and where the last one ends."""
-    return np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    return np.cumsum([first, *map(len, parts)], dtype=np.int64)
 
 
-def packed(texts: Sequence[str]) -> tuple[Bytes, Ints]:
-    """Texts end to end as bytes, and where each one begins."""
-    return np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8), starts(texts)
+def flat(parts: Iterable[Iterable[int]]) -> list[int]:
+    """The members of all parts."""
+    return list(chain.from_iterable(parts))
 
 
-def signatures(lexicon: Lexicon, names: Sequence[str], content_start: int) -> list[list[int]]:
+def single(words: Iterable[str]) -> list[Forms]:
+    """Words that have but one form."""
+    return [(word,) for word in words]
+
+
+def signatures(lexicon: Lexicon, names: Sequence[str]) -> list[list[int]]:
     """The words of every topic as numbers; a topic beyond those of the lexicon gets any twelve."""
-    number = {forms[0]: content_start + i for i, forms in enumerate(lexicon.content)}
+    start = len(lexicon.function)
+    number = {forms[0]: start + i for i, forms in enumerate(lexicon.content)}
     known = [[number[forms[0]] for forms in topic.words] for topic in lexicon.topics]
     free = len(lexicon.content) - STEADY_WORDS
     drawn = [
-        [content_start + STEADY_WORDS + crc32(f"{name} {i}".encode()) % free for i in range(12)]
+        [start + STEADY_WORDS + crc32(f"{name} {i}".encode()) % free for i in range(12)]
         for name in names[len(known) :]
     ]
     return (known + drawn)[: len(names)]
 
 
-def build_tables(names: Sequence[str], words: int, period: int) -> Tables:
-    """Lay out the lexicon for the kernel."""
-    lexicon = load()
-    kinds: list[Sequence[Forms]] = [
-        [(word,) for word in lexicon.function],
-        lexicon.content,
-        *(
-            [(name,) for name in names_of_kind]
-            for names_of_kind in (
-                *(lexicon.first_names, lexicon.surnames, lexicon.places),
-                *(lexicon.companies, lexicon.company_kinds),
-            )
-        ),
-    ]
-    all_words = [forms for kind in kinds for forms in kind]
-    chars, char_start = packed([form for forms in all_words for form in forms])
-    kind_start = starts(kinds)
-    slots = signatures(lexicon, names, int(kind_start[1]))
+def topic_groups(lexicon: Lexicon, topics: int) -> tuple[list[int], list[list[int]]]:
+    """The group of every topic, and the topics of every group."""
     labels = list(dict.fromkeys(topic.group for topic in lexicon.topics))
-    group = [labels.index(topic.group) for topic in lexicon.topics][: len(names)]
-    group += [i % len(labels) for i in range(len(group), len(names))]
-    members = [[t for t, g in enumerate(group) if g == label] for label in range(len(labels))]
-    popularity = zipf(len(names), 2)
-    siblings = [alias([popularity[t] for t in m]) for m in members]
-    area = sum(LENGTHS) * 2 - LENGTHS[0] - LENGTHS[-1]  # 32 times the mean
-    name_chars, name_start = packed([f'"{name}"' for name in names])
-    return Tables(
-        *(chars, char_start, starts(all_words), kind_start),
-        *(alias(zipf(len(lexicon.function), 2)), alias(zipf(len(lexicon.content), 15))),
-        *(alias(zipf(len(lexicon.surnames), 30)), alias(zipf(len(lexicon.companies), 30))),
-        *(np.array([word for topic in slots for word in topic]), starts(slots)),
-        *(alias(popularity), np.array(group), starts(members)),
-        np.array([t for m in members for t in m]),
-        Draws(*(np.concatenate(column) for column in zip(*siblings, strict=True))),
-        *(name_chars, name_start),
-        np.array([length * words * 32 * 256 // area for length in LENGTHS]),
-        np.array(TOPIC_COUNTS),
-        period,
+    known = [labels.index(topic.group) for topic in lexicon.topics]
+    group = [known[i] if i < len(known) else i % len(labels) for i in range(topics)]
+    members: list[list[int]] = [[] for _ in labels]
+    for topic, label in enumerate(group):
+        members[label].append(topic)
+    return group, members
+
+
+def lay_out(names: Sequence[str], words: int, period: int) -> tuple[Ints, Bytes]:
+    """Put the lexicon and the distributions into tables for the kernel."""
+    lexicon = load()
+    # In the order of the kernel's kinds.
+    kinds: tuple[Sequence[Forms], ...] = (
+        single(lexicon.function),
+        lexicon.content,
+        single(lexicon.first_names),
+        single(lexicon.surnames),
+        single(lexicon.places),
+        single(lexicon.companies),
+        single(lexicon.company_kinds),
     )
+    vocabulary = list(chain.from_iterable(kinds))
+    forms = list(chain.from_iterable(vocabulary))
+    quoted = [f'"{name}"' for name in names]
+    text = "".join(forms)
+    slots = signatures(lexicon, names)
+    group, members = topic_groups(lexicon, len(names))
+    popularity = zipf(len(names), 2)
+    mean = sum(LENGTHS) * 2 - LENGTHS[0] - LENGTHS[-1]  # 2 * LENGTH_STEPS times
+    tables = Tables()
+    tables.add(AT_CHAR_START, starts(forms))
+    tables.add(AT_FORM_START, starts(vocabulary))
+    tables.add(AT_KIND_START, starts(kinds))
+    draws = [alias(zipf(len(kind), offset)) for kind, offset in zip(kinds, FLATNESS, strict=True)]
+    tables.add(AT_DRAWS, [tables.append(table) for table in draws])
+    tables.add(AT_SLOTS, flat(slots))
+    tables.add(AT_SLOT_START, starts(slots))
+    tables.add(AT_POPULAR, alias(popularity))
+    tables.add(AT_GROUP, group)
+    tables.add(AT_GROUP_START, starts(members))
+    tables.add(AT_MEMBERS, flat(members))
+    tables.add(AT_SIBLINGS, flat(alias([popularity[i] for i in group]) for group in members))
+    tables.add(AT_NAME_START, starts(quoted, first=len(text)))
+    tables.add(AT_LENGTHS, [x * words * 2 * LENGTH_STEPS * 256 // mean for x in LENGTHS])
+    tables.add(AT_COUNTS, TOPIC_COUNTS)
+    tables.header[TOPICS] = len(names)
+    tables.header[PERIOD] = period
+    return tables.joined(), np.frombuffer((text + "".join(quoted)).encode("ascii"), np.uint8)
 
 
 def check(name: str, value: float, low: float, high: float) -> None:
@@ -148,6 +210,7 @@ class SyntheticNewswire:
         course of 100,000 documents, one after another, with 0.0 none is.
     words
         Mean number of words in the text of a document.
+
     """
 
     def __init__(
@@ -170,7 +233,7 @@ class SyntheticNewswire:
         self._names = (*known, *(f"topic-{i:05}" for i in range(len(known) + 1, topics + 1)))
         # A drift too slow to show within the stream is none; this also keeps the period finite.
         period = min(FULL_TURN / drift, 1e15) if drift > 0 else 0
-        self._tables = build_tables(self._names, words, round(period))
+        self._tables, self._chars = lay_out(self._names, words, round(period))
 
     @property
     def topics(self) -> Sequence[str]:
@@ -190,7 +253,9 @@ class SyntheticNewswire:
         first = 0
         while first < self._total:
             last = min(first + BLOCK, self._total)
-            made = write_events(self._tables, self._seed, first, last, buffer, room, ends)
+            made = write_events(
+                self._tables, self._chars, self._seed, first, last, buffer, room, ends
+            )
             block, start = buffer[: ends[made - 1]].tobytes(), 0
             for end in ends[:made].tolist():
                 yield block[start:end]
@@ -199,7 +264,8 @@ class SyntheticNewswire:
 
     def _most_bytes(self) -> int:
         """What the longest event that can be drawn would take."""
-        tables = self._tables
-        words = TITLE_WORDS[1] + 5 + int(tables.lengths.max()) // 256
-        word, name = (int(np.diff(s).max()) for s in (tables.char_start, tables.name_start))
-        return FRAME_BYTES + words * (max(word, 8) + 2) + int(tables.counts.max()) * (name + 1)
+        t = self._tables
+        longest_word = max(8, np.diff(t[t[AT_CHAR_START] : t[AT_FORM_START]]).max())
+        longest_name = np.diff(t[t[AT_NAME_START] : t[AT_LENGTHS]]).max()
+        words = TITLE_WORDS[1] + 5 + t[t[AT_LENGTHS] + LENGTH_STEPS] // 256
+        return int(FRAME_BYTES + words * (longest_word + 2) + MOST_TOPICS * (longest_name + 1))

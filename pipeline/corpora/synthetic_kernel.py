@@ -5,8 +5,6 @@ Whole numbers only: no rounding that could differ between machines decides anyth
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,21 +12,35 @@ from learners.jit import njit
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
-State = NDArray[np.uint64]
+Work = tuple[Ints, Ints, Bytes]
+"""Room for the topics of a document, its words and the marks after them."""
 
+LENGTHS = (12, 24, 33, 42, 50, 57, 64, 71, 78, 86, 95, 105, 118, 136, 165, 225, 900)
+"""Length of a document at every sixteenth of the distribution: most are short, a few very long."""
+
+TOPIC_COUNTS = (1,) * 12 + (2,) * 24 + (3,) * 27 + (4,) * 18 + (5,) * 10 + (6,) * 6 + (7, 7, 8)
+"""How many topics a document has, in hundredths; 3.2 on average."""
+
+LENGTH_STEPS, COUNT_STEPS = len(LENGTHS) - 1, len(TOPIC_COUNTS)
+MOST_TOPICS = max(TOPIC_COUNTS)
 TITLE_WORDS = 4, 9
 SENTENCE_WORDS = 8, 27
 STEADY_WORDS = 200
 """So many of the most frequent words never become the sign of a topic by drift."""
 
 START_DAY = 9_728  # 1996-08-20, in days after 1970-01-01
-FUNCTION, CONTENT, FIRST_NAME, COMPANY = 0, 1, 2, 3
+FUNCTION, CONTENT, FIRST_NAME, SURNAME, PLACE, COMPANY, COMPANY_KIND = range(7)
+"""The kinds of words, in the order of their tables."""
+TOPIC, NUMBER = 7, 8
+NOTHING, COMMA, STOP = 0, ord(","), ord(".")
 
-# The constants and shifts of splitmix64; numba needs them unsigned to stay in whole numbers.
+# The constants and shifts of splitmix64 and for taking bits apart; numba
+# needs them unsigned to stay in whole numbers.
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 MIX_1, MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 S27, S30, S31, S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 LOW_32 = np.uint64(0xFFFFFFFF)
+S3, LOW_3, LOW_4, FIVE = np.uint64(3), np.uint64(7), np.uint64(15), np.uint64(5)
 
 # What stands around the values of an event. No word needs escaping, so this is all of JSON here.
 ID = np.frombuffer(b'{"id":"synthetic-', dtype=np.uint8)
@@ -42,129 +54,187 @@ FRAME_BYTES = 128
 """More than the fixed parts, the number and the time of an event take."""
 
 
-class Draws(NamedTuple):
-    """Alias tables, one or several end to end: column `i` stands for `i` or for `other[i]`."""
-
-    cut: Ints
-    other: Ints
-
-
-class Tables(NamedTuple):
-    """All the kernel reads: words as bytes, words by kind, topics by group, distributions."""
-
-    chars: Bytes
-    char_start: Ints  # of every form
-    form_start: Ints  # of every word
-    kind_start: (
-        Ints  # first word of: function, content, first, surname, place, company, company kind
-    )
-    function: Draws
-    content: Draws
-    surnames: Draws
-    companies: Draws
-    slots: Ints  # the words that signal the topics, as numbers of words
-    slot_start: Ints  # of every topic
-    popular: Draws
-    group: Ints  # of every topic
-    group_start: Ints
-    members: Ints  # topics by group
-    siblings: Draws  # one table per group
-    name_chars: Bytes  # topics in quotes
-    name_start: Ints
-    lengths: Ints  # in words
-    counts: Ints
-    period: int  # documents in which every slot changes once; 0 = never
+# One long array `t` of whole numbers holds all tables, and begins with where each of them lies:
+# t[t[AT_GROUP] + topic] is the group of a topic. A tuple of arrays would read better, but compiled
+# code counts the references of every array in it at every call; that took ten times as long as
+# the work itself. An alias table of n columns is n thresholds and then n other choices.
+(
+    AT_CHAR_START,  # of every form of every word
+    AT_FORM_START,  # of every word
+    AT_KIND_START,  # first word of every kind, and the end of the last one
+    AT_DRAWS,  # where the alias table of every kind lies
+    AT_SLOTS,  # the words that signal the topics
+    AT_SLOT_START,  # of every topic
+    AT_POPULAR,  # alias table of the topics
+    AT_GROUP,  # of every topic
+    AT_GROUP_START,
+    AT_MEMBERS,  # topics by group
+    AT_SIBLINGS,  # alias tables of the groups
+    AT_NAME_START,  # of every topic, in quotes
+    AT_LENGTHS,  # of texts, in 256ths of a word
+    AT_COUNTS,  # of topics
+    TOPICS,  # not a place: how many topics there are
+    PERIOD,  # not a place: documents in which every slot changes once; 0 = never
+    HEADER,
+) = range(17)
 
 
 @njit
 def mix(z: np.uint64) -> np.uint64:
-    """The scrambling step of splitmix64."""
+    """64 random bits from 64 others; the scrambling step of splitmix64."""
+    z += GAMMA
     z = (z ^ (z >> S30)) * MIX_1
     z = (z ^ (z >> S27)) * MIX_2
     return z ^ (z >> S31)
 
 
 @njit
-def draw(state: State) -> np.uint64:
-    """The next 64 random bits."""
-    state[0] += GAMMA
-    return mix(state[0])
+def share(bits: np.uint64, n: int) -> int:
+    """A whole number from 0 to `n` - 1, made of the upper half of `bits`."""
+    return int(np.int64(((bits >> S32) * np.uint64(n)) >> S32))
 
 
 @njit
-def below(state: State, n: int) -> int:
-    """A whole number from 0 to `n` - 1."""
-    return np.int64(((draw(state) >> S32) * np.uint64(n)) >> S32)
-
-
-@njit
-def skewed(state: State, n: int) -> int:
+def skewed(bits: np.uint64, n: int) -> int:
     """A whole number from 0 to `n` - 1, small ones more likely."""
-    return min(below(state, n), below(state, n))
+    return min(share(bits, n), share(bits << S32, n))
 
 
 @njit
-def pick(state: State, draws: Draws, start: int, end: int) -> int:
-    """Draw from the alias table that lies from `start` to `end`."""
-    bits = draw(state)
-    column = np.int64(((bits >> S32) * np.uint64(end - start)) >> S32)
-    keep = np.int64(bits & LOW_32) < draws.cut[start + column]
-    return column if keep else draws.other[start + column]
+def pick(bits: np.uint64, t: Ints, table: int, n: int) -> int:
+    """Draw from the alias table of `n` columns at `table`."""
+    column = share(bits, n)
+    keep = np.int64(bits & LOW_32) < t[table + column]
+    return column if keep else int(t[table + n + column])
 
 
 @njit
-def pick_all(state: State, draws: Draws) -> int:
-    """Draw from a single alias table."""
-    return pick(state, draws, 0, len(draws.cut))
-
-
-@njit
-def sibling(state: State, t: Tables, topic: int) -> int:
+def sibling(bits: np.uint64, t: Ints, topic: int) -> int:
     """A topic of the same group, perhaps the same."""
-    start, end = t.group_start[t.group[topic]], t.group_start[t.group[topic] + 1]
-    return t.members[start + pick(state, t.siblings, start, end)]
+    group = t[AT_GROUP_START] + t[t[AT_GROUP] + topic]
+    start, size = t[group], t[group + 1] - t[group]
+    return int(t[t[AT_MEMBERS] + start + pick(bits, t, t[AT_SIBLINGS] + 2 * start, size)])
 
 
 @njit
-def choose_topics(state: State, t: Tables, chosen: Ints) -> int:
+def choose_topics(bits: np.uint64, t: Ints, chosen: Ints) -> int:
     """Fill `chosen` with different topics, mostly of one group, and say how many they are."""
-    topics = len(t.group)
-    count = min(t.counts[below(state, len(t.counts))], topics)
-    chosen[0] = pick_all(state, t.popular)
+    topics = t[TOPICS]
+    count = min(t[t[AT_COUNTS] + share(bits, COUNT_STEPS)], topics)
+    bits = mix(bits)
+    chosen[0] = pick(bits, t, t[AT_POPULAR], topics)
     for i in range(1, count):
-        related = below(state, 4) > 0
-        topic = chosen[0]
-        for _ in range(8):
-            topic = sibling(state, t, chosen[0]) if related else pick_all(state, t.popular)
-            if topic not in chosen[:i]:
-                break
+        bits = mix(bits)
+        related = share(bits, 4) > 0
+        topic, tries = chosen[0], 0
+        while tries < 8 and topic in chosen[:i]:
+            bits, tries = mix(bits), tries + 1
+            popular = pick(bits, t, t[AT_POPULAR], topics)
+            topic = sibling(bits, t, chosen[0]) if related else popular
         while topic in chosen[:i]:  # a small group may have no more to give
             topic = (topic + 1) % topics
         chosen[i] = topic
-    return count
+    chosen[count] = pick(mix(bits), t, t[AT_POPULAR], topics)  # mentioned in passing
+    return int(count)
 
 
 @njit
-def topic_word(state: State, t: Tables, chosen: Ints, count: int, n: int) -> int:
+def topic_word(bits: np.uint64, t: Ints, chosen: Ints, count: int, n: int) -> int:
     """A word that signals a topic of document `n`; its first topics are heard most."""
     place = 0
-    while place < count - 1 and below(state, 8) < 5:
+    while place < count - 1 and bits & LOW_3 < FIVE:
+        bits >>= S3
         place += 1
-    topic, source = chosen[place], below(state, 16)
+    bits = mix(bits)
+    topic, source = chosen[place], share(bits << S32, 16)
     if source < 3:
-        topic = sibling(state, t, topic)
-    elif source == 3:  # what a story mentions in passing
+        topic = sibling(bits, t, topic)
+    elif source == 3:
         topic = chosen[count]
-    start = t.slot_start[topic]
-    slot = start + skewed(state, t.slot_start[topic + 1] - start)
-    if t.period > 0:
+    start = t[t[AT_SLOT_START] + topic]
+    slot = start + skewed(mix(bits), t[t[AT_SLOT_START] + topic + 1] - start)
+    if t[PERIOD] > 0:
         # Each slot has its own moment in the period, so that words change one at a time.
-        epoch = (n + np.int64(mix(np.uint64(slot)) >> S32) % t.period) // t.period
+        own = mix(np.uint64(slot))
+        epoch = (n + np.int64(own >> S32) % t[PERIOD]) // t[PERIOD]
         if epoch > 0:
-            first = t.kind_start[1] + STEADY_WORDS
-            bits = mix(np.uint64(slot) ^ (np.uint64(epoch) << S32)) >> S32
-            return first + np.int64(bits) % (t.kind_start[2] - first)
-    return t.slots[slot]
+            first = t[t[AT_KIND_START] + CONTENT] + STEADY_WORDS
+            size = t[t[AT_KIND_START] + CONTENT + 1] - first
+            return int(first + share(mix(own + np.uint64(epoch)), size))
+    return int(t[t[AT_SLOTS] + slot])
+
+
+@njit
+def kind_after(bits: np.uint64, kind: int, final: bool) -> int:
+    """The kind of the next word; the `final` word of a sentence should not ask for another."""
+    if kind == FIRST_NAME:
+        return SURNAME
+    function, source = share(bits, 64), share(bits << S32, 100)
+    if kind == COMPANY and function < 32:
+        return COMPANY_KIND
+    if function < (8 if kind == FUNCTION else 40) and not final:
+        return FUNCTION
+    if source < 60:
+        return TOPIC
+    if source < 87:
+        return CONTENT
+    if source < 90 and not final:
+        return FIRST_NAME
+    if source < 93:
+        return PLACE
+    return COMPANY if source < 96 else NUMBER
+
+
+@njit
+def figure(bits: np.uint64) -> int:
+    """Ten times a year, or ten times a number of one to six digits, perhaps with one decimal."""
+    if share(bits, 8) == 0:
+        return 10 * (1980 + share(bits << S32, 20))
+    bits = mix(bits)
+    size = 10 ** skewed(bits, 6)
+    bits = mix(bits)
+    decimal = max(0, share(bits, 40) - 30)
+    return int(10 * (size + share(bits << S32, 9 * size)) + decimal)
+
+
+@njit
+def sentence_length(bits: np.uint64, left: int) -> int:
+    """How many of the words that are `left` the next sentence takes."""
+    length = SENTENCE_WORDS[0] + share(bits, SENTENCE_WORDS[1] - SENTENCE_WORDS[0] + 1)
+    return left if left - length < SENTENCE_WORDS[0] // 2 else length  # no stub at the end
+
+
+@njit
+def compose(
+    bits: np.uint64, t: Ints, chosen: Ints, count: int, n: int, words: Ints, marks: Bytes, size: int
+) -> None:
+    """Fill `words` with forms of words and figures (below 0), `marks` with what follows each."""
+    length, place, kind = 0, 0, CONTENT
+    for i in range(size):
+        bits = mix(bits)
+        if place == length:
+            length, place, kind = sentence_length(bits, size - i), 0, CONTENT
+        place += 1
+        kind = kind_after(bits, kind, place == length)
+        own = mix(bits)
+        if kind == NUMBER:
+            words[i] = -figure(own)
+        else:
+            if kind == TOPIC:
+                word = topic_word(own, t, chosen, count, n)
+            else:
+                start = t[t[AT_KIND_START] + kind]
+                end = t[t[AT_KIND_START] + kind + 1]
+                word = start + pick(own, t, t[t[AT_DRAWS] + kind], end - start)
+            form = t[t[AT_FORM_START] + word]
+            forms = t[t[AT_FORM_START] + word + 1] - form
+            if forms > 1 and bits & LOW_3 >= FIVE:  # most often the base form
+                form += share(mix(own), forms)
+            words[i] = form
+        pause = 2 < place < length - 2 and (bits >> S3) & LOW_4 == 0
+        marks[i] = COMMA if pause and kind not in (FUNCTION, FIRST_NAME, COMPANY) else NOTHING
+        if place == length:
+            marks[i] = STOP
 
 
 @njit
@@ -188,100 +258,30 @@ def put_digits(buffer: Bytes, at: int, number: int, width: int) -> int:
 
 
 @njit
-def put_number(state: State, buffer: Bytes, at: int) -> int:
-    """Write a year, or a number of one to six digits, perhaps with one decimal."""
-    if below(state, 8) == 0:
-        return put_digits(buffer, at, 1980 + below(state, 20), 4)
-    size = 10 ** skewed(state, 6)
-    at = put_digits(buffer, at, size + below(state, 9 * size), 1)
-    if below(state, 4) == 0:
-        buffer[at] = ord(".")
-        at = put_digits(buffer, at + 1, below(state, 10), 1)
-    return at
-
-
-@njit
-def put_word(state: State, t: Tables, buffer: Bytes, at: int, word: int, capital: bool) -> int:
-    """Write one of the forms of a word, most often the base form."""
-    form, forms = t.form_start[word], t.form_start[word + 1] - t.form_start[word]
-    if forms > 1 and below(state, 8) >= 5:
-        form += below(state, forms)
-    end = put(buffer, at, t.chars, t.char_start[form], t.char_start[form + 1])
-    if capital and buffer[at] >= ord("a"):
-        buffer[at] -= 32
-    return end
-
-
-@njit
-def next_word(
-    state: State, t: Tables, chosen: Ints, count: int, n: int, before: int, final: bool
-) -> tuple[int, int]:
-    """The next word (-1: a number) and its kind, given the kind of the word `before`."""
-    kinds = t.kind_start
-    if before == FIRST_NAME:
-        return kinds[3] + pick_all(state, t.surnames), CONTENT
-    if before == COMPANY and below(state, 2) == 0:
-        return kinds[6] + skewed(state, kinds[7] - kinds[6]), CONTENT
-    if below(state, 64) < (8 if before == FUNCTION else 40) and not final:
-        return pick_all(state, t.function), FUNCTION
-    source = below(state, 100)
-    if source < 60:
-        return topic_word(state, t, chosen, count, n), CONTENT
-    if source < 87:
-        return kinds[1] + pick_all(state, t.content), CONTENT
-    if source < 90 and not final:
-        return kinds[2] + skewed(state, kinds[3] - kinds[2]), FIRST_NAME
-    if source < 93:
-        return kinds[4] + skewed(state, kinds[5] - kinds[4]), CONTENT
-    if source < 96:
-        return kinds[5] + pick_all(state, t.companies), COMPANY
-    return -1, CONTENT
-
-
-@njit
-def put_sentence(
-    state: State,
-    t: Tables,
-    buffer: Bytes,
-    at: int,
-    chosen: Ints,
-    count: int,
-    n: int,
-    length: int,
-    title: bool,
+def put_words(
+    buffer: Bytes, at: int, t: Ints, chars: Bytes, words: Ints, marks: Bytes, size: int, title: bool
 ) -> int:
-    """Write words with spaces and commas between them; a title has capitals and no commas."""
-    kind = CONTENT
-    for i in range(length):
-        word, kind = next_word(state, t, chosen, count, n, kind, i == length - 1)
-        if word < 0:
-            at = put_number(state, buffer, at)
+    """Write what was composed; a title has capitals and no marks."""
+    capital = True
+    for i in range(size):
+        if words[i] < 0:
+            at = put_digits(buffer, at, -words[i] // 10, 1)
+            if -words[i] % 10 > 0:
+                buffer[at] = ord(".")
+                at = put_digits(buffer, at + 1, -words[i] % 10, 1)
         else:
-            at = put_word(state, t, buffer, at, word, title or i == 0)
-        if kind == CONTENT and 2 < i < length - 3 and not title and below(state, 10) == 0:
-            buffer[at] = ord(",")
+            first, start = at, t[AT_CHAR_START] + words[i]
+            for j in range(t[start], t[start + 1]):
+                buffer[at] = chars[j]
+                at += 1
+            if capital and buffer[first] >= ord("a"):
+                buffer[first] -= 32
+        if marks[i] != NOTHING and not title:
+            buffer[at] = marks[i]
             at += 1
+        capital = title or marks[i] == STOP
         buffer[at] = ord(" ")
         at += 1
-    return at - 1
-
-
-@njit
-def put_text(
-    state: State, t: Tables, buffer: Bytes, at: int, chosen: Ints, count: int, n: int
-) -> int:
-    """Write sentences until the document is as long as it was drawn to be."""
-    place = below(state, 1 << 16)
-    low, high = t.lengths[place >> 12], t.lengths[(place >> 12) + 1]
-    left = max(5, (low + (high - low) * (place & 4095) // 4096) // 256)
-    while left > 0:
-        length = SENTENCE_WORDS[0] + below(state, SENTENCE_WORDS[1] - SENTENCE_WORDS[0] + 1)
-        if left - length < SENTENCE_WORDS[0] // 2:  # no stub at the end
-            length = left
-        at = put_sentence(state, t, buffer, at, chosen, count, n, length, False)
-        buffer[at], buffer[at + 1] = ord("."), ord(" ")
-        at += 2
-        left -= length
     return at - 1
 
 
@@ -307,42 +307,63 @@ def put_time(buffer: Bytes, at: int, seconds: int) -> int:
 
 
 @njit
-def write_event(state: State, t: Tables, buffer: Bytes, at: int, chosen: Ints, n: int) -> int:
+def text_length(bits: np.uint64, t: Ints) -> int:
+    """How many words a text has."""
+    place = share(bits, LENGTH_STEPS << 12)
+    step = t[AT_LENGTHS] + (place >> 12)
+    low, high = t[step], t[step + 1]
+    return int(max(5, (low + (high - low) * (place & 4095) // 4096) // 256))
+
+
+@njit
+def put_event(
+    bits: np.uint64, buffer: Bytes, at: int, t: Ints, chars: Bytes, n: int, work: Work
+) -> int:
     """Write event `n`, counted from 0; return where the next one goes."""
-    count = choose_topics(state, t, chosen)
-    chosen[count] = pick_all(state, t.popular)
+    chosen, words, marks = work
+    count = choose_topics(bits, t, chosen)
     at = put_digits(buffer, put(buffer, at, ID, 0, len(ID)), n + 1, 1)
     at = put(buffer, at, TITLE, 0, len(TITLE))
-    length = TITLE_WORDS[0] + below(state, TITLE_WORDS[1] - TITLE_WORDS[0] + 1)
-    at = put_sentence(state, t, buffer, at, chosen, count, n, length, True)
-    at = put_text(state, t, buffer, put(buffer, at, TEXT, 0, len(TEXT)), chosen, count, n)
+    bits = mix(bits)
+    size = TITLE_WORDS[0] + share(bits, TITLE_WORDS[1] - TITLE_WORDS[0] + 1)
+    compose(bits ^ LOW_32, t, chosen, count, n, words, marks, size)
+    at = put_words(buffer, at, t, chars, words, marks, size, True)
+    at = put(buffer, at, TEXT, 0, len(TEXT))
+    bits = mix(bits)
+    size = text_length(bits, t)
+    compose(bits ^ LOW_32, t, chosen, count, n, words, marks, size)
+    at = put_words(buffer, at, t, chars, words, marks, size, False)
     at = put(buffer, at, LABELS, 0, len(LABELS))
     for i in range(count):
         if i > 0:
             buffer[at] = ord(",")
             at += 1
-        at = put(buffer, at, t.name_chars, t.name_start[chosen[i]], t.name_start[chosen[i] + 1])
-    jitter = below(state, 6) if n > 0 else 0
+        name = t[AT_NAME_START] + chosen[i]
+        at = put(buffer, at, chars, t[name], t[name + 1])
+    jitter = share(mix(bits), 6) if n > 0 else 0
     at = put_time(buffer, put(buffer, at, TIME, 0, len(TIME)), 35 * n + jitter)
     return put(buffer, at, END, 0, len(END))
 
 
 @njit
 def write_events(
-    t: Tables, seed: int, first: int, last: int, buffer: Bytes, room: int, ends: Ints
+    t: Ints, chars: Bytes, seed: int, first: int, last: int, buffer: Bytes, room: int, ends: Ints
 ) -> int:
     """Write events `first` to `last` - 1 while the buffer has `room` for one more.
 
     `ends` receives where each event ends. Returns how many were written.
     """
-    state = np.empty(1, dtype=np.uint64)
-    chosen = np.empty(t.counts.max() + 1, dtype=np.int64)
+    longest = t[t[AT_LENGTHS] + LENGTH_STEPS] // 256 + TITLE_WORDS[1]
+    work = (
+        np.empty(MOST_TOPICS + 1, dtype=np.int64),
+        np.empty(longest, dtype=np.int64),
+        np.empty(longest, dtype=np.uint8),
+    )
     at = 0
     for n in range(first, last):
         if at + room > len(buffer):
             return n - first
-        # Each event has a generator of its own: it does not matter what was written before it.
-        state[0] = mix(mix(np.uint64(seed)) + np.uint64(n))
-        at = write_event(state, t, buffer, at, chosen, n)
+        # Each event draws from its own number: it does not matter what was written before it.
+        at = put_event(mix(mix(np.uint64(seed)) + np.uint64(n)), buffer, at, t, chars, n, work)
         ends[n - first] = at
     return last - first

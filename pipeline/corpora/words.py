@@ -1,4 +1,4 @@
-"""The words of the synthetic newswire: a data file of base words and the grammar that inflects them."""
+"""The words of the synthetic newswire: a file of base words and the grammar that inflects them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Forms = tuple[str, ...]
 
 
 class Topic(NamedTuple):
-    """A topic of the newswire: its name, the group of its relatives and the words that signal it."""
+    """A topic of the newswire: its name, the group it belongs to, its words."""
 
     name: str
     group: str

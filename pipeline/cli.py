@@ -1,0 +1,259 @@
+"""The command line: `wirerank replay`, `corpora`, `lanes`, `bench`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from learners.learner import OptionError
+from learners.specs import LANE_OPTIONS, LEARNERS
+from pipeline.corpora import SourceError, catalogue
+from pipeline.engine import EngineSettings
+from pipeline.features import FeatureSettings
+from pipeline.replay import DEFAULT_LANES, Outcome, ReplaySettings, UsageError, Watch, replay
+from pipeline.report import comparison
+from pipeline.tokenizer import PROFILES
+
+INTERRUPTED = 130  # what a shell reports for Ctrl-C
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Rank the topics of every document of a text stream the moment it arrives.",
+)
+corpora_app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, help="List the known corpora, and fetch one."
+)
+app.add_typer(corpora_app, name="corpora")
+
+
+class TerminalWatch(Watch):
+    """Narration on standard error: lines in a log; on a terminal a progress bar below them."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
+        self._progress: Progress | None = None
+
+    def say(self, line: str) -> None:
+        """Write a line above the progress bar."""
+        self._console.print(line, markup=False)
+
+    def begin(self, total: int | None) -> None:
+        """Show the progress bar, if somebody can see it."""
+        if not self._console.is_terminal or self._console.quiet:
+            return
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=self._console,
+            transient=True,
+        )
+        self._task = self._progress.add_task("events", total=total, rate="")
+        self._progress.start()
+
+    def advance(self, events: int) -> None:
+        """Move the progress bar."""
+        if self._progress is not None:
+            elapsed = self._progress.tasks[0].elapsed or 0.0
+            rate = f"{events / elapsed:,.0f}/s" if elapsed else ""
+            self._progress.update(self._task, completed=events, rate=rate)
+
+    def end(self) -> None:
+        """Take the progress bar away."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+
+
+def fail(message: str, code: int = 2) -> NoReturn:
+    """End with a message on standard error."""
+    typer.echo(f"wirerank: {message}", err=True)
+    raise typer.Exit(code)
+
+
+@app.command("replay")
+def replay_command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="FILE.jsonl, FILE.jsonl.gz, - (standard input) or kind:PATH; "
+            "`wirerank corpora` lists the kinds."
+        ),
+    ],
+    lane: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A lane, e.g. mmp:loss=1 (repeat for several); see `wirerank lanes`. "
+            f"Default: {', '.join(DEFAULT_LANES)}.",
+            metavar="SPEC",
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Read so many events; 0 reads all.")] = 0,
+    block: Annotated[
+        int,
+        typer.Option(min=1, max=100_000, help="Events to a block; results do not depend on it."),
+    ] = 256,
+    profile: Annotated[
+        str, typer.Option(help=f"How text is cut: {' or '.join(PROFILES)}.")
+    ] = "reuters2000",
+    topics: Annotated[
+        Path | None, typer.Option(help="A file that declares topics, one per line.")
+    ] = None,
+    rankings: Annotated[
+        Path | None,
+        typer.Option(help="Write ranking events here (JSON lines; - is standard output)."),
+    ] = None,
+    top: Annotated[int, typer.Option(min=0, help="Topics in a ranking event; 0 writes all.")] = 10,
+    curves: Annotated[
+        Path | None, typer.Option(help="Write the learning curves here (CSV).")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write the report here (JSON).")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the learning curves here (PNG, SVG or PDF).")
+    ] = None,
+    dead_letters: Annotated[
+        Path, typer.Option(help="Malformed events go here, if there are any (JSON lines).")
+    ] = Path("wirerank-dead-letters.jsonl"),
+    max_terms: Annotated[
+        int, typer.Option(min=16, help="Ceiling of the vocabulary.")
+    ] = FeatureSettings().max_terms,
+    min_df: Annotated[
+        int, typer.Option(min=1, help="A term counts from its so-many-th document on.")
+    ] = 1,
+    max_topics: Annotated[
+        int, typer.Option(min=1, help="Ceiling of the topics.")
+    ] = EngineSettings().max_topics,
+    max_pending: Annotated[
+        int, typer.Option(min=0, help="Ceiling of documents that wait for late labels.")
+    ] = EngineSettings().max_pending,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No narration.")] = False,
+) -> None:
+    """Replay a corpus through one or more lanes, as if it were live.
+
+    Narration goes to standard error, the comparison of the lanes to standard output.
+    """
+    if profile not in PROFILES:
+        fail(f"--profile must be one of {', '.join(PROFILES)}. Got {profile!r}.")
+    settings = ReplaySettings(
+        source=source, lanes=tuple(lane or DEFAULT_LANES), limit=limit, block=block,
+        profile=profile, topics=topics, rankings=rankings, top=top, curves=curves, report=report,
+        plot=plot, dead_letters=dead_letters,
+        engine=EngineSettings(
+            FeatureSettings(max_terms=max_terms, min_df=min_df), max_topics, max_pending
+        ),
+    )  # fmt: skip
+    try:
+        outcome = replay(settings, TerminalWatch(quiet))
+    except (UsageError, OptionError, ValueError, SourceError) as error:
+        fail(str(error))
+    except BrokenPipeError:
+        # Whoever read our standard output went away: say nothing more to it, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(1) from None
+    except OSError as error:
+        fail(f"{error.filename or 'a file'} cannot be written: {error.strerror}.", 1)
+    conclude(settings, outcome)
+
+
+def conclude(settings: ReplaySettings, outcome: Outcome) -> None:
+    """Show the comparison, say what was put aside and where things are, and end accordingly."""
+    typer.echo(comparison(outcome.report), err=settings.rankings == Path("-"))
+    for line in remarks(settings, outcome):
+        typer.echo(line, err=True)
+    if outcome.failure is not None:
+        fail(str(outcome.failure), 1)
+    if outcome.interrupted:
+        fail("interrupted; the numbers above are those of what was read so far.", INTERRUPTED)
+
+
+def remarks(settings: ReplaySettings, outcome: Outcome) -> list[str]:
+    """What a person should know about the run besides its numbers."""
+    lane = next(iter(outcome.report.values()))
+    lines = [
+        f"{lane['documents']:,} documents, {lane['rounds']:,} rounds, {lane['topics']:,} topics, "
+        f"{lane['vocabulary_terms']:,} terms, {lane['documents_per_second'] or 0:,.0f} documents/s"
+    ]
+    notes = {
+        "pending_documents": "documents still wait for their labels",
+        "expired_documents": "documents were given up waiting for labels (--max-pending)",
+        "superseded_documents": "waiting documents were superseded by a newer one of the same id",
+        "unmatched_labels": "late labels found no document",
+        "topics_refused": "labels named a topic past the ceiling (--max-topics)",
+        "terms_refused": "terms found no room in the vocabulary (--max-terms)",
+    }
+    lines += [f"{lane[key]:,} {note}" for key, note in notes.items() if lane[key]]
+    letters = outcome.dead_letters
+    if letters.counts:
+        reasons = ", ".join(
+            f"{count:,} {reason}" for reason, count in sorted(letters.counts.items())
+        )
+        lines.append(
+            f"{letters.counts.total():,} malformed events ({reasons}) are in {letters.path}"
+        )
+    written = (settings.rankings, settings.curves, settings.report, settings.plot)
+    names = ", ".join(str(path) for path in written if path and path != Path("-"))
+    return [*lines, f"written: {names}"] if names else lines
+
+
+@app.command("lanes")
+def lanes_command() -> None:
+    """List the learners that a lane can have, and their options."""
+    for name, learner in LEARNERS.items():
+        typer.echo(f"{name}: {learner.summary}")
+        rows = [
+            (f"  {option.name}={option.default}", option.help, f"({option.rule})")
+            for option in (*learner.options, *LANE_OPTIONS)
+        ]
+        width = max(len(first) for first, *_ in rows)
+        for first, meaning, rule in rows:
+            typer.echo(f"{first.ljust(width)}  {meaning} {rule}")
+
+
+@corpora_app.callback(invoke_without_command=True)
+def corpora_command(context: typer.Context) -> None:
+    """List the known corpora: what each needs and its terms of use."""
+    if context.invoked_subcommand is not None:
+        return
+    for corpus in catalogue.CORPORA:
+        how = f"wirerank corpora fetch {corpus.name}" if corpus.archive else "not fetched"
+        typer.echo(corpus.source)
+        rows = [("  what", corpus.title), ("  needs", corpus.needs), ("  terms", corpus.terms)]
+        rows += [("  home", corpus.homepage)] if corpus.homepage else []
+        rows += [("  fetch", how)] if corpus.archive else []
+        for row in rows:
+            typer.echo(f"{row[0]:<9}{row[1]}")
+
+
+@corpora_app.command("fetch")
+def fetch_command(
+    name: Annotated[str, typer.Argument(help="A corpus that may be fetched.")],
+    into: Annotated[Path, typer.Option(help="The folder to put it in.")] = Path("corpora"),
+) -> None:
+    """Fetch a corpus from its home and check it against its known checksum."""
+    watch = TerminalWatch()
+    try:
+        corpus = catalogue.find(name)
+        watch.say(f"terms of use: {corpus.terms}")
+        into.mkdir(parents=True, exist_ok=True)
+        watch.begin(corpus.size)
+        path = catalogue.fetch(corpus, into, lambda received, _: watch.advance(received))
+    except (SourceError, OSError) as error:
+        watch.end()
+        fail(str(error), 1)
+    watch.end()
+    typer.echo(f"{name}:{path}")
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,68 @@
+"""Corpora as streams: every kind of source, opened by the text a person writes for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from pipeline.corpora.jsonl import JsonLines, StandardInput
+from pipeline.corpora.newsgroups import Newsgroups
+from pipeline.corpora.reuters21578 import Reuters21578
+from pipeline.corpora.source import Source, SourceError
+from pipeline.corpora.synthetic import SyntheticNewswire
+
+__all__ = ["Source", "SourceError", "open_source"]
+
+Options = dict[str, str]
+N = TypeVar("N", int, float)
+
+
+def _reuters21578(path: str, options: Options) -> Source:
+    return Reuters21578(Path(path), split=options.pop("split", "all"))
+
+
+def _newsgroups(path: str, options: Options) -> Source:
+    seed = _number(options.pop("seed", "0"), int)
+    return Newsgroups(Path(path), order=options.pop("order", "date"), seed=seed)
+
+
+def _synthetic(documents: str, options: Options) -> Source:
+    return SyntheticNewswire(
+        documents=_number(documents, int),
+        topics=_number(options.pop("topics", "103"), int),
+        seed=_number(options.pop("seed", "0"), int),
+        drift=_number(options.pop("drift", "0"), float),
+    )
+
+
+def _number(text: str, kind: type[N]) -> N:
+    return kind(text.replace("_", ""))
+
+
+KINDS: dict[str, Callable[[str, Options], Source]] = {
+    "newsgroups": _newsgroups,
+    "reuters21578": _reuters21578,
+    "synthetic": _synthetic,
+}
+
+
+def open_source(text: str) -> Source:
+    """Open what a person wrote: a file of JSON lines, `-`, or `kind:PATH[,option=value]`."""
+    if text == "-":
+        return StandardInput()
+    kind, colon, rest = text.partition(":")
+    if not colon or kind not in KINDS:
+        if colon and not Path(text).exists():
+            kinds = ", ".join(KINDS)
+            raise SourceError(f"There is no corpus kind {kind!r} (in {text!r}). Known: {kinds}.")
+        return JsonLines(Path(text))
+    where, *parts = rest.split(",")
+    options = dict(part.partition("=")[::2] for part in parts)
+    try:
+        source = KINDS[kind](where, options)
+    except ValueError as error:
+        raise SourceError(f"{text!r} cannot be opened: {error}") from None
+    if options:
+        raise SourceError(f"{kind} has no option {next(iter(options))!r} (in {text!r}).")
+    return source

@@ -1,0 +1,93 @@
+"""Document events from a file of JSON lines (plain or gzip) or from standard input."""
+
+from __future__ import annotations
+
+import gzip
+import select
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from io import FileIO
+from pathlib import Path
+from typing import IO
+
+from pipeline.corpora.source import SourceError
+from pipeline.events import MAX_EVENT_BYTES
+
+CHUNK_BYTES = 1 << 16
+LONGEST = MAX_EVENT_BYTES + 2  # with its newline, and one more so that too long shows as too long
+
+
+class JsonLines:
+    """The lines of a file. A line past the limit is cut there, and the event decoder refuses it."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            what = "is a folder" if path.is_dir() else "does not exist"
+            raise SourceError(
+                f"{path} {what}; expected a file of JSON lines (.jsonl or .jsonl.gz). For a corpus "
+                "write kind:PATH; `wirerank corpora` lists the kinds."
+            )
+        self.path = path
+
+    @property
+    def topics(self) -> Sequence[str]:
+        """A file of events declares none."""
+        return ()
+
+    @property
+    def total(self) -> int | None:
+        """Not known before the file is read."""
+        return None
+
+    def __iter__(self) -> Iterator[bytes]:
+        zipped = self.path.suffix == ".gz"
+        try:
+            with gzip.open(self.path) if zipped else self.path.open("rb") as file:
+                yield from bounded_lines(file)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise SourceError(
+                f"{self.path} is damaged or cut off: {error}. What was read before that point "
+                "was processed; get the file again to read the rest."
+            ) from None
+        except OSError as error:
+            raise SourceError(f"{self.path} cannot be read: {error.strerror or error}.") from None
+
+
+def bounded_lines(file: gzip.GzipFile | IO[bytes]) -> Iterator[bytes]:
+    """The lines of a file, never more than the limit of one in memory."""
+    while line := file.readline(LONGEST):
+        yield line
+        while len(line) == LONGEST and not line.endswith(b"\n"):
+            line = file.readline(LONGEST)
+
+
+class StandardInput:
+    """Lines from a pipe. When it falls silent an empty line says so, and what came is ranked."""
+
+    topics: Sequence[str] = ()
+    total: int | None = None
+
+    def __init__(self, file: FileIO | None = None) -> None:
+        self._file = file or FileIO(sys.stdin.fileno(), closefd=False)
+
+    def __iter__(self) -> Iterator[bytes]:
+        rest = b""
+        too_long = False
+        while True:
+            if not select.select([self._file], [], [], 0)[0]:
+                yield b""
+            chunk = self._file.read(CHUNK_BYTES)
+            if not chunk:
+                break
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                if not too_long:
+                    yield line + b"\n"
+                too_long = False
+            if len(rest) >= LONGEST:
+                if not too_long:
+                    yield rest[:LONGEST]
+                rest, too_long = b"", True
+        if rest and not too_long:
+            yield rest

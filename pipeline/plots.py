@@ -1,0 +1,49 @@
+"""Learning curves as a picture. Matplotlib comes with the `experiments` extra."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from pipeline.lanes import Lane
+
+LOSSES = (
+    ("loss1", 100, "loss1: rankings with an error, %"),
+    ("loss2", 1, "loss2: wrong pairs"),
+    ("loss3", 100, "loss3: share of pairs wrong, %"),
+)
+# A palette that stays apart for most kinds of colour blindness (Okabe and Ito 2008).
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+
+
+def can_plot() -> bool:
+    """Whether matplotlib is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def plot_curves(path: Path, lanes: Sequence[Lane], title: str) -> None:
+    """Draw the round-averaged losses of all lanes against the rounds, on a log axis."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an extra, and slow to import
+
+    figure = Figure(figsize=(13, 4.4), layout="constrained")
+    figure.suptitle(f"Round-averaged loss: {title}", fontsize=12)
+    for axis, (loss, scale, label) in zip(figure.subplots(1, 3), LOSSES, strict=True):
+        for number, lane in enumerate(lanes):
+            points = list(lane.curve.all_points())
+            values = [scale * (point.values[loss] or math.nan) for point in points]
+            colour = COLOURS[number % len(COLOURS)]
+            style = ("-", "--", ":")[number // len(COLOURS) % 3]
+            rounds = [point.round for point in points]
+            axis.plot(rounds, values, style, color=colour, linewidth=1.8, label=lane.name)
+        axis.set_xscale("log")
+        if loss == "loss1":
+            axis.set_ylim(bottom=0)
+        else:
+            axis.set_yscale("log")  # the first rounds would hide all that comes after
+        axis.set_xlabel("round")
+        axis.set_title(label, fontsize=10)
+        axis.grid(True, alpha=0.3)
+    figure.axes[0].legend(fontsize=8)
+    figure.savefig(path, dpi=120)

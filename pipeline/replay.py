@@ -1,0 +1,238 @@
+"""Replay a corpus through the engine in one process: the embedded way to run Wirerank."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+from learners.specs import LaneSpec, parse_spec
+from pipeline.blocks import Block
+from pipeline.corpora import Source, SourceError, open_source
+from pipeline.dead_letters import DeadLetterFile
+from pipeline.engine import Engine, EngineSettings
+from pipeline.narration import LossTable
+from pipeline.plots import can_plot, plot_curves
+from pipeline.rankings import ranking_events
+from pipeline.reader import BlockReader
+from pipeline.report import Report, make_report, write_curves, write_report
+from pipeline.tokenizer import Tokenizer
+from pipeline.warmup import warm_up
+
+DEFAULT_LANES = ("mmp:loss=1", "mmp:loss=2", "mmp:loss=3", "perceptron")
+
+
+class UsageError(Exception):
+    """What was asked for cannot be done; the message says what to write instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    """What to replay, through which lanes, and what to write."""
+
+    source: str
+    lanes: tuple[str, ...] = DEFAULT_LANES
+    limit: int = 0
+    block: int = 256
+    profile: str = "reuters2000"
+    topics: Path | None = None
+    rankings: Path | None = None
+    top: int = 10
+    curves: Path | None = None
+    report: Path | None = None
+    plot: Path | None = None
+    dead_letters: Path = Path("wirerank-dead-letters.jsonl")
+    engine: EngineSettings = field(default_factory=EngineSettings)
+
+
+class Watch:
+    """Somebody who follows a run: told of settings, lines of the loss table, and progress."""
+
+    def say(self, line: str) -> None:
+        """A line of narration."""
+
+    def begin(self, total: int | None) -> None:
+        """The run begins; so many events are expected, if that is known."""
+
+    def advance(self, events: int) -> None:
+        """So many events were read so far."""
+
+    def end(self) -> None:
+        """The run is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a replay ended: its report, what was put aside, and what stopped it, if anything did."""
+
+    report: Report
+    dead_letters: DeadLetterFile
+    interrupted: bool
+    failure: SourceError | None
+
+
+class Interruption:
+    """Ctrl-C and SIGTERM end a run between two blocks, never inside one; a second one at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._reading = False
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Listen to both signals; in a thread other than the main one nothing is listened to."""
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        try:
+            before = [signal.signal(number, self._handle) for number in numbers]
+        except ValueError:
+            yield
+            return
+        try:
+            yield
+        finally:
+            for number, handler in zip(numbers, before, strict=True):
+                signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.asked or self._reading:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    def guarded(self, items: Iterator[Block]) -> Iterator[Block]:
+        """The items, until somebody asks to stop; waiting for the next one can be broken off."""
+        while not self.asked:
+            try:
+                self._reading = True
+                item = next(items)
+            except StopIteration:
+                return
+            except KeyboardInterrupt:
+                self.asked = True
+                return
+            finally:
+                self._reading = False
+            yield item
+
+
+def read_topics(path: Path) -> list[str]:
+    """A list of topics, one per line; blank lines are passed over."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The list of topics {path} cannot be read: {error}.") from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+def read_lanes(texts: Sequence[str]) -> list[LaneSpec]:
+    """The lanes that were asked for; each needs a name of its own."""
+    lanes = [parse_spec(text) for text in texts]
+    names = [lane.name for lane in lanes]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"Two lanes are called {name!r}; tell them apart with name=...")
+    return lanes
+
+
+def check_outputs(settings: ReplaySettings) -> None:
+    """Refuse what could only fail at the end of a long run."""
+    outputs = (settings.rankings, settings.curves, settings.report, settings.plot)
+    for path in (*outputs, settings.dead_letters):
+        if path is None or path == Path("-"):
+            continue
+        if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+            raise UsageError(f"{path} cannot be written: {path.parent} is no folder to write to.")
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder; expected the name of a file to write.")
+    if settings.plot and not can_plot():
+        raise UsageError(
+            "--plot needs matplotlib, which is not installed: pip install 'wirerank[experiments]'"
+        )
+
+
+def describe(settings: ReplaySettings, engine: Engine) -> Iterator[str]:
+    """The settings in force."""
+    features = settings.engine.features
+    yield f"source = {settings.source}   block = {settings.block}   lanes = {len(engine.lanes)}"
+    yield (
+        f"features = pivoted(slope={features.slope:.2f})   statistics = running   "
+        f"profile = {settings.profile}   max_terms = {features.max_terms:,}   "
+        f"min_df = {features.min_df}"
+    )
+    declared = f"{len(engine.topics):,} declared" if len(engine.topics) else "discovered"
+    yield (
+        f"topics = {declared}, at most {engine.topics.max_topics:,}   "
+        f"max_pending = {engine.pending.max_pending:,}"
+    )
+
+
+def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
+    """Run a source through the lanes, and write what was asked for."""
+    check_outputs(settings)
+    lanes = read_lanes(settings.lanes)
+    source = open_source(settings.source)
+    declared = read_topics(settings.topics) if settings.topics else source.topics
+    engine = Engine(lanes, declared, settings.engine)
+    tokenizer = Tokenizer(settings.profile)
+    for line in describe(settings, engine):
+        watch.say(line)
+    warm_up(lanes, tokenizer, watch.say)
+    dead_letters = DeadLetterFile(settings.dead_letters, settings.source)
+    reader = BlockReader(source, tokenizer, dead_letters, settings.block, settings.limit)
+    interruption = Interruption()
+    failure: SourceError | None = None
+    with ExitStack() as stack:
+        stack.callback(engine.close)
+        stack.callback(dead_letters.close)
+        stack.enter_context(interruption.installed())
+        rankings = open_rankings(settings.rankings, stack)
+        watch.begin(expected(source, settings.limit))
+        stack.callback(watch.end)
+        started = time.perf_counter()
+        table = LossTable(engine.lanes, watch.say)
+        names = [lane.name for lane in engine.lanes]
+        try:
+            for block in interruption.guarded(iter(reader)):
+                for ranked in engine.process(block):
+                    if rankings is not None:
+                        events = ranking_events(ranked, names, engine.topics.names, settings.top)
+                        rankings.writelines(event + b"\n" for event in events)
+                if rankings is not None:
+                    rankings.flush()
+                watch.advance(reader.events)
+                table.update(engine.documents / (time.perf_counter() - started))
+        except SourceError as error:
+            failure = error
+        seconds = time.perf_counter() - started
+        table.finish(engine.documents / seconds)
+    report = make_report(engine, seconds, sum(dead_letters.counts.values()))
+    write_results(settings, engine, report)
+    return Outcome(report, dead_letters, interruption.asked, failure)
+
+
+def open_rankings(path: Path | None, stack: ExitStack) -> IO[bytes] | None:
+    """The file that rankings go to; `-` is standard output."""
+    if path is None:
+        return None
+    return sys.stdout.buffer if path == Path("-") else stack.enter_context(path.open("wb"))
+
+
+def expected(source: Source, limit: int) -> int | None:
+    """How many events a run will read, if that is known."""
+    return min(limit, source.total) if limit and source.total else limit or source.total
+
+
+def write_results(settings: ReplaySettings, engine: Engine, report: Report) -> None:
+    """Write the files that come at the end."""
+    if settings.curves:
+        write_curves(settings.curves, engine.lanes)
+    if settings.report:
+        write_report(settings.report, report)
+    if settings.plot:
+        plot_curves(settings.plot, engine.lanes, settings.source)

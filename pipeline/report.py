@@ -1,0 +1,115 @@
+"""What a run leaves behind: the report, the curves as a table, and the comparison of lanes."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from learners.measures import MEASURES
+from pipeline.engine import Engine
+from pipeline.lanes import Lane
+
+Report = dict[str, dict[str, Any]]
+
+
+def make_report(engine: Engine, seconds: float, dead_letters: int) -> Report:
+    """Everything measured, by lane; numbers that do not exist are None."""
+    return {lane.name: lane_report(engine, lane, seconds, dead_letters) for lane in engine.lanes}
+
+
+def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -> dict[str, Any]:
+    """The measures of one lane over the whole run, and what it took."""
+    curve = lane.curve
+    graph: dict[str, list[float] | None] = {"precision": None, "recall": None}
+    if curve.rounds_with_topics:
+        precision, recall = curve.precision_recall()
+        topics = len(engine.topics)
+        graph = {"precision": precision[:topics].tolist(), "recall": recall[:topics].tolist()}
+    return {
+        "rounds": curve.rounds,
+        "rounds_with_topics": curve.rounds_with_topics,
+        "documents": engine.documents,
+        **curve.last().values,
+        "max_f1": curve.max_f1(),
+        "documents_per_second": engine.documents / seconds if seconds > 0 else None,
+        "seconds": seconds,
+        "learner_seconds": lane.seconds,
+        "model_bytes": lane.learner.size_bytes(),
+        "topics": len(engine.topics),
+        "topics_refused": engine.topics.refused,
+        "vocabulary_terms": len(engine.vocabulary),
+        "terms_refused": engine.vocabulary.refused,
+        "pending_documents": len(engine.pending.documents),
+        "expired_documents": engine.pending.expired_documents,
+        "superseded_documents": engine.pending.superseded,
+        "unmatched_labels": len(engine.pending.early) + engine.pending.expired_labels,
+        "dead_letters": dead_letters,
+        **graph,
+    }
+
+
+def write_report(path: Path, report: Report) -> None:
+    """Write the report as JSON."""
+    write_whole(path, orjson.dumps(report, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def write_curves(path: Path, lanes: Iterable[Lane]) -> None:
+    """Write the curves as CSV, a row per lane, round and measure; no row for what is undefined."""
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("lane", "round", "loss", "value"))
+        for lane in lanes:
+            for point in lane.curve.all_points():
+                for measure in MEASURES:
+                    if (value := point.values[measure]) is not None:
+                        writer.writerow((lane.name, point.round, measure, repr(value)))
+    os.replace(partial, path)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_bytes(content)
+    os.replace(partial, path)
+
+
+COLUMNS = (
+    ("loss1 %", "loss1", 100, 2),
+    ("loss2", "loss2", 1, 3),
+    ("loss3 %", "loss3", 100, 3),
+    ("OneErr %", "one_error", 100, 2),
+    ("Coverage", "coverage", 1, 3),
+    ("AvgP", "average_precision", 1, 4),
+    ("maxF1", "max_f1", 1, 4),
+)
+
+
+def comparison(report: Report) -> str:
+    """The lanes side by side, as the papers print them; the best of each column is starred."""
+    header = ["lane", "rounds", *(title for title, *_ in COLUMNS)]
+    rows = [[name, f"{lane['rounds']:,}"] for name, lane in report.items()]
+    for _, key, scale, digits in COLUMNS:
+        values = [lane[key] for lane in report.values()]
+        existing = [value for value in values if value is not None]
+        higher = key in {"average_precision", "max_f1"}
+        best = (max if higher else min)(existing, default=None) if len(existing) > 1 else None
+        for row, value in zip(rows, values, strict=True):
+            shown = "n.a." if value is None else f"{value * scale:.{digits}f}"
+            row.append(shown + ("*" if value is not None and value == best else " "))
+    return aligned([header, *rows])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as columns of equal width: the first to the left, numbers to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *cells in rows:
+        rest = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
+        lines.append("  ".join((first.ljust(widths[0]), *rest)).rstrip())
+    return "\n".join(lines)

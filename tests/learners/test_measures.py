@@ -1,0 +1,91 @@
+"""Measures: by hand, against their definitions, and against scikit-learn's."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from learners.measures import MEASURES, measure_round
+from learners.slow import slow_measures
+
+
+def measured(scores: list[float], relevant: set[int]) -> dict[str, float]:
+    values = np.empty(len(MEASURES))
+    ranks = np.empty(len(relevant), np.int64)
+    labels = np.array(sorted(relevant), np.int32)
+    measure_round(np.array(scores), len(scores), labels, ranks, values)
+    return {
+        name: value
+        for name, value in zip(MEASURES, values.tolist(), strict=True)
+        if not math.isnan(value)
+    }
+
+
+def test_by_hand() -> None:
+    # Best first: topics 2, 0, 1, 3. Relevant: 0 (rank 2) and 3 (rank 4).
+    # Wrong pairs: (0, 2), (3, 2), (3, 1): three of four.
+    assert measured([3.0, 2.0, 4.0, 1.0], {0, 3}) == {
+        "loss1": 1.0,
+        "loss2": 3.0,
+        "loss3": 0.75,
+        "one_error": 1.0,
+        "coverage": 3.0,
+        "average_precision": (1 / 2 + 2 / 4) / 2,
+    }
+
+
+def test_a_tie_is_an_error_but_ranks_by_index() -> None:
+    """All level: every pair is wrong, yet topic 0 is ranked first."""
+    assert measured([0.0, 0.0, 0.0], {0}) == {
+        "loss1": 1.0,
+        "loss2": 2.0,
+        "loss3": 1.0,
+        "one_error": 0.0,
+        "coverage": 0.0,
+        "average_precision": 1.0,
+    }
+
+
+def test_no_relevant_topic_has_losses_of_zero_and_no_measures() -> None:
+    assert measured([1.0, 2.0], set()) == {"loss1": 0.0, "loss2": 0.0, "loss3": 0.0}
+    assert measured([], set()) == {"loss1": 0.0, "loss2": 0.0, "loss3": 0.0}
+
+
+def test_all_topics_relevant_cannot_be_wrong() -> None:
+    assert measured([1.0, 2.0, 2.0], {0, 1, 2}) == {
+        "loss1": 0.0,
+        "loss2": 0.0,
+        "loss3": 0.0,
+        "one_error": 0.0,
+        "coverage": 2.0,
+        "average_precision": 1.0,
+    }
+
+
+def test_equals_the_definitions() -> None:
+    rng = random.Random(0)
+    for _ in range(2000):
+        topics = rng.randrange(0, 12)
+        scores = [float(rng.randrange(-2, 3)) for _ in range(topics)]
+        relevant = set(rng.sample(range(topics), k=rng.randrange(topics + 1)))
+        assert measured(scores, relevant) == slow_measures(scores, relevant)
+
+
+def test_agrees_with_scikit_learn() -> None:
+    metrics = pytest.importorskip("sklearn.metrics", reason="pip install 'wirerank[experiments]'")
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        topics = int(rng.integers(2, 30))
+        scores = rng.permutation(topics).astype(float)  # no ties: theirs are treated differently
+        truth = np.zeros((1, topics), int)
+        relevant = set(rng.choice(topics, size=int(rng.integers(1, topics)), replace=False).tolist())
+        truth[0, list(relevant)] = 1
+        mine = measured(scores.tolist(), relevant)
+        row = scores[None, :]
+        assert mine["coverage"] == metrics.coverage_error(truth, row) - 1  # theirs counts from 1
+        assert mine["loss3"] == pytest.approx(metrics.label_ranking_loss(truth, row))
+        precision = metrics.label_ranking_average_precision_score(truth, row)
+        assert mine["average_precision"] == pytest.approx(precision)

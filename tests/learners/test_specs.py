@@ -1,0 +1,47 @@
+"""Specs: what is written is what is built, and what is wrong is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from learners.learner import OptionError
+from learners.prototypes import MMP
+from learners.specs import parse_spec
+
+
+def test_name_is_the_spec_as_written() -> None:
+    assert parse_spec("mmp:loss=2,margin=0.50").name == "mmp:loss=2,margin=0.50"
+    assert parse_spec("perceptron").name == "perceptron"
+    assert parse_spec("perceptron:name=p").name == "p"
+
+
+def test_options_reach_the_learner() -> None:
+    learner = parse_spec("mmp:loss=3,margin=0.25,average=true").build()
+    assert isinstance(learner, MMP)
+    assert (learner.loss, learner.margin, learner.average) == (3, 0.25, True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("nnp", "There is no learner 'nnp'. Known: frequency, mmp"),
+        ("", "There is no learner ''"),
+        ("mmp:loss=0", "must be one of 1, 2, 3. Got '0'"),
+        ("mmp:loss=one", "must be one of 1, 2, 3. Got 'one'"),
+        ("mmp:margin=-1", "must be a number from 0. Got '-1'"),
+        ("mmp:margin=nan", "must be a number from 0. Got 'nan'"),
+        ("mmp:margin=inf", "must be a number from 0"),
+        ("mmp:average=yes", "must be true or false. Got 'yes'"),
+        ("mmp:average", "Write key=value with: loss, margin, average"),
+        ("mmp:los=1", "has no option 'los=1'"),
+        ("mmp:loss=1,loss=2", "has the option 'loss' twice"),
+        ("mmp:norm=l1", "must be one of none, l2"),
+        ("perceptron:loss=1", "has no option 'loss=1'"),
+        ("rocchio:refresh=0", "must be a whole number from 1"),
+        ("mmp:name=", "must be a word"),
+    ],
+)
+def test_mistakes_are_explained(spec: str, message: str) -> None:
+    with pytest.raises(OptionError, match="(?s).*") as error:
+        parse_spec(spec)
+    assert message in str(error.value)

@@ -1,0 +1,96 @@
+"""Every learner does, to the last bit, what its plain-Python twin does."""
+
+from __future__ import annotations
+
+import random
+from typing import Protocol
+
+import numba
+import numpy as np
+import pytest
+
+from learners.learner import Learner
+from learners.segment import Floats
+from learners.slow import (
+    Document,
+    SlowFrequency,
+    SlowMMP,
+    SlowPerceptron,
+    SlowRocchio,
+)
+from learners.specs import LEARNERS, parse_spec
+from tests.learners.streams import Stream, random_stream
+
+
+class Twin(Protocol):
+    def score(self, document: Document, known: list[str]) -> list[float]: ...
+    def learn(self, document: Document, topics: tuple[str, ...], known: list[str]) -> None: ...
+
+
+TWINS = {
+    "frequency": SlowFrequency,
+    "mmp": SlowMMP,
+    "perceptron": SlowPerceptron,
+    "rocchio": SlowRocchio,
+}
+
+SPECS = [
+    *(f"mmp:loss={loss}{more}" for loss in (1, 2, 3) for more in ("", ",margin=0.5,average=true")),
+    "mmp:loss=1,margin=2",
+    "mmp:loss=3,average=true",
+    "perceptron",
+    "perceptron:margin=0.5",
+    "perceptron:average=true",
+    "rocchio:refresh=1",
+    "rocchio:refresh=7",
+    "frequency",
+]
+
+
+def twin_scores(spec: str, stream: Stream) -> dict[int, list[float]]:
+    parsed = parse_spec(spec)
+    twin: Twin = TWINS[parsed.learner](**parsed.options)  # type: ignore[assignment, arg-type]
+    emitted = {}
+    for happening in stream.happenings:
+        document = stream.documents[happening.row]
+        if happening.topics is None:
+            emitted[happening.row] = twin.score(document, happening.known)
+        else:
+            twin.learn(document, happening.topics, happening.known)
+    return emitted
+
+
+def follow(learner: Learner, stream: Stream, cuts: list[int]) -> dict[int, list[float]]:
+    """Run the stream in the pieces that `cuts` make."""
+    emitted = {}
+    bounds = [0, *sorted(cuts), len(stream.happenings)]
+    for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+        segment = stream.segment(start, stop)
+        scores: Floats = np.zeros((len(segment.rows), segment.topics))
+        learner.follow(segment, scores)
+        rows = stream.rows(start, stop)
+        for happening in stream.happenings[start:stop]:
+            if happening.topics is None:
+                place = rows.index(happening.row)
+                emitted[happening.row] = scores[place, : len(happening.known)].tolist()
+    return emitted
+
+
+def test_every_learner_has_a_twin() -> None:
+    assert TWINS.keys() == LEARNERS.keys()
+    assert {parse_spec(spec).learner for spec in SPECS} == set(LEARNERS)
+
+
+def test_kernels_are_compiled() -> None:
+    """With numba's JIT disabled the twins would be compared with themselves, so to speak."""
+    assert not numba.config.DISABLE_JIT
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("whole_numbers", [False, True])
+def test_learner_equals_its_twin(spec: str, whole_numbers: bool) -> None:
+    for seed in range(12):
+        stream = random_stream(seed, whole_numbers=whole_numbers)
+        rng = random.Random(seed)
+        cuts = [rng.randrange(len(stream.happenings)) for _ in range(rng.randrange(9))]
+        assert follow(parse_spec(spec).build(), stream, cuts) == twin_scores(spec, stream), seed
