@@ -17,34 +17,38 @@ from learners.segment import Floats, Ints
 def mmp_coefficients(
     scores: Floats, known: int, relevant: Ints, loss: int, margin: float, tau: Floats
 ) -> bool:
-    """Write how far each topic moves along the document to `tau`; say whether any does.
+    """Write how far each topic moves along the document to `tau`, if any does; say whether.
 
     With E the pairs (r, s) of a relevant and an irrelevant topic where r leads by no more than
     `margin`, topic r gains n_r / c and topic s loses n_s / c, the n counting its pairs in E. c is
     |E| for loss 1, 1 for loss 2 and the number of all pairs for loss 3. A document with no
     relevant topic, or with all of them, has no pairs and moves nothing.
     """
-    gained = np.zeros(len(relevant))
-    tau[:known] = 0.0
+    gained = np.empty(len(relevant), np.int64)
+    pairs = 0
     for i in range(len(relevant)):
         lead = scores[relevant[i]]
         # Relevant topics are counted too, so that the loop over all topics has no branch and
-        # runs on whole vectors; the few of them are taken out again below.
+        # runs on whole vectors; the few of them are taken out again after it.
+        count = 0
         for s in range(known):
-            wrong = 1.0 if lead - scores[s] <= margin else 0.0
-            tau[s] -= wrong
-            gained[i] += wrong
+            count += lead - scores[s] <= margin
         for r in relevant:
-            gained[i] -= 1.0 if lead - scores[r] <= margin else 0.0
+            count -= lead - scores[r] <= margin
+        gained[i] = count
+        pairs += count
+    if pairs == 0:
+        return False
+    tau[:known] = 0.0
+    for r in relevant:
+        lead = scores[r]
+        for s in range(known):
+            tau[s] -= 1.0 if lead - scores[s] <= margin else 0.0
     for i in range(len(relevant)):
         tau[relevant[i]] = gained[i]
-    pairs = gained.sum()  # whole numbers: exact in any order
-    if pairs == 0.0:
-        tau[:known] = 0.0
-        return False
     if loss == 2:
         return True
-    divisor = pairs if loss == 1 else float(len(relevant) * (known - len(relevant)))
+    divisor = float(pairs if loss == 1 else len(relevant) * (known - len(relevant)))
     for r in range(known):
         tau[r] /= divisor
     return True

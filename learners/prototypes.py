@@ -28,9 +28,17 @@ PERCEPTRON_RULE = 1
 def score_row(terms: Ints, values: Floats, weights: Floats, known: int, scores: Floats) -> None:
     """Write `w_r . x` of the first `known` topics to `scores`, summed in the order of the terms."""
     scores[:known] = 0.0
-    for i in range(len(terms)):
-        value = values[i]
-        weight = weights[terms[i]]
+    whole = len(terms) - len(terms) % 4
+    # Four terms at a time: a quarter of the passes over the scores. Each score is still added up
+    # in the order of the terms, so this changes no bit of it.
+    for i in range(0, whole, 4):
+        a, b, c, d = values[i], values[i + 1], values[i + 2], values[i + 3]
+        wa, wb = weights[terms[i]], weights[terms[i + 1]]
+        wc, wd = weights[terms[i + 2]], weights[terms[i + 3]]
+        for r in range(known):
+            scores[r] = (((scores[r] + a * wa[r]) + b * wb[r]) + c * wc[r]) + d * wd[r]
+    for i in range(whole, len(terms)):
+        value, weight = values[i], weights[terms[i]]
         for r in range(known):
             scores[r] += value * weight[r]
 

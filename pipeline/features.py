@@ -66,9 +66,7 @@ class Vectors:
 
 
 @njit
-def look_up(
-    mine: Ints, ids: Ints, block_table: TermTable, table: TermTable, last_use: Longs, now: int
-) -> int:
+def look_up(mine: Ints, ids: Ints, block_table: TermTable, table: TermTable) -> int:
     """Find a document's terms in the vocabulary; return how many are not in it."""
     absent = 0
     for term in mine:
@@ -78,8 +76,6 @@ def look_up(
             ids[term] = max(found, ABSENT)
         if ids[term] == ABSENT:
             absent += 1
-        else:
-            last_use[ids[term]] = now  # before anything is dropped to make room for the others
     return absent
 
 
@@ -147,8 +143,11 @@ def vectorise(
     while row < len(ready):
         mine = block_terms[starts[row] : starts[row + 1]]
         amounts = counts[starts[row] : starts[row + 1]]
-        absent = look_up(mine, ids, block_table, table, last_use, tally[DOCUMENTS])
+        absent = look_up(mine, ids, block_table, table)
         if not frozen:
+            for term in mine:
+                if ids[term] >= 0:
+                    last_use[ids[term]] = tally[DOCUMENTS]  # needed now, so not the one to leave
             if table.size[0] + absent > max_terms and not made_room:
                 return row
             made_room = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,14 +15,13 @@ from types import FrameType
 from typing import IO
 
 from learners.specs import LaneSpec, parse_spec
-from pipeline.blocks import Block
 from pipeline.corpora import Source, SourceError, open_source
 from pipeline.dead_letters import DeadLetterFile
 from pipeline.engine import Engine, EngineSettings
 from pipeline.narration import LossTable
 from pipeline.plots import can_plot, plot_curves
 from pipeline.rankings import ranking_events
-from pipeline.reader import BlockReader
+from pipeline.reader import BlockReader, Prefetched
 from pipeline.report import Report, make_report, write_curves, write_report
 from pipeline.tokenizer import Tokenizer
 from pipeline.warmup import warm_up
@@ -83,17 +83,15 @@ class Interruption:
 
     def __init__(self) -> None:
         self.asked = False
-        self._reading = False
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Listen to both signals; in a thread other than the main one nothing is listened to."""
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        try:
-            before = [signal.signal(number, self._handle) for number in numbers]
-        except ValueError:
+        """Listen to both signals, if this is the main thread."""
+        if threading.current_thread() is not threading.main_thread():
             yield
             return
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.signal(number, self._handle) for number in numbers]
         try:
             yield
         finally:
@@ -101,24 +99,9 @@ class Interruption:
                 signal.signal(number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.asked or self._reading:
+        if self.asked:
             raise KeyboardInterrupt
         self.asked = True
-
-    def guarded(self, items: Iterator[Block]) -> Iterator[Block]:
-        """The items, until somebody asks to stop; waiting for the next one can be broken off."""
-        while not self.asked:
-            try:
-                self._reading = True
-                item = next(items)
-            except StopIteration:
-                return
-            except KeyboardInterrupt:
-                self.asked = True
-                return
-            finally:
-                self._reading = False
-            yield item
 
 
 def read_topics(path: Path) -> list[str]:
@@ -194,11 +177,17 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
         rankings = open_rankings(settings.rankings, stack)
         watch.begin(expected(source, settings.limit))
         stack.callback(watch.end)
+        blocks = Prefetched(reader)
+        stack.callback(blocks.close)
         started = time.perf_counter()
         table = LossTable(engine.lanes, watch.say)
         names = [lane.name for lane in engine.lanes]
         try:
-            for block in interruption.guarded(iter(reader)):
+            for block in blocks:
+                if interruption.asked:
+                    break
+                if block is None:
+                    continue
                 for ranked in engine.process(block):
                     if rankings is not None:
                         events = ranking_events(ranked, names, engine.topics.names, settings.top)

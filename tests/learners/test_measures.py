@@ -81,7 +81,8 @@ def test_agrees_with_scikit_learn() -> None:
         topics = int(rng.integers(2, 30))
         scores = rng.permutation(topics).astype(float)  # no ties: theirs are treated differently
         truth = np.zeros((1, topics), int)
-        relevant = set(rng.choice(topics, size=int(rng.integers(1, topics)), replace=False).tolist())
+        count = int(rng.integers(1, topics))
+        relevant = set(rng.choice(topics, size=count, replace=False).tolist())
         truth[0, list(relevant)] = 1
         mine = measured(scores.tolist(), relevant)
         row = scores[None, :]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from learners.segment import Rows, Segment, Steps
+from learners.segment import Floats, Rows, Segment, Steps
 from learners.specs import parse_spec
 from pipeline.curves import Curve
 
@@ -13,11 +13,12 @@ TOPICS, FEATURES = 6, 8
 
 
 def separable(seed: int, length: int = 400) -> tuple[Segment, float, float]:
-    """Documents that hidden prototypes (of joint norm one) rank with a margin; with R and the margin."""
+    """Documents that hidden prototypes (joint norm one) rank with a margin; R and that margin."""
     rng = np.random.default_rng(seed)
     hidden = rng.normal(size=(FEATURES, TOPICS))
     hidden /= np.linalg.norm(hidden)
-    vectors, labels, margins = [], [], []
+    vectors: list[Floats] = []
+    labels, margins = [], []
     while len(vectors) < length:
         x = rng.normal(size=FEATURES)
         scores = hidden.T @ x
@@ -68,7 +69,7 @@ def test_cumulative_loss_is_bounded(loss: int, seed: int) -> None:
     assert late < early
 
 
-def scores_wrong(scores: np.ndarray[tuple[int], np.dtype[np.float64]], s: Segment, i: int) -> bool:
+def scores_wrong(scores: Floats, s: Segment, i: int) -> bool:
     steps = s.steps
     relevant = steps.labels[steps.label_starts[2 * i + 1] : steps.label_starts[2 * i + 2]]
     others = np.setdiff1d(np.arange(TOPICS), relevant)

@@ -1,0 +1,51 @@
+# Two commands from a fresh clone: `make demo` and `make test`. Everything goes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench lock clean
+
+help:  ## Show what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Wirerank needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V). Try: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.experiments: $(VENV)/.created pyproject.toml constraints.txt
+	$(PIP) install --constraint constraints.txt --editable '.[experiments]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.experiments
+	$(PIP) install --constraint constraints.txt --editable '.[experiments,dev]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.experiments
+	$(PIP) install --constraint constraints.txt --editable '.[experiments,bench]'
+	@touch $@
+
+demo: $(VENV)/.experiments  ## Replay a built-in corpus, compare four learners, draw their curves
+	@mkdir -p demo
+	$(BIN)/wirerank replay synthetic:20000 --curves demo/curves.csv --report demo/report.json --plot demo/curves.png
+
+test: $(VENV)/.dev  ## Run the whole test suite, the linters and the type checker
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest --numprocesses auto
+
+bench: $(VENV)/.bench  ## Measure speed and memory, as ratios in one run
+	$(BIN)/python -m tests.bench
+
+lock: $(VENV)/.dev $(VENV)/.bench  ## Write constraints.txt anew from what is installed
+	$(BIN)/pip freeze --exclude-editable > constraints.txt
+
+clean:  ## Remove what was made
+	rm -rf $(VENV) demo build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,271 @@
+"""The command line as people and scripts meet it: files, streams, exit codes, messages."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import orjson
+import pytest
+
+from typer.testing import CliRunner, Result
+
+from pipeline.cli import app
+
+WIRERANK = [sys.executable, "-c", "from pipeline.cli import main; main()"]
+EVENTS = [
+    {"id": "1", "text": "wheat harvest", "topics": ["grain"]},
+    {"id": "2", "title": "Oil price", "topics": ["crude"], "time": "1987-02-26T15:01:01Z"},
+    {"id": "3", "text": "wheat price"},
+    {"id": "4", "features": {"oil": 2.0}, "topics": []},
+    {"id": "3", "topics": ["grain", "trade"]},
+]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def wirerank(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def write_events(name: str = "events.jsonl", events: list[dict[str, object]] = EVENTS) -> str:  # type: ignore[assignment]
+    Path(name).write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in events))
+    return name
+
+
+def test_every_output() -> None:
+    result = wirerank(
+        "replay", write_events(), "--lane", "mmp:loss=1", "--lane", "perceptron:name=p",
+        "--rankings", "r.jsonl", "--curves", "c.csv", "--report", "r.json", "--top", "0",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    rankings = [orjson.loads(line) for line in Path("r.jsonl").read_bytes().splitlines()]
+    assert [(r["id"], r["lane"], r["round"]) for r in rankings] == [
+        (id_, lane, round_)
+        for id_, round_ in (("1", 0), ("2", 1), ("3", 2), ("4", 2))
+        for lane in ("mmp:loss=1", "p")
+    ]
+    assert rankings[2]["time"] == "1987-02-26T15:01:01Z"
+    assert rankings[0]["ranking"] == []
+    assert [len(r["ranking"]) for r in rankings[::2]] == [0, 1, 2, 2]
+    with Path("c.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert rows[0] == {"lane": "mmp:loss=1", "round": "1", "loss": "loss1", "value": "0.0"}
+    assert {row["round"] for row in rows} == {"1", "2", "3", "4"}
+    report = orjson.loads(Path("r.json").read_bytes())
+    assert list(report) == ["mmp:loss=1", "p"]
+    assert report["p"]["rounds"] == 4
+    assert report["p"]["documents"] == 4
+    assert report["p"]["rounds_with_topics"] == 3
+    assert result.stdout.startswith("lane")
+    assert "written: r.jsonl, c.csv, r.json" in result.stderr
+
+
+def test_report_and_curve_end_alike() -> None:
+    wirerank("replay", "synthetic:300", "--curves", "c.csv", "--report", "r.json")
+    report = orjson.loads(Path("r.json").read_bytes())
+    with Path("c.csv").open() as file:
+        last = {(row["lane"], row["loss"]): row for row in csv.DictReader(file)}
+    assert len(last) == 4 * 6
+    for (lane, loss), row in last.items():
+        assert float(row["value"]) == report[lane][loss]
+        assert int(row["round"]) == report[lane]["rounds"] == 300
+
+
+def test_numbers_that_do_not_exist_are_null() -> None:
+    Path("empty.jsonl").touch()
+    result = wirerank("replay", "empty.jsonl", "--report", "r.json", "--curves", "c.csv")
+    assert result.exit_code == 0
+    lane = orjson.loads(Path("r.json").read_bytes())["mmp:loss=1"]
+    assert lane["rounds"] == lane["documents"] == 0
+    for key in ("loss1", "loss2", "loss3", "one_error", "coverage", "average_precision", "max_f1"):
+        assert lane[key] is None
+    assert Path("c.csv").read_text() == "lane,round,loss,value\n"
+    assert "n.a." in result.stdout
+
+
+def test_top() -> None:
+    for top, lengths in (("1", [0, 1, 1, 1]), ("1000", [0, 1, 2, 2])):
+        wirerank("replay", write_events(), "--lane", "mmp", "--rankings", "r.jsonl", "--top", top)
+        lines = Path("r.jsonl").read_bytes().splitlines()
+        assert [len(orjson.loads(line)["ranking"]) for line in lines] == lengths
+
+
+def test_declared_topics() -> None:
+    Path("topics.txt").write_text("trade\n\n crude \ntrade\n")
+    wirerank(
+        "replay", write_events(), "--lane", "mmp", "--topics", "topics.txt",
+        "--rankings", "r.jsonl", "--top", "0",
+    )  # fmt: skip
+    first = orjson.loads(Path("r.jsonl").read_bytes().splitlines()[0])
+    assert [place["topic"] for place in first["ranking"]] == ["trade", "crude"]
+
+
+def test_malformed_events_are_put_aside_and_counted() -> None:
+    Path("bad.jsonl").write_bytes(
+        b'{"id":1,"text":"x","topics":["a"]}\nrubbish\n{"id":2}\n\n{"id":3,"text":"y"}\n'
+    )
+    result = wirerank("replay", "bad.jsonl", "--report", "r.json", "--dead-letters", "dead.jsonl")
+    assert result.exit_code == 0
+    assert "2 malformed events (1 no_content, 1 not_json) are in dead.jsonl" in result.stderr
+    report = orjson.loads(Path("r.json").read_bytes())["perceptron"]
+    assert (report["documents"], report["dead_letters"]) == (2, 2)
+    assert [orjson.loads(x)["line"] for x in Path("dead.jsonl").read_bytes().splitlines()] == [2, 3]
+
+
+def test_rankings_on_standard_output_stand_alone() -> None:
+    result = wirerank("replay", write_events(), "--lane", "mmp", "--rankings", "-")
+    assert [orjson.loads(line)["id"] for line in result.stdout.splitlines()] == ["1", "2", "3", "4"]
+    assert "AvgP" in result.stderr
+
+
+def test_quiet() -> None:
+    result = wirerank("replay", "synthetic:50", "--quiet")
+    assert result.exit_code == 0
+    assert "average" not in result.stderr
+    assert "mmp:loss=1" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("replay absent.jsonl", "absent.jsonl does not exist; expected a file of JSON lines"),
+        ("replay rcv7:x", "no corpus kind 'rcv7'"),
+        ("replay synthetic:10 --lane nope", "There is no learner 'nope'. Known: frequency, mmp"),
+        ("replay synthetic:10 --lane mmp:loss=9", "must be one of 1, 2, 3. Got '9'"),
+        ("replay synthetic:10 --lane mmp --lane mmp", "Two lanes are called 'mmp'"),
+        ("replay synthetic:10 --profile x", "--profile must be one of reuters2000, reuters21578"),
+        ("replay synthetic:10 --report no/such/r.json", "is no folder to write to"),
+        ("replay synthetic:10 --topics absent.txt", "The list of topics absent.txt cannot be read"),
+        ("replay synthetic:10 --max-topics 2", "103 topics are declared, but max_topics is 2"),
+        ("replay synthetic:10 --report .", "is a folder"),
+        ("corpora fetch nothing", "no corpus is called 'nothing'"),
+        ("corpora fetch synthetic", "cannot be fetched"),
+    ],
+)
+def test_mistakes_are_explained(arguments: str, message: str) -> None:
+    result = wirerank(*arguments.split())
+    assert result.exit_code != 0
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_cut_file_ends_with_an_error_after_what_it_had() -> None:
+    import gzip
+
+    events = b"".join(b'{"id":%d,"text":"a%d","topics":["t"]}\n' % (n, n) for n in range(5000))
+    Path("cut.jsonl.gz").write_bytes(gzip.compress(events)[:-500])
+    result = wirerank("replay", "cut.jsonl.gz", "--report", "r.json")
+    assert result.exit_code == 1
+    assert "damaged or cut off" in result.stderr
+    assert 0 < orjson.loads(Path("r.json").read_bytes())["perceptron"]["documents"] < 5000
+
+
+@pytest.mark.parametrize("command", ["", "replay", "corpora", "corpora fetch", "lanes", "bench"])
+def test_help(command: str) -> None:
+    result = wirerank(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert "Usage" in result.stdout
+
+
+def test_a_live_pipe_is_ranked_as_it_comes() -> None:
+    """One document and silence: its ranking must come without waiting for a block to fill."""
+    with subprocess.Popen(
+        [*WIRERANK, "replay", "-", "--lane", "mmp", "--rankings", "-"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for number in range(3):
+            process.stdin.write(b'{"id":%d,"text":"x","topics":["a"]}\n' % number)
+            process.stdin.flush()
+            assert orjson.loads(process.stdout.readline())["id"] == number
+        process.stdin.close()
+        assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interruption_ends_with_the_report_so_far(number: int) -> None:
+    with subprocess.Popen(
+        [*WIRERANK, "replay", "-", "--lane", "mmp", "--rankings", "-", "--report", "r.json"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b'{"id":1,"text":"x","topics":["a"]}\n')
+        process.stdin.flush()
+        process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(30) == 130
+        errors = process.stderr.read().decode()
+    assert "interrupted; the numbers above are those of what was read so far" in errors
+    assert "Traceback" not in errors
+    assert orjson.loads(Path("r.json").read_bytes())["mmp"]["rounds"] == 1
+
+
+def test_interruption_of_a_busy_run() -> None:
+    with subprocess.Popen(
+        [*WIRERANK, "replay", "synthetic:100000000", "--report", "r.json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        while b"   256   " not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+        assert process.wait(30) == 130
+    assert orjson.loads(Path("r.json").read_bytes())["perceptron"]["rounds"] >= 256
+
+
+def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    with subprocess.Popen(
+        [*WIRERANK, "replay", "synthetic:20000", "--rankings", "-"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        errors = process.stderr.read().decode()
+        assert process.wait(60) == 1
+    assert "Traceback" not in errors
+    assert "BrokenPipe" not in errors
+
+
+def test_an_unwritable_disk_is_explained() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full: a device that is always full, on Linux")
+    result = wirerank("replay", "synthetic:2000", "--rankings", "/dev/full")
+    assert result.exit_code == 1
+    assert "No space left on device" in result.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="no pseudo-terminals on this system")
+def test_a_terminal_gets_a_progress_bar() -> None:
+    main, terminal = os.openpty()
+    with subprocess.Popen(
+        [*WIRERANK, "replay", "synthetic:20000", "--lane", "mmp"],
+        stdout=subprocess.PIPE, stderr=terminal, env={**os.environ, "TERM": "xterm"},
+    ) as process:  # fmt: skip
+        os.close(terminal)
+        shown = b""
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            try:
+                chunk = os.read(main, 65536)
+            except OSError:
+                break
+            shown += chunk
+        assert process.wait(30) == 0
+    os.close(main)
+    assert b"/20000" in shown
+    assert b"/s" in shown

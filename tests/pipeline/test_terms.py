@@ -1,0 +1,48 @@
+"""The table of terms: the bytes decide, whatever the hash says."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+from pipeline.terms import copied, doubled, find, hash_bytes, intern, is_full, table_of, words_of
+
+
+def test_numbers_terms_by_first_appearance() -> None:
+    table = table_of(["wheat", "corn", "wheat", "", "é"])
+    assert words_of(table) == ["wheat", "corn", "", "é"]
+
+
+def test_equals_a_dict_through_growth() -> None:
+    rng = random.Random(0)
+    table = table_of(["start"])
+    known = {"start": 0}
+    for _ in range(20_000):
+        word = "".join(rng.choice("abc") for _ in range(rng.randrange(1, 12)))
+        if is_full(table):
+            table = doubled(table)
+        letters = np.frombuffer(bytearray(word.encode()), np.uint8)
+        assert intern(table, letters, 0, len(letters)) == known.setdefault(word, len(known))
+    assert words_of(table) == list(known)
+
+
+def test_equal_hashes_do_not_merge_terms() -> None:
+    """Two terms forced to the same hash are still two terms."""
+    table = table_of(["wheat", "maize"])
+    table.hashes[:] = 5
+    table.slots[:] = -1
+    last = len(table.slots) - 1
+    table.slots[5 & last], table.slots[6 & last] = 0, 1
+    for number, word in enumerate(("wheat", "maize")):
+        letters = np.frombuffer(bytearray(word.encode()), np.uint8)
+        assert find(table, letters, 0, 5, np.uint64(5)) == number
+    stranger = np.frombuffer(bytearray(b"grain"), np.uint8)
+    assert find(table, stranger, 0, 5, np.uint64(5)) < 0
+
+
+def test_copy_keeps_and_renumbers() -> None:
+    table = copied(table_of(["a", "b", "c", "d"]), np.array([1, 3]), 0, 0)
+    assert words_of(table) == ["b", "d"]
+    letters = np.frombuffer(bytearray(b"d"), np.uint8)
+    assert find(table, letters, 0, 1, hash_bytes(letters, 0, 1)) == 1
