@@ -38,7 +38,7 @@ test: $(VENV)/.dev  ## Run the whole test suite, the linters and the type checke
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest --numprocesses auto
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 bench: $(VENV)/.bench  ## Measure speed and memory, as ratios in one run
 	$(BIN)/python -m tests.bench

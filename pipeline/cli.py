@@ -13,12 +13,22 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from learners.learner import OptionError
 from learners.specs import LANE_OPTIONS, LEARNERS
+from pipeline.bench import stage_table, stage_times
 from pipeline.corpora import SourceError, catalogue
 from pipeline.engine import EngineSettings
 from pipeline.features import FeatureSettings
-from pipeline.replay import DEFAULT_LANES, Outcome, ReplaySettings, UsageError, Watch, replay
+from pipeline.replay import (
+    DEFAULT_LANES,
+    Outcome,
+    ReplaySettings,
+    UsageError,
+    Watch,
+    read_lanes,
+    replay,
+)
 from pipeline.report import comparison
-from pipeline.tokenizer import PROFILES
+from pipeline.tokenizer import PROFILES, Tokenizer
+from pipeline.warmup import warm_up
 
 INTERRUPTED = 130  # what a shell reports for Ctrl-C
 
@@ -217,6 +227,25 @@ def lanes_command() -> None:
         width = max(len(first) for first, *_ in rows)
         for first, meaning, rule in rows:
             typer.echo(f"{first.ljust(width)}  {meaning} {rule}")
+
+
+@app.command("bench")
+def bench_command(
+    documents: Annotated[int, typer.Option(min=1, help="Synthetic documents to measure.")] = 20_000,
+    block: Annotated[int, typer.Option(min=1, help="Documents to a block.")] = 256,
+    lane: Annotated[
+        list[str] | None, typer.Option(help="Lanes to measure.", metavar="SPEC")
+    ] = None,
+) -> None:
+    """Measure this machine: microseconds a document, stage by stage."""
+    watch = TerminalWatch()
+    try:
+        lanes = read_lanes(lane or DEFAULT_LANES)
+    except (UsageError, OptionError) as error:
+        fail(str(error))
+    warm_up(lanes, Tokenizer(), watch.say)
+    watch.say(f"{documents:,} synthetic documents of about 1.2 KB, blocks of {block}")
+    typer.echo(stage_table(stage_times(lanes, documents, block), documents))
 
 
 @corpora_app.callback(invoke_without_command=True)

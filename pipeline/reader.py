@@ -13,6 +13,8 @@ from pipeline.dead_letters import DeadLetterFile
 from pipeline.events import Event, MalformedEvent, parse_event
 from pipeline.tokenizer import Tokenizer
 
+MAX_BLOCK_BYTES = 1 << 24  # huge events make smaller blocks
+
 T = TypeVar("T")
 
 
@@ -36,20 +38,23 @@ class BlockReader:
 
     def __iter__(self) -> Iterator[Block]:
         waiting: list[Event] = []
+        size = 0
         for line, raw in enumerate(self._source, start=1):
             if not raw.strip():
                 if raw or not waiting:
                     continue  # a blank line; an empty one says that nothing more is there for now
             else:
                 self.events += 1
+                size += len(raw)
                 try:
                     waiting.append(parse_event(raw))
                 except MalformedEvent as problem:
                     self._dead_letters.add(raw, line, problem)
             at_limit = self._limit and self.events >= self._limit
-            if waiting and (len(waiting) >= self._block or not raw or at_limit):
+            full = len(waiting) >= self._block or size >= MAX_BLOCK_BYTES
+            if waiting and (full or not raw or at_limit):
                 yield make_block(waiting, self._tokenizer)
-                waiting = []
+                waiting, size = [], 0
             if at_limit:
                 return
         if waiting:

@@ -235,6 +235,7 @@ class Tokenizer:
         # The stop-list and the term for numbers come first in every block's table.
         self._passed_over = len(stopped)
         self._first = table_of([*stopped, NUMBER] if self._fold else [])
+        self._room = (256, 2048)  # terms and letters; follows the blocks, to save growing
 
     def count(self, documents: Sequence[str | Mapping[str, float]]) -> TermCounts:
         """Count the terms of texts; a mapping is taken as ready-made features."""
@@ -269,6 +270,8 @@ class Tokenizer:
             character_kinds(plain),
             self._fold,
             self._passed_over,
-            copied(self._first, np.arange(size), 256, 2048),
+            copied(self._first, np.arange(size), *self._room),
         )
+        used = int(table.size[0])
+        self._room = (used + used // 4 + 64, int(table.ends[used]) * 5 // 4 + 1024)
         return TermCounts(table, row_starts, terms, values)

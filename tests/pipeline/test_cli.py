@@ -12,7 +12,6 @@ from pathlib import Path
 
 import orjson
 import pytest
-
 from typer.testing import CliRunner, Result
 
 from pipeline.cli import app

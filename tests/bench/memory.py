@@ -1,0 +1,43 @@
+"""Memory of a long replay: it grows while the vocabulary fills, and then no more."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def resident_mib(pid: int) -> float | None:
+    """Resident memory of a process, or None when it is gone (Linux)."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (FileNotFoundError, ProcessLookupError, IndexError):
+        return None
+    return pages * 4096 / 2**20
+
+
+def run(documents: int) -> None:
+    """Replay a long stream through the default lanes and print its memory as it goes."""
+    print(f"Memory of `wirerank replay synthetic:{documents}`, default lanes and ceilings")
+    command = "from pipeline.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, "replay", f"synthetic:{documents}"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    started = time.monotonic()
+    samples: list[float] = []
+    while process.poll() is None:
+        if (used := resident_mib(process.pid)) is not None:
+            samples.append(used)
+        time.sleep(0.25)
+    if process.returncode != 0 or not samples:
+        raise SystemExit(f"the replay ended with {process.returncode}")
+    seconds = time.monotonic() - started
+    for tenth in range(1, 11):
+        at = max(0, len(samples) * tenth // 10 - 1)
+        print(f"  after {tenth * 10:3d} % of the time {samples[at]:8.0f} MiB")
+    late = samples[len(samples) // 2 :]
+    growth = max(late) / late[0]
+    print(f"  second half against its beginning {growth:6.3f} x   ({seconds:.0f} s in all)")

@@ -1,0 +1,94 @@
+"""Documents per second, beside Vowpal Wabbit on the same documents in the same run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from learners.segment import Segment
+from learners.specs import parse_spec
+from pipeline.bench import stage_table, stage_times
+from pipeline.replay import DEFAULT_LANES, ReplaySettings, Watch, read_lanes, replay
+from pipeline.tokenizer import Tokenizer
+from pipeline.warmup import warm_up
+from tests.bench.workload import make_workload, shortened, write_vw
+
+REPEATS = 3
+
+
+def vw_seconds(path: Path, topics: int) -> float:
+    """Seconds that Vowpal Wabbit takes for a file, its start-up not counted; the best of three."""
+
+    def once(data: Path) -> float:
+        started = time.perf_counter()
+        arguments = f"--multilabel_oaa {topics} -b 24 --quiet -d {data}"
+        command = f"import vowpalwabbit; vowpalwabbit.Workspace({arguments!r}).finish()"
+        subprocess.run([sys.executable, "-c", command], check=True)
+        return time.perf_counter() - started
+
+    nothing = path.with_suffix(".empty")
+    nothing.write_text("0 | 1:1\n")
+    return min(once(path) for _ in range(REPEATS)) - min(once(nothing) for _ in range(REPEATS))
+
+
+def lane_seconds(spec: str, segments: list[Segment]) -> float:
+    """Seconds that one lane takes for vectors in memory; the best of three."""
+    best = float("inf")
+    for _ in range(REPEATS):
+        learner = parse_spec(spec).build()
+        rooms = [np.zeros((len(segment.rows), segment.topics)) for segment in segments]
+        started = time.perf_counter()
+        for segment, scores in zip(segments, rooms, strict=True):
+            learner.follow(segment, scores)
+        best = min(best, time.perf_counter() - started)
+    return best
+
+
+def replay_seconds(path: Path, lanes: tuple[str, ...]) -> float:
+    """Seconds that a whole replay of a file of raw events takes; the best of three."""
+    settings = ReplaySettings(source=str(path), lanes=lanes)
+    reports = [replay(settings, Watch()).report for _ in range(REPEATS)]
+    return min(float(next(iter(report.values()))["seconds"]) for report in reports)
+
+
+def line(what: str, seconds: float, documents: int, against: float | None = None) -> None:
+    """One line of results, with the ratio to another one."""
+    ratio = f"   {against / seconds:6.2f} x" if against else ""
+    rate = f"{seconds / documents * 1e6:8.1f} us a document {documents / seconds:10,.0f} a second"
+    print(f"  {what:<58}{rate}{ratio}")
+
+
+def run(documents: int, folder: Path) -> None:
+    """Print the comparisons."""
+    warm_up(read_lanes(DEFAULT_LANES), Tokenizer(), print)
+    workload = make_workload(documents)
+    short = [shortened(segment, 67) for segment in workload.segments]
+    topics = len(workload.topics)
+    write_vw(short, folder / "short.vw")
+    write_vw(workload.segments, folder / "whole.vw")
+    (folder / "events.jsonl").write_bytes(b"\n".join(workload.raw))
+
+    mean = sum(len(segment.rows.terms) for segment in short) / documents
+    print(f"One model, ready-made vectors: {topics} topics, {mean:.0f} features a document")
+    vw = vw_seconds(folder / "short.vw", topics)
+    line("Vowpal Wabbit --multilabel_oaa, from its own file", vw, documents)
+    for spec in DEFAULT_LANES:
+        line(f"Wirerank {spec}, vectors in memory", lane_seconds(spec, short), documents, vw)
+
+    size = sum(map(len, workload.raw)) / documents
+    mean = workload.features_per_document
+    print(f"Raw text ({size:.0f} bytes an event, {mean:.0f} features a document) to four lanes")
+    vw = vw_seconds(folder / "whole.vw", topics)
+    line("Vowpal Wabbit, one model, ready-made vectors", vw, documents)
+    four = replay_seconds(folder / "events.jsonl", DEFAULT_LANES)
+    line("Wirerank replay, raw text, four lanes, all included", four, documents, vw)
+    one = replay_seconds(folder / "events.jsonl", DEFAULT_LANES[:1])
+    line("Wirerank replay, raw text, one lane", one, documents, vw)
+
+    print("Stage by stage, one after the other")
+    stages = stage_times(read_lanes(DEFAULT_LANES), documents, 256)
+    print("  " + stage_table(stages, documents).replace("\n", "\n  "))

@@ -1,0 +1,77 @@
+"""The same documents for everybody: raw events, vectors, and Vowpal Wabbit's own format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from learners.segment import Rows, Segment
+from pipeline.blocks import make_block
+from pipeline.corpora.synthetic import SyntheticNewswire
+from pipeline.engine import Timeline
+from pipeline.events import parse_event
+from pipeline.features import Vocabulary
+from pipeline.pending import PendingLabels
+from pipeline.tokenizer import Tokenizer
+from pipeline.topics import TopicIndex
+
+BLOCK = 256
+
+
+@dataclass
+class Workload:
+    """Documents in blocks: as raw events, and as segments with their vectors."""
+
+    raw: list[bytes]
+    topics: list[str]
+    segments: list[Segment]
+
+    @property
+    def features_per_document(self) -> float:
+        return sum(len(segment.rows.terms) for segment in self.segments) / len(self.raw)
+
+
+def make_workload(documents: int) -> Workload:
+    """Synthetic newswire with running weights, as the engine sees it."""
+    source = SyntheticNewswire(documents=documents)
+    raw = list(source)
+    topics = TopicIndex(source.topics)
+    vocabulary, tokenizer, pending = Vocabulary(), Tokenizer(), PendingLabels()
+    segments = []
+    for start in range(0, documents, BLOCK):
+        block = make_block([parse_event(event) for event in raw[start : start + BLOCK]], tokenizer)
+        (vectors,) = vocabulary.vectors(block)
+        timeline = Timeline(vectors, topics, pending)
+        for entry in block.entries:
+            timeline.add(entry)
+        segments.append(timeline.segment())
+    return Workload(raw, list(source.topics), segments)
+
+
+def shortened(segment: Segment, features: int) -> Segment:
+    """The same documents with no more than so many features each: the heaviest ones, in order."""
+    starts, terms, values = [0], [], []
+    for row in range(len(segment.rows)):
+        mine, weights = segment.rows.row(row)
+        keep = np.sort(np.argsort(-weights, kind="stable")[:features])
+        terms.append(mine[keep])
+        values.append(weights[keep])
+        starts.append(starts[-1] + len(keep))
+    rows = Rows(np.array(starts, np.int64), np.concatenate(terms), np.concatenate(values))
+    return Segment(rows, segment.steps, segment.terms, segment.topics)
+
+
+def write_vw(segments: list[Segment], path: Path) -> None:
+    """The vectors in Vowpal Wabbit's text format, labels as `--multilabel_oaa` wants them."""
+    with path.open("w") as file:
+        for segment in segments:
+            steps = segment.steps
+            for step in np.flatnonzero(steps.learn):
+                labels = steps.labels[steps.label_starts[step] : steps.label_starts[step + 1]]
+                terms, values = segment.rows.row(int(steps.row[step]))
+                features = " ".join(
+                    f"{term}:{value:.6g}" for term, value in zip(terms, values, strict=True)
+                )
+                file.write(f"{','.join(map(str, labels))} | {features}\n")
