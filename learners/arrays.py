@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TypeVar
 
 import numpy as np
@@ -11,20 +12,26 @@ Number = TypeVar("Number", np.float64, np.int64)
 
 
 def room_for(needed: int, have: int) -> int:
-    """How long an axis becomes: as it is if that is enough, else at least doubled."""
-    return have if needed <= have else max(needed, 2 * have, 8)
+    """How long an axis becomes: as it is if that is enough, else doubled, in whole cache lines."""
+    return have if needed <= have else -(-max(needed, 2 * have) // 8) * 8
 
 
 def roomy(array: npt.NDArray[Number], needed: tuple[int, ...]) -> npt.NDArray[Number]:
     """`array` itself if it is large enough in every direction, else a larger copy, zero outside."""
     if all(n <= have for n, have in zip(needed, array.shape, strict=True)):
         return array
-    larger = np.zeros(
-        tuple(room_for(n, have) for n, have in zip(needed, array.shape, strict=True)),
-        array.dtype,
-    )
+    shape = tuple(room_for(n, have) for n, have in zip(needed, array.shape, strict=True))
+    larger = aligned_zeros(shape, array.dtype)
     larger[tuple(slice(have) for have in array.shape)] = array
     return larger
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Number]) -> npt.NDArray[Number]:
+    """Zeros that start at a cache line, so that reading rows of whole lines straddles none."""
+    count = math.prod(shape)
+    buffer = np.zeros(count + 8, dtype)
+    skipped = -buffer.ctypes.data // dtype.itemsize % 8
+    return buffer[skipped : skipped + count].reshape(shape)
 
 
 def fitted(array: npt.NDArray[Number], shape: tuple[int, ...]) -> npt.NDArray[Number]:

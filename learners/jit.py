@@ -18,5 +18,14 @@ def njit(function: Callable[P, R]) -> Callable[P, R]:
     that equal prototypes give equal scores to the last bit. A tie is an error in these
     algorithms, which makes the last bit matter.
     """
-    compiled: Callable[P, R] = numba.njit(cache=True, nogil=True)(function)
+    try:
+        compiled: Callable[P, R] = numba.njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # nowhere to keep it: neither beside the source nor in the home folder
+        compiled = numba.njit(nogil=True)(function)
     return compiled
+
+
+def is_cached(compiled: Callable[P, R]) -> bool:
+    """Whether a compiled kernel is kept for the next process."""
+    statistics = getattr(compiled, "stats", None)
+    return statistics is not None and statistics.cache_path is not None

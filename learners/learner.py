@@ -64,7 +64,7 @@ class Option:
         if self.choices:
             return value in self.choices
         if isinstance(value, str):
-            return bool(value)
+            return bool(value) and value.isprintable()
         if not np.isfinite(value):
             return False
         above = self.least is None or value >= self.least

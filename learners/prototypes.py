@@ -48,16 +48,20 @@ def add_outer(
     terms: Ints, values: Floats, tau: Floats, factor: float, known: int, weights: Floats
 ) -> None:
     """Add `factor * x tau^T` to the weights, skipping still topics when most of them are still."""
-    moving = np.flatnonzero(tau[:known])
-    for i in range(len(terms)):
-        value = values[i] * factor
-        weight = weights[terms[i]]
-        if len(moving) * 4 < known:
-            for topic in moving:
-                weight[topic] += value * tau[topic]
-        else:
+    moving = 0
+    for r in range(known):
+        moving += tau[r] != 0.0
+    if 4 * moving > known:
+        for i in range(len(terms)):
+            value, weight = values[i] * factor, weights[terms[i]]
             for r in range(known):
                 weight[r] += value * tau[r]
+        return
+    topics = np.flatnonzero(tau[:known])
+    for i in range(len(terms)):
+        value, weight = values[i] * factor, weights[terms[i]]
+        for topic in topics:
+            weight[topic] += value * tau[topic]
 
 
 @njit
@@ -82,7 +86,7 @@ def follow_prototypes(
     """Take the steps in order; return the number of rounds learned so far.
 
     `lagging` holds the sum of (t - 1) times the update of round t, from which the mean of the
-    prototypes after rounds 1..T follows as `weights - lagging / T`.
+    prototypes after rounds 1..T follows as `(T weights - lagging) / T`.
     """
     current = np.zeros(weights.shape[1])  # scores of the prototypes as they stand
     lag = np.zeros(weights.shape[1])
@@ -98,7 +102,8 @@ def follow_prototypes(
             if average and rounds > 0:
                 score_row(terms, values, lagging, known, lag)
                 for r in range(known):
-                    out[row, r] = current[r] - lag[r] / rounds
+                    # One division of one difference: topics that are level stay level.
+                    out[row, r] = (rounds * current[r] - lag[r]) / rounds
             else:
                 out[row, :known] = current[:known]
             continue

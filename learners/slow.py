@@ -47,7 +47,9 @@ class SlowPrototypes:
         scores = [inner(self.weights[topic], document) for topic in known]
         if self.average and self.rounds:
             lags = [inner(self.lagging[topic], document) for topic in known]
-            return [s - lag / self.rounds for s, lag in zip(scores, lags, strict=True)]
+            return [
+                (self.rounds * s - lag) / self.rounds for s, lag in zip(scores, lags, strict=True)
+            ]
         return scores
 
     def learn(self, document: Document, topics: Sequence[str], known: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +13,7 @@ from pipeline.events import Event, Id
 from pipeline.tokenizer import TermCounts, Tokenizer
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A document (with the row of its terms) or a late label (no row)."""
 
     id: Id

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -16,12 +18,13 @@ from learners.specs import LANE_OPTIONS, LEARNERS
 from pipeline.bench import stage_table, stage_times
 from pipeline.corpora import SourceError, catalogue
 from pipeline.engine import EngineSettings
+from pipeline.events import MAX_EVENT_BYTES
 from pipeline.features import FeatureSettings
+from pipeline.outputs import STANDARD_OUTPUT, UsageError
 from pipeline.replay import (
     DEFAULT_LANES,
     Outcome,
     ReplaySettings,
-    UsageError,
     Watch,
     read_lanes,
     replay,
@@ -29,8 +32,6 @@ from pipeline.replay import (
 from pipeline.report import comparison
 from pipeline.tokenizer import PROFILES, Tokenizer
 from pipeline.warmup import warm_up
-
-INTERRUPTED = 130  # what a shell reports for Ctrl-C
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -112,7 +113,7 @@ def replay_command(
     block: Annotated[
         int,
         typer.Option(min=1, max=100_000, help="Events to a block; results do not depend on it."),
-    ] = 256,
+    ] = 512,
     profile: Annotated[
         str, typer.Option(help=f"How text is cut: {' or '.join(PROFILES)}.")
     ] = "reuters2000",
@@ -134,6 +135,9 @@ def replay_command(
     dead_letters: Annotated[
         Path, typer.Option(help="Malformed events go here, if there are any (JSON lines).")
     ] = Path("wirerank-dead-letters.jsonl"),
+    max_event_bytes: Annotated[
+        int, typer.Option(min=100, help="A longer event is a dead letter.")
+    ] = MAX_EVENT_BYTES,
     max_terms: Annotated[
         int, typer.Option(min=16, help="Ceiling of the vocabulary.")
     ] = FeatureSettings().max_terms,
@@ -157,7 +161,7 @@ def replay_command(
     settings = ReplaySettings(
         source=source, lanes=tuple(lane or DEFAULT_LANES), limit=limit, block=block,
         profile=profile, topics=topics, rankings=rankings, top=top, curves=curves, report=report,
-        plot=plot, dead_letters=dead_letters,
+        plot=plot, dead_letters=dead_letters, max_event_bytes=max_event_bytes,
         engine=EngineSettings(
             FeatureSettings(max_terms=max_terms, min_df=min_df), max_topics, max_pending
         ),
@@ -166,53 +170,52 @@ def replay_command(
         outcome = replay(settings, TerminalWatch(quiet))
     except (UsageError, OptionError, ValueError, SourceError) as error:
         fail(str(error))
-    except BrokenPipeError:
-        # Whoever read our standard output went away: say nothing more to it, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(1) from None
-    except OSError as error:
-        fail(f"{error.filename or 'a file'} cannot be written: {error.strerror}.", 1)
-    conclude(settings, outcome)
+    conclude(settings, outcome, quiet)
 
 
-def conclude(settings: ReplaySettings, outcome: Outcome) -> None:
+def conclude(settings: ReplaySettings, outcome: Outcome, quiet: bool) -> None:
     """Show the comparison, say what was put aside and where things are, and end accordingly."""
-    typer.echo(comparison(outcome.report), err=settings.rankings == Path("-"))
-    for line in remarks(settings, outcome):
+    written = (settings.rankings, settings.curves, settings.report, settings.plot)
+    typer.echo(comparison(outcome.report), err=STANDARD_OUTPUT in written)
+    for line in [] if quiet else remarks(outcome):
         typer.echo(line, err=True)
+    names = ", ".join(str(path) for path in written if path and path != STANDARD_OUTPUT)
+    if names and not quiet:
+        typer.echo(f"written: {names}", err=True)
     if outcome.failure is not None:
         fail(str(outcome.failure), 1)
-    if outcome.interrupted:
-        fail("interrupted; the numbers above are those of what was read so far.", INTERRUPTED)
+    if outcome.interrupted is not None:
+        message = "interrupted; the numbers above are those of what was read so far."
+        fail(message, 128 + outcome.interrupted)
+    lane = next(iter(outcome.report.values()))
+    if lane["dead_letters"] and not lane["documents"]:
+        fail("no event could be used; see the dead letters for the reasons.", 1)
 
 
-def remarks(settings: ReplaySettings, outcome: Outcome) -> list[str]:
+def remarks(outcome: Outcome) -> Iterator[str]:
     """What a person should know about the run besides its numbers."""
     lane = next(iter(outcome.report.values()))
-    lines = [
-        f"{lane['documents']:,} documents, {lane['rounds']:,} rounds, {lane['topics']:,} topics, "
-        f"{lane['vocabulary_terms']:,} terms, {lane['documents_per_second'] or 0:,.0f} documents/s"
-    ]
+    keys = ("documents", "rounds", "topics", "vocabulary_terms")
+    shown = "   ".join(f"{key.removeprefix('vocabulary_')} {lane[key]:,}" for key in keys)
+    yield f"{shown}   documents/s {lane['documents_per_second'] or 0:,.0f}"
     notes = {
-        "pending_documents": "documents still wait for their labels",
-        "expired_documents": "documents were given up waiting for labels (--max-pending)",
-        "superseded_documents": "waiting documents were superseded by a newer one of the same id",
-        "unmatched_labels": "late labels found no document",
-        "topics_refused": "labels named a topic past the ceiling (--max-topics)",
-        "terms_refused": "terms found no room in the vocabulary (--max-terms)",
+        "pending_documents": "documents that still wait for their labels",
+        "expired_documents": "documents given up waiting for their labels (--max-pending)",
+        "superseded_documents": "waiting documents superseded by a newer one of the same id",
+        "unmatched_labels": "late labels that found no document",
+        "topics_refused": "labels of a topic past the ceiling (--max-topics)",
+        "terms_refused": "terms that found no room in the vocabulary (--max-terms)",
     }
-    lines += [f"{lane[key]:,} {note}" for key, note in notes.items() if lane[key]]
+    for key, note in notes.items():
+        if lane[key]:
+            yield f"{note}: {lane[key]:,}"
     letters = outcome.dead_letters
     if letters.counts:
         reasons = ", ".join(
-            f"{count:,} {reason}" for reason, count in sorted(letters.counts.items())
+            f"{reason} {count:,}" for reason, count in sorted(letters.counts.items())
         )
-        lines.append(
-            f"{letters.counts.total():,} malformed events ({reasons}) are in {letters.path}"
-        )
-    written = (settings.rankings, settings.curves, settings.report, settings.plot)
-    names = ", ".join(str(path) for path in written if path and path != Path("-"))
-    return [*lines, f"written: {names}"] if names else lines
+        total = letters.counts.total()
+        yield f"malformed events, put aside in {letters.path}: {total:,} ({reasons})"
 
 
 @app.command("lanes")
@@ -232,7 +235,7 @@ def lanes_command() -> None:
 @app.command("bench")
 def bench_command(
     documents: Annotated[int, typer.Option(min=1, help="Synthetic documents to measure.")] = 20_000,
-    block: Annotated[int, typer.Option(min=1, help="Documents to a block.")] = 256,
+    block: Annotated[int, typer.Option(min=1, help="Documents to a block.")] = 512,
     lane: Annotated[
         list[str] | None, typer.Option(help="Lanes to measure.", metavar="SPEC")
     ] = None,
@@ -285,4 +288,14 @@ def fetch_command(
 
 def main() -> None:
     """Run the command line."""
-    app()
+    try:
+        app()
+        sys.stdout.flush()
+    except OSError as error:
+        # Nothing more can be said to a standard output that is full or gone, not even at exit.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            where = error.filename or "an output"
+            typer.echo(f"wirerank: {where} cannot be written: {error.strerror}.", err=True)
+        sys.exit(1)

@@ -13,11 +13,12 @@ from pipeline.events import MAX_EVENT_BYTES, MalformedEvent
 
 
 class DeadLetterFile:
-    """A file of dead letters, made when the first one comes."""
+    """A file of dead letters, made when the first one comes; those of earlier runs stay in it."""
 
-    def __init__(self, path: Path, source: str) -> None:
+    def __init__(self, path: Path, source: str, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self.path = path
         self.source = source
+        self.max_event_bytes = max_event_bytes
         self.counts: Counter[str] = Counter()
         self._file: IO[bytes] | None = None
 
@@ -25,15 +26,15 @@ class DeadLetterFile:
         """Keep an event unchanged (base64 if it is no text), with its reason and line number."""
         self.counts[problem.reason] += 1
         if self._file is None:
-            self._file = self.path.open("wb")
+            self._file = self.path.open("ab")
         letter: dict[str, str | int | bool] = {
             "reason": problem.reason,
             "detail": problem.detail,
             "source": self.source,
             "line": line,
         }
-        if len(raw) > MAX_EVENT_BYTES:  # the rest of such a line was never read
-            raw = raw[:MAX_EVENT_BYTES]
+        if len(raw) > self.max_event_bytes:  # the rest of such a line was never read
+            raw = raw[: self.max_event_bytes]
             letter["cut"] = True
         try:
             letter["event"] = raw.decode()

@@ -12,7 +12,6 @@ import numpy as np
 from learners.segment import Floats, Ints, Longs, Rows, Segment, Steps
 from learners.specs import LaneSpec
 from pipeline.blocks import Block, Entry
-from pipeline.events import Id
 from pipeline.features import FeatureSettings, Vectors, Vocabulary
 from pipeline.lanes import Lane, SharedSegment
 from pipeline.pending import PendingDocument, PendingLabels
@@ -57,7 +56,7 @@ class Timeline:
         self.ranked_known: list[int] = []
         self.rounds_before: list[int] = []
         self.rounds = 0
-        self.waiting: list[tuple[Id, PendingDocument]] = []  # documents here without labels
+        self.waiting: list[tuple[str, PendingDocument]] = []  # documents here without labels
         self.late: list[PendingDocument] = []  # their rows come after those of this stretch
 
     def add(self, entry: Entry) -> None:
@@ -71,21 +70,23 @@ class Timeline:
         self.ranked.append(entry)
         self.ranked_known.append(known)
         self.rounds_before.append(self.rounds)
-        early = self._pending.early.pop(entry.id, None) if self._pending.early else None
-        topics = early if entry.topics is None else entry.topics
+        key = str(entry.id)
+        topics = entry.topics
+        if self._pending.early:
+            topics = self._pending.take_label(key, topics)
         if topics is not None:
             self._learn_row(row, topics)
             return
         document = PendingDocument(row)
-        self.waiting.append((entry.id, document))
-        self._pending.add_document(entry.id, document)
+        self.waiting.append((key, document))
+        self._pending.add_document(key, document)
 
     def _add_label(self, entry: Entry) -> None:
         if entry.topics is None:
             return  # a rank alone: for lanes of another kind
-        document = self._pending.documents.pop(entry.id, None)
+        document = self._pending.documents.pop(str(entry.id), None)
         if document is None:
-            self._pending.add_label(entry.id, entry.topics)
+            self._pending.add_label(str(entry.id), entry.topics)
             return
         row = document.row
         if row is None:
@@ -95,6 +96,8 @@ class Timeline:
 
     def _learn_row(self, row: int, topics: Sequence[str]) -> None:
         numbers = self._topics.numbers(topics)
+        if topics and not numbers:
+            return  # all of them past the ceiling: no round, rather than one without topics
         self._step(row, True, len(self._topics), numbers)
         self.rounds += 1
 
@@ -205,9 +208,9 @@ class Engine:
 
     def _let_wait(self, timeline: Timeline, segment: Segment, scores: list[Floats]) -> None:
         """Keep what a late label will need of the documents that still wait for one."""
-        for id_, document in timeline.waiting:
+        for key, document in timeline.waiting:
             row = document.row
-            if row is None or self.pending.documents.get(id_) is not document:
+            if row is None or self.pending.documents.get(key) is not document:
                 continue
             terms, values = segment.rows.row(row)
             known = timeline.ranked_known[row]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -46,8 +45,7 @@ class MalformedEvent(Exception):  # noqa: N818 - it names the event, as the docu
         self.detail = detail
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """A document, or a late label if it has no content."""
 
     id: Id
@@ -57,7 +55,7 @@ class Event:
     time: str | None
 
 
-def parse_event(raw: bytes) -> Event:
+def parse_event(raw: bytes, max_event_bytes: int = MAX_EVENT_BYTES) -> Event:
     """Read one event, or raise `MalformedEvent`.
 
     Examples
@@ -70,8 +68,8 @@ def parse_event(raw: bytes) -> Event:
     pipeline.events.MalformedEvent: event '7' has neither text, title or features nor labels
 
     """
-    if len(raw) > MAX_EVENT_BYTES:
-        raise MalformedEvent("too_large", f"more than {MAX_EVENT_BYTES:,} bytes")
+    if len(raw) > max_event_bytes:
+        raise MalformedEvent("too_large", f"more than {max_event_bytes:,} bytes")
     try:
         event = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
@@ -142,9 +140,11 @@ def _features(features: object) -> dict[str, float]:
 def _topics(topics: object) -> tuple[str, ...] | None:
     if topics is None:
         return None
-    if not isinstance(topics, list) or len(topics) > MAX_TOPICS_PER_EVENT:
-        detail = f"`topics` must be a list of at most {MAX_TOPICS_PER_EVENT} names"
-        raise MalformedEvent("bad_topics", f"{detail}, found {_called(topics)}")
+    if not isinstance(topics, list):
+        raise MalformedEvent("bad_topics", f"`topics` must be a list, found {_called(topics)}")
+    if len(topics) > MAX_TOPICS_PER_EVENT:
+        detail = f"`topics` must have at most {MAX_TOPICS_PER_EVENT:,} names"
+        raise MalformedEvent("bad_topics", f"{detail}, found {len(topics):,}")
     for topic in topics:
         if not isinstance(topic, str) or not 0 < len(topic) <= MAX_TERM_BYTES:
             detail = f"a topic must be a string of 1 to {MAX_TERM_BYTES} characters"

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from learners.segment import Floats, Ints, Longs
-from pipeline.events import Id
 
 NO_TERMS: Ints = np.empty(0, np.int32)
 NO_VALUES: Floats = np.empty(0)
@@ -28,32 +27,40 @@ class PendingDocument:
 
 
 class PendingLabels:
-    """Matches late labels with documents by id."""
+    """Matches late labels with documents by id; 7 and "7" are the same id."""
 
     def __init__(self, max_pending: int = 10_000) -> None:
         self.max_pending = max_pending
-        self.documents: dict[Id, PendingDocument] = {}
-        self.early: dict[Id, tuple[str, ...]] = {}
+        self.documents: dict[str, PendingDocument] = {}
+        self.early: dict[str, tuple[str, ...]] = {}
         self.expired_documents = 0
-        self.expired_labels = 0
+        self.unmatched_labels = 0
         self.superseded = 0
 
-    def add_document(self, id_: Id, document: PendingDocument) -> None:
+    def add_document(self, key: str, document: PendingDocument) -> None:
         """Let a document wait for its labels."""
-        if self.documents.pop(id_, None) is not None:
+        if self.documents.pop(key, None) is not None:
             self.superseded += 1
-        self.documents[id_] = document
+        self.documents[key] = document
         if len(self.documents) > self.max_pending:
             del self.documents[next(iter(self.documents))]
             self.expired_documents += 1
 
-    def add_label(self, id_: Id, topics: tuple[str, ...]) -> None:
+    def add_label(self, key: str, topics: tuple[str, ...]) -> None:
         """Let a label wait for its document; a newer label for the same document replaces it."""
-        self.early.pop(id_, None)
-        self.early[id_] = topics
+        self.early.pop(key, None)
+        self.early[key] = topics
         if len(self.early) > self.max_pending:
             del self.early[next(iter(self.early))]
-            self.expired_labels += 1
+            self.unmatched_labels += 1
+
+    def take_label(self, key: str, topics: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """The topics of a document: its own, or those of a label that came before it."""
+        early = self.early.pop(key, None)
+        if topics is None or early is None:
+            return early if topics is None else topics
+        self.unmatched_labels += 1  # the document brought its own
+        return topics
 
     def forget(self, keep: Longs) -> None:
         """Renumber the waiting vectors after the vocabulary was cut down to `keep`."""

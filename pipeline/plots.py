@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.lanes import Lane
+from pipeline.outputs import UsageError
 
 LOSSES = (
     ("loss1", 100, "loss1: rankings with an error, %"),
@@ -21,6 +22,16 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 def can_plot() -> bool:
     """Whether matplotlib is installed."""
     return importlib.util.find_spec("matplotlib") is not None
+
+
+def check_plot(path: Path) -> None:
+    """Refuse a picture that cannot be drawn, before the run that it is to show."""
+    if not can_plot():
+        raise UsageError(
+            "--plot needs matplotlib, which is not installed: pip install 'wirerank[experiments]'"
+        )
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"{path} cannot be drawn: its name must end in .png, .svg or .pdf.")
 
 
 def plot_curves(path: Path, lanes: Sequence[Lane], title: str) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import queue
 import threading
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 from pipeline.blocks import Block, make_block
-from pipeline.corpora.source import Source
+from pipeline.corpora.source import Source, SourceError
 from pipeline.dead_letters import DeadLetterFile
-from pipeline.events import Event, MalformedEvent, parse_event
+from pipeline.events import MAX_EVENT_BYTES, Event, MalformedEvent, parse_event
 from pipeline.tokenizer import Tokenizer
 
 MAX_BLOCK_BYTES = 1 << 24  # huge events make smaller blocks
@@ -28,37 +29,49 @@ class BlockReader:
         dead_letters: DeadLetterFile,
         block: int,
         limit: int = 0,
+        max_event_bytes: int = MAX_EVENT_BYTES,
     ) -> None:
         self._source = source
         self._tokenizer = tokenizer
         self._dead_letters = dead_letters
         self._block = block
         self._limit = limit
+        self._max_event_bytes = max_event_bytes
         self.events = 0
 
     def __iter__(self) -> Iterator[Block]:
         waiting: list[Event] = []
         size = 0
-        for line, raw in enumerate(self._source, start=1):
-            if not raw.strip():
-                if raw or not waiting:
-                    continue  # a blank line; an empty one says that nothing more is there for now
-            else:
-                self.events += 1
+        lines = enumerate(self._source, start=1)
+        while True:
+            try:
+                line, raw = next(lines, (0, None))
+            except SourceError:
+                if waiting:
+                    yield make_block(waiting, self._tokenizer)  # what came before the damage counts
+                raise
+            if raw:
                 size += len(raw)
-                try:
-                    waiting.append(parse_event(raw))
-                except MalformedEvent as problem:
-                    self._dead_letters.add(raw, line, problem)
-            at_limit = self._limit and self.events >= self._limit
+                self._take(line, raw, waiting)
+            done = raw is None or (self._limit and self.events >= self._limit)
             full = len(waiting) >= self._block or size >= MAX_BLOCK_BYTES
-            if waiting and (full or not raw or at_limit):
+            if waiting and (done or full or not raw):  # empty: nothing more is there for now
                 yield make_block(waiting, self._tokenizer)
                 waiting, size = [], 0
-            if at_limit:
+            if done:
                 return
-        if waiting:
-            yield make_block(waiting, self._tokenizer)
+
+    def _take(self, line: int, raw: bytes, waiting: list[Event]) -> None:
+        """Decode a line that is not blank; what cannot be used is put aside."""
+        if line == 1:
+            raw = raw.removeprefix(codecs.BOM_UTF8)
+        if not raw.strip():
+            return
+        self.events += 1
+        try:
+            waiting.append(parse_event(raw, self._max_event_bytes))
+        except MalformedEvent as problem:
+            self._dead_letters.add(raw, line, problem)
 
 
 class Prefetched(Generic[T]):

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import IO
 
 from learners.specs import LaneSpec, parse_spec
+from pipeline.blocks import Block
 from pipeline.corpora import Source, SourceError, open_source
 from pipeline.dead_letters import DeadLetterFile
 from pipeline.engine import Engine, EngineSettings
+from pipeline.events import MAX_EVENT_BYTES
+from pipeline.interruption import Interruption
 from pipeline.narration import LossTable
-from pipeline.plots import can_plot, plot_curves
+from pipeline.outputs import STANDARD_OUTPUT, UsageError, check_outputs
+from pipeline.plots import check_plot, plot_curves
 from pipeline.rankings import ranking_events
 from pipeline.reader import BlockReader, Prefetched
 from pipeline.report import Report, make_report, write_curves, write_report
@@ -29,8 +29,9 @@ from pipeline.warmup import warm_up
 DEFAULT_LANES = ("mmp:loss=1", "mmp:loss=2", "mmp:loss=3", "perceptron")
 
 
-class UsageError(Exception):
-    """What was asked for cannot be done; the message says what to write instead."""
+# How long a thread may keep the interpreter to itself. Kernels run without it and need it back
+# when they are done; with the usual 5 ms they would wait longer than they work.
+SWITCH_INTERVAL_SECONDS = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class ReplaySettings:
     source: str
     lanes: tuple[str, ...] = DEFAULT_LANES
     limit: int = 0
-    block: int = 256
+    block: int = 512
     profile: str = "reuters2000"
     topics: Path | None = None
     rankings: Path | None = None
@@ -49,6 +50,7 @@ class ReplaySettings:
     report: Path | None = None
     plot: Path | None = None
     dead_letters: Path = Path("wirerank-dead-letters.jsonl")
+    max_event_bytes: int = MAX_EVENT_BYTES
     engine: EngineSettings = field(default_factory=EngineSettings)
 
 
@@ -74,40 +76,14 @@ class Outcome:
 
     report: Report
     dead_letters: DeadLetterFile
-    interrupted: bool
+    interrupted: int | None  # by which signal
     failure: SourceError | None
-
-
-class Interruption:
-    """Ctrl-C and SIGTERM end a run between two blocks, never inside one; a second one at once."""
-
-    def __init__(self) -> None:
-        self.asked = False
-
-    @contextmanager
-    def installed(self) -> Iterator[None]:
-        """Listen to both signals, if this is the main thread."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        before = [signal.signal(number, self._handle) for number in numbers]
-        try:
-            yield
-        finally:
-            for number, handler in zip(numbers, before, strict=True):
-                signal.signal(number, handler)
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
 
 
 def read_topics(path: Path) -> list[str]:
     """A list of topics, one per line; blank lines are passed over."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"The list of topics {path} cannot be read: {error}.") from None
     return [line.strip() for line in lines if line.strip()]
@@ -123,20 +99,15 @@ def read_lanes(texts: Sequence[str]) -> list[LaneSpec]:
     return lanes
 
 
-def check_outputs(settings: ReplaySettings) -> None:
-    """Refuse what could only fail at the end of a long run."""
-    outputs = (settings.rankings, settings.curves, settings.report, settings.plot)
-    for path in (*outputs, settings.dead_letters):
-        if path is None or path == Path("-"):
-            continue
-        if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-            raise UsageError(f"{path} cannot be written: {path.parent} is no folder to write to.")
-        if path.is_dir():
-            raise UsageError(f"{path} is a folder; expected the name of a file to write.")
-    if settings.plot and not can_plot():
-        raise UsageError(
-            "--plot needs matplotlib, which is not installed: pip install 'wirerank[experiments]'"
-        )
+def check_settings(settings: ReplaySettings) -> None:
+    """Refuse what could only fail at the end of a long run, or would destroy something."""
+    written = (settings.rankings, settings.curves, settings.report, settings.plot)
+    outputs = [path for path in (*written, settings.dead_letters) if path is not None]
+    source = settings.source.partition(":")[2].partition(",")[0] or settings.source
+    read = [Path(source)] if source != "-" else []
+    check_outputs(outputs, [*read, settings.topics] if settings.topics else read)
+    if settings.plot:
+        check_plot(settings.plot)
 
 
 def describe(settings: ReplaySettings, engine: Engine) -> Iterator[str]:
@@ -157,59 +128,76 @@ def describe(settings: ReplaySettings, engine: Engine) -> Iterator[str]:
 
 def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
     """Run a source through the lanes, and write what was asked for."""
-    check_outputs(settings)
+    check_settings(settings)
     lanes = read_lanes(settings.lanes)
-    source = open_source(settings.source)
+    source = open_source(settings.source, settings.max_event_bytes)
     declared = read_topics(settings.topics) if settings.topics else source.topics
     engine = Engine(lanes, declared, settings.engine)
     tokenizer = Tokenizer(settings.profile)
     for line in describe(settings, engine):
         watch.say(line)
     warm_up(lanes, tokenizer, watch.say)
-    dead_letters = DeadLetterFile(settings.dead_letters, settings.source)
-    reader = BlockReader(source, tokenizer, dead_letters, settings.block, settings.limit)
+    total = expected(source, settings.limit)
+    dead_letters = DeadLetterFile(settings.dead_letters, settings.source, settings.max_event_bytes)
+    reader = BlockReader(
+        source, tokenizer, dead_letters, settings.block, settings.limit, settings.max_event_bytes
+    )
     interruption = Interruption()
     failure: SourceError | None = None
+    started = time.perf_counter()
     with ExitStack() as stack:
+        stack.callback(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
         stack.callback(engine.close)
         stack.callback(dead_letters.close)
         stack.enter_context(interruption.installed())
         rankings = open_rankings(settings.rankings, stack)
-        watch.begin(expected(source, settings.limit))
+        watch.begin(total)
         stack.callback(watch.end)
-        blocks = Prefetched(reader)
-        stack.callback(blocks.close)
-        started = time.perf_counter()
         table = LossTable(engine.lanes, watch.say)
-        names = [lane.name for lane in engine.lanes]
         try:
-            for block in blocks:
-                if interruption.asked:
-                    break
-                if block is None:
-                    continue
-                for ranked in engine.process(block):
-                    if rankings is not None:
-                        events = ranking_events(ranked, names, engine.topics.names, settings.top)
-                        rankings.writelines(event + b"\n" for event in events)
-                if rankings is not None:
-                    rankings.flush()
+            for block in until_stopped(reader, interruption, stack):
+                follow(engine, block, rankings, settings.top)
                 watch.advance(reader.events)
                 table.update(engine.documents / (time.perf_counter() - started))
         except SourceError as error:
             failure = error
         seconds = time.perf_counter() - started
         table.finish(engine.documents / seconds)
-    report = make_report(engine, seconds, sum(dead_letters.counts.values()))
+    report = make_report(engine, seconds, dead_letters.counts.total())
     write_results(settings, engine, report)
-    return Outcome(report, dead_letters, interruption.asked, failure)
+    return Outcome(report, dead_letters, interruption.signal, failure)
+
+
+def until_stopped(
+    reader: BlockReader, interruption: Interruption, stack: ExitStack
+) -> Iterator[Block]:
+    """The blocks, made ahead by a thread of their own, until somebody asks to stop."""
+    blocks = Prefetched(reader)
+    stack.callback(blocks.close)
+    for block in blocks:
+        if interruption.signal is not None:
+            return
+        if block is not None:
+            yield block
+
+
+def follow(engine: Engine, block: Block, rankings: IO[bytes] | None, top: int) -> None:
+    """Rank and learn a block, and write its rankings."""
+    names = [lane.name for lane in engine.lanes]
+    for ranked in engine.process(block):
+        if rankings is not None:
+            events = ranking_events(ranked, names, engine.topics.names, top)
+            rankings.writelines(event + b"\n" for event in events)
+    if rankings is not None:
+        rankings.flush()
 
 
 def open_rankings(path: Path | None, stack: ExitStack) -> IO[bytes] | None:
     """The file that rankings go to; `-` is standard output."""
     if path is None:
         return None
-    return sys.stdout.buffer if path == Path("-") else stack.enter_context(path.open("wb"))
+    return sys.stdout.buffer if path == STANDARD_OUTPUT else stack.enter_context(path.open("wb"))
 
 
 def expected(source: Source, limit: int) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import os
+import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import orjson
 from learners.measures import MEASURES
 from pipeline.engine import Engine
 from pipeline.lanes import Lane
+from pipeline.outputs import write_whole
 
 Report = dict[str, dict[str, Any]]
 
@@ -47,7 +48,7 @@ def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -
         "pending_documents": len(engine.pending.documents),
         "expired_documents": engine.pending.expired_documents,
         "superseded_documents": engine.pending.superseded,
-        "unmatched_labels": len(engine.pending.early) + engine.pending.expired_labels,
+        "unmatched_labels": len(engine.pending.early) + engine.pending.unmatched_labels,
         "dead_letters": dead_letters,
         **graph,
     }
@@ -60,23 +61,15 @@ def write_report(path: Path, report: Report) -> None:
 
 def write_curves(path: Path, lanes: Iterable[Lane]) -> None:
     """Write the curves as CSV, a row per lane, round and measure; no row for what is undefined."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("lane", "round", "loss", "value"))
-        for lane in lanes:
-            for point in lane.curve.all_points():
-                for measure in MEASURES:
-                    if (value := point.values[measure]) is not None:
-                        writer.writerow((lane.name, point.round, measure, repr(value)))
-    os.replace(partial, path)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(content)
-    os.replace(partial, path)
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(("lane", "round", "loss", "value"))
+    for lane in lanes:
+        for point in lane.curve.all_points():
+            for measure in MEASURES:
+                if (value := point.values[measure]) is not None:
+                    writer.writerow((lane.name, point.round, measure, repr(value)))
+    write_whole(path, file.getvalue().encode())
 
 
 COLUMNS = (

@@ -44,6 +44,7 @@ PROFILES = ("reuters2000", "reuters21578")
 NUMBER = "<number>"
 
 SPACE, LETTER, DIGIT, MARK, OTHER = range(5)
+BLANK = ord(" ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,57 +69,70 @@ def kind_of(character: str) -> int:
 
 
 @cache
-def character_kinds(ascii_only: bool) -> Bytes:
-    """The kind of each code point; ASCII has a table of its own, since all take a moment."""
-    points = range(128 if ascii_only else 0x110000)
-    return np.fromiter((kind_of(chr(point)) for point in points), np.uint8, len(points))
+def character_kinds() -> Bytes:
+    """The kind of each code point. Planes that hold no characters are passed over, to save time."""
+    kinds = np.full(0x110000, OTHER, np.uint8)
+    for start, stop in ((0, 0x40000), (0xE0000, 0xE1000)):
+        kinds[start:stop] = [kind_of(chr(point)) for point in range(start, stop)]
+    return kinds
+
+
+# ASCII in the `reuters2000` profile needs no more than this: what is not alphanumeric is a blank.
+ASCII_BLANKS = bytes(
+    c if kind_of(chr(c)) in (LETTER, DIGIT) else BLANK for c in range(128)
+) + bytes(range(128, 256))
 
 
 @njit
-def decode_point(text: Bytes, at: int) -> tuple[int, int]:
-    """The code point that starts at a byte of well-formed UTF-8, and how many bytes it takes."""
+def code_point(text: Bytes, at: int) -> tuple[int, int]:
+    """The code point at a byte of well-formed UTF-8, and how many bytes it takes."""
     lead = int(text[at])
     if lead < 0x80:
         return lead, 1
     if lead < 0xE0:
-        return (lead & 0x1F) << 6 | (text[at + 1] & 0x3F), 2
-    point = (text[at + 1] & 0x3F) << 6 | (text[at + 2] & 0x3F)
+        return (lead & 0x1F) << 6 | int(text[at + 1] & 0x3F), 2
+    point = int(text[at + 1] & 0x3F) << 6 | int(text[at + 2] & 0x3F)
     if lead < 0xF0:
         return (lead & 0x0F) << 12 | point, 3
-    return (lead & 0x07) << 18 | point << 6 | (text[at + 3] & 0x3F), 4
+    return (lead & 0x07) << 18 | point << 6 | int(text[at + 3] & 0x3F), 4
 
 
 @njit
-def next_token(
-    text: Bytes, at: int, end: int, kinds: Bytes, fold: bool, word: Bytes
-) -> tuple[int, int]:
-    """Read one token from `at` on into `word`; return where to go on and the token's length.
+def blanked(text: Bytes, kinds: Bytes, fold: bool, number: Bytes) -> Bytes:
+    """Text with one blank or more between tokens, and nothing else that is not part of a token.
 
-    With `fold` (the `reuters21578` profile) other characters are discarded inside a token, and a
-    run of digits is a token of its own, of length -1. Length 0: the text is over.
+    With `fold` (the `reuters21578` profile) a run of digits becomes the token `number`, and other
+    characters are discarded instead of parting tokens.
     """
-    length = 0
-    while at < end:
-        point, width = decode_point(text, at)
+    out = np.empty((len(number) + 2) * len(text) if fold else len(text), np.uint8)
+    filled = 0
+    at = 0
+    inside = False  # a token that a mark can belong to
+    while at < len(text):
+        point, width = code_point(text, at)
         kind = kinds[point]
         if fold and kind == DIGIT:
-            if length > 0:
-                return at, length
-            while at < end and kind == DIGIT:
+            while at < len(text) and kinds[point] == DIGIT:
                 at += width
-                if at < end:
-                    point, width = decode_point(text, at)
-                    kind = kinds[point]
-            return at, -1
-        if kind in (LETTER, DIGIT) or (kind == MARK and length > 0):
+                if at < len(text):
+                    point, width = code_point(text, at)
+            out[filled] = BLANK
+            out[filled + 1 : filled + 1 + len(number)] = number
+            out[filled + 1 + len(number)] = BLANK
+            filled += len(number) + 2
+            inside = False
+            continue
+        if kind in (LETTER, DIGIT) or (kind == MARK and inside):
             for i in range(width):
-                if length + i < len(word):
-                    word[length + i] = text[at + i]
-            length += width
-        elif length > 0 and (kind == SPACE or not fold):
-            return at, length
+                out[filled + i] = text[at + i]
+            filled += width
+            inside = True
+        elif kind == SPACE or not fold:
+            out[filled] = BLANK
+            filled += 1
+            inside = False
         at += width
-    return at, length
+    return out[:filled]
 
 
 @njit
@@ -126,8 +140,6 @@ def count_text(
     text: Bytes,
     at: int,
     end: int,
-    kinds: Bytes,
-    fold: bool,
     passed_over: int,
     table: TermTable,
     last_row: Longs,
@@ -137,27 +149,27 @@ def count_text(
     values: Floats,
     filled: int,
 ) -> tuple[int, int]:
-    """Count the terms of a text behind the first `filled` entries, until it ends or room does.
+    """Count the tokens of a text behind the first `filled` entries, until it ends or room does.
 
     `last_row` says where a term was last seen and `place` at which entry, so that counting needs
-    no search. Terms below `passed_over` are the stop-list, and the next one stands for numbers.
-    Returns where to go on and how many entries there are.
+    no search. Terms below `passed_over` are the stop-list. Returns where to go on and how many
+    entries there are.
     """
-    word = np.empty(MAX_TERM_BYTES, np.uint8)
     # `is_full`, written out: handing the table to a function costs more than finding a term.
     size, ends = table.size, table.ends
     most, room = len(table.hashes), len(table.letters) - MAX_TERM_BYTES
     while at < end and size[0] < most and ends[size[0]] <= room:
-        at, length = next_token(text, at, end, kinds, fold, word)
-        if length == 0 or length > MAX_TERM_BYTES:
+        while at < end and text[at] == BLANK:
+            at += 1
+        start = at
+        while at < end and text[at] != BLANK:
+            at += 1
+        if at == start or at - start > MAX_TERM_BYTES:
             continue
-        if length < 0:
-            term = passed_over
-        else:
-            hashed = hash_bytes(word, 0, length)
-            term = find(table, word, 0, length, hashed)
-            if term < 0:
-                term = add(table, word, 0, length, hashed, -1 - term)
+        hashed = hash_bytes(text, start, at)
+        term = find(table, text, start, at, hashed)
+        if term < 0:
+            term = add(table, text, start, at, hashed, -1 - term)
         if term < passed_over:
             continue
         if last_row[term] == row:
@@ -178,8 +190,6 @@ def count_rows(
     ready: Bools,
     name_lengths: Longs,
     name_values: Floats,
-    kinds: Bytes,
-    fold: bool,
     passed_over: int,
     table: TermTable,
 ) -> tuple[TermTable, Longs, Ints, Floats]:
@@ -207,9 +217,8 @@ def count_rows(
                 name += 1
             else:
                 at, filled = count_text(
-                    text, at, end, kinds, fold, passed_over, table, last_row, place, row,
-                    terms, values, filled,
-                )  # fmt: skip
+                    text, at, end, passed_over, table, last_row, place, row, terms, values, filled
+                )
         starts[row + 1] = filled
     return table, starts, terms[:filled].copy(), values[:filled].copy()
 
@@ -232,9 +241,8 @@ class Tokenizer:
         self.profile = profile
         self._fold = profile == "reuters21578"
         stopped = STOPWORDS if self._fold else ()
-        # The stop-list and the term for numbers come first in every block's table.
         self._passed_over = len(stopped)
-        self._first = table_of([*stopped, NUMBER] if self._fold else [])
+        self._first = table_of(stopped)  # the stop-list comes first in every block's table
         self._room = (256, 2048)  # terms and letters; follows the blocks, to save growing
 
     def count(self, documents: Sequence[str | Mapping[str, float]]) -> TermCounts:
@@ -243,14 +251,9 @@ class Tokenizer:
         lengths: list[int] = []
         names: list[int] = []
         amounts: list[float] = []
-        plain = True
         for document in documents:
             if isinstance(document, str):
-                text = document
-                if not text.isascii():
-                    plain = False
-                    text = unicodedata.normalize("NFC", text)
-                parts.append(text.lower().encode("utf-8", "replace"))
+                parts.append(self._blanked(document))
                 lengths.append(len(parts[-1]))
             else:
                 encoded = [name.encode("utf-8", "replace") for name in document]
@@ -267,11 +270,19 @@ class Tokenizer:
             np.array([not isinstance(document, str) for document in documents], np.bool_),
             np.array(names, np.int64),
             np.array(amounts, np.float64),
-            character_kinds(plain),
-            self._fold,
             self._passed_over,
             copied(self._first, np.arange(size), *self._room),
         )
         used = int(table.size[0])
         self._room = (used + used // 4 + 64, int(table.ends[used]) * 5 // 4 + 1024)
         return TermCounts(table, row_starts, terms, values)
+
+    def _blanked(self, text: str) -> bytes:
+        """The tokens of a text with blanks between them."""
+        if not self._fold and text.isascii():
+            return text.lower().encode().translate(ASCII_BLANKS)
+        if not text.isascii():
+            text = unicodedata.normalize("NFC", text)
+        encoded = np.frombuffer(bytearray(text.lower().encode("utf-8", "replace")), np.uint8)
+        number = np.frombuffer(bytearray(NUMBER.encode()), np.uint8)
+        return blanked(encoded, character_kinds(), self._fold, number).tobytes()

@@ -6,17 +6,18 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from learners.jit import is_cached
 from learners.specs import LaneSpec
 from pipeline.blocks import make_block
 from pipeline.engine import Engine
 from pipeline.events import Event
 from pipeline.rankings import ranking_events
-from pipeline.tokenizer import Tokenizer
+from pipeline.tokenizer import Tokenizer, count_rows
 
 PATIENCE_SECONDS = 1.5  # loading compiled kernels takes less than this, compiling them much more
 
 EVENTS = (
-    Event("1", "wheat and corn", ("grain",), None, None),
+    Event("1", "wheat and maïs", ("grain",), None, None),
     Event("2", "corn and oil", None, None, None),
     Event("3", {"oil": 1.0}, ("crude",), None, None),
     Event("2", None, ("crude",), None, None),
@@ -39,5 +40,10 @@ def warm_up(lanes: Sequence[LaneSpec], tokenizer: Tokenizer, say: Callable[[str]
     seconds = time.perf_counter() - started
     notice.cancel()
     if seconds > PATIENCE_SECONDS:
-        say(f"compiled in {seconds:.1f} s; kept for the next run")
+        kept = (
+            "kept for the next run"
+            if is_cached(count_rows)
+            else ("not kept, as there is no folder to write to: set NUMBA_CACHE_DIR to one")
+        )
+        say(f"compiled in {seconds:.1f} s; {kept}")
     return seconds

@@ -30,11 +30,11 @@ LANES = (
     "perceptron:margin=0.5",
     "mmp:loss=1,margin=0.25,norm=l2,name=several options",
 )
+WHOLE_AVERAGED_LANES = ("mmp:loss=2,average=true", "perceptron:average=true")
 AVERAGED_LANES = (
+    *WHOLE_AVERAGED_LANES,
     "mmp:loss=1,average=true",
-    "mmp:loss=2,average=true",
     "mmp:loss=3,average=true,margin=0.5",
-    "perceptron:average=true",
     "mmp:loss=1,margin=0.25,average=true,norm=l2,name=everything",
 )
 TOPICS = [f"topic {letter}" for letter in "ABCDEFGH"] + ["Öl", "石油", "nötig", "\U0001f6e2"]
@@ -206,7 +206,26 @@ def test_random_streams(tmp_path: Path, kind: str, seed: int) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(10, 12))
 def test_averaged_prototypes(tmp_path: Path, kind: str, seed: int) -> None:
-    check_stream(tmp_path, stream(kind, seed, 150), AVERAGED_LANES, declare=seed % 2 == 1)
+    # Whole numbers tie often, and a tie holds only where no coefficient is a rounded fraction: the
+    # mean of the prototypes can be summed in more than one way.
+    lanes = WHOLE_AVERAGED_LANES if kind in ("integers", "mixed") else AVERAGED_LANES
+    check_stream(tmp_path, stream(kind, seed, 150), lanes, declare=seed % 2 == 1)
+
+
+def test_any_character(tmp_path: Path) -> None:
+    rng = random.Random(65)
+    letters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    common = [letter for letter in letters[:0x3000] if letter.isprintable()]
+    events: list[Event] = []
+    for number in range(400):
+        said = rng.choices(letters if number % 2 else common, k=150) + rng.choices(
+            "ab \u0301", k=50
+        )
+        rng.shuffle(said)
+        topics = rng.sample(TOPICS, 2)
+        events.append({"id": str(number), "text": "".join(said), "topics": topics})
+    lanes = ("mmp:loss=2", "perceptron")
+    compare(run(tmp_path, events, lanes, 256), replay(events, lanes))
 
 
 def check_stream(
@@ -231,9 +250,9 @@ def test_much_text(tmp_path: Path) -> None:
     words = [f"w{number}" for number in range(3000)]
     zipf = [1 / (rank + 3) for rank in range(3000)]
     events: list[Event] = []
-    for number in range(2500):
+    for number in range(2000):
         topics = rng.sample(range(20), rng.randint(0, 4))
-        said = rng.choices(words, zipf, k=rng.randint(5, 50))
+        said = rng.choices(words, zipf, k=rng.randint(5, 25))
         said += [words[100 + topic * 7 + rng.randint(0, 6)] for topic in topics for _ in range(4)]
         event: Event = {"id": str(number), "text": " ".join(said)}
         names = [f"t{topic}" for topic in topics]

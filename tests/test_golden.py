@@ -32,7 +32,7 @@ TRANSCRIPTS = {
 
 def without_rates(text: str) -> str:
     """A transcript with its documents per second, and notices of compilation, taken out."""
-    text = re.sub(r"[\d,]+ documents/s", "RATE documents/s", text)
+    text = re.sub(r"documents/s [\d,]+", "documents/s RATE", text)
     text = re.sub(r"^( *[\d.]+ +[\d.]+ .{39}) *[\d,]+  ", r"\1    RATE  ", text, flags=re.M)
     return re.sub(r"^compil.*\n", "", text, flags=re.M)
 

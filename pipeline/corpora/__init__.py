@@ -11,6 +11,7 @@ from pipeline.corpora.newsgroups import Newsgroups
 from pipeline.corpora.reuters21578 import Reuters21578
 from pipeline.corpora.source import Source, SourceError
 from pipeline.corpora.synthetic import SyntheticNewswire
+from pipeline.events import MAX_EVENT_BYTES
 
 __all__ = ["Source", "SourceError", "open_source"]
 
@@ -37,7 +38,10 @@ def _synthetic(documents: str, options: Options) -> Source:
 
 
 def _number(text: str, kind: type[N]) -> N:
-    return kind(text.replace("_", ""))
+    try:
+        return kind(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number.") from None
 
 
 KINDS: dict[str, Callable[[str, Options], Source]] = {
@@ -47,16 +51,18 @@ KINDS: dict[str, Callable[[str, Options], Source]] = {
 }
 
 
-def open_source(text: str) -> Source:
+def open_source(text: str, max_event_bytes: int = MAX_EVENT_BYTES) -> Source:
     """Open what a person wrote: a file of JSON lines, `-`, or `kind:PATH[,option=value]`."""
     if text == "-":
-        return StandardInput()
+        return StandardInput(max_event_bytes=max_event_bytes)
+    if not text:
+        raise SourceError("The source is empty; write a file, -, or kind:PATH.")
     kind, colon, rest = text.partition(":")
     if not colon or kind not in KINDS:
         if colon and not Path(text).exists():
             kinds = ", ".join(KINDS)
             raise SourceError(f"There is no corpus kind {kind!r} (in {text!r}). Known: {kinds}.")
-        return JsonLines(Path(text))
+        return JsonLines(Path(text), max_event_bytes)
     where, *parts = rest.split(",")
     options = dict(part.partition("=")[::2] for part in parts)
     try:

@@ -15,13 +15,12 @@ from pipeline.corpora.source import SourceError
 from pipeline.events import MAX_EVENT_BYTES
 
 CHUNK_BYTES = 1 << 16
-LONGEST = MAX_EVENT_BYTES + 2  # with its newline, and one more so that too long shows as too long
 
 
 class JsonLines:
     """The lines of a file. A line past the limit is cut there, and the event decoder refuses it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         if not path.is_file():
             what = "is a folder" if path.is_dir() else "does not exist"
             raise SourceError(
@@ -29,6 +28,7 @@ class JsonLines:
                 "write kind:PATH; `wirerank corpora` lists the kinds."
             )
         self.path = path
+        self.longest = max_event_bytes + 1  # one more, so that too long shows as too long
 
     @property
     def topics(self) -> Sequence[str]:
@@ -44,7 +44,7 @@ class JsonLines:
         zipped = self.path.suffix == ".gz"
         try:
             with gzip.open(self.path) if zipped else self.path.open("rb") as file:
-                yield from bounded_lines(file)
+                yield from bounded_lines(file, self.longest)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise SourceError(
                 f"{self.path} is damaged or cut off: {error}. What was read before that point "
@@ -54,12 +54,12 @@ class JsonLines:
             raise SourceError(f"{self.path} cannot be read: {error.strerror or error}.") from None
 
 
-def bounded_lines(file: gzip.GzipFile | IO[bytes]) -> Iterator[bytes]:
-    """The lines of a file, never more than the limit of one in memory."""
-    while line := file.readline(LONGEST):
+def bounded_lines(file: gzip.GzipFile | IO[bytes], longest: int) -> Iterator[bytes]:
+    """The lines of a file, each cut at `longest` bytes, and never more than that in memory."""
+    while line := file.readline(longest):
         yield line
-        while len(line) == LONGEST and not line.endswith(b"\n"):
-            line = file.readline(LONGEST)
+        while len(line) == longest and not line.endswith(b"\n"):
+            line = file.readline(longest)
 
 
 class StandardInput:
@@ -68,8 +68,11 @@ class StandardInput:
     topics: Sequence[str] = ()
     total: int | None = None
 
-    def __init__(self, file: FileIO | None = None) -> None:
+    def __init__(self, file: FileIO | None = None, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        if file is None and sys.stdin is None:
+            raise SourceError("There is no standard input to read from: it is closed.")
         self._file = file or FileIO(sys.stdin.fileno(), closefd=False)
+        self._longest = max_event_bytes + 1
 
     def __iter__(self) -> Iterator[bytes]:
         rest = b""
@@ -85,9 +88,9 @@ class StandardInput:
                 if not too_long:
                     yield line + b"\n"
                 too_long = False
-            if len(rest) >= LONGEST:
+            if len(rest) >= self._longest:
                 if not too_long:
-                    yield rest[:LONGEST]
+                    yield rest[: self._longest]
                 rest, too_long = b"", True
         if rest and not too_long:
             yield rest

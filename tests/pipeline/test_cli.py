@@ -114,7 +114,7 @@ def test_malformed_events_are_put_aside_and_counted() -> None:
     )
     result = wirerank("replay", "bad.jsonl", "--report", "r.json", "--dead-letters", "dead.jsonl")
     assert result.exit_code == 0
-    assert "2 malformed events (1 no_content, 1 not_json) are in dead.jsonl" in result.stderr
+    assert "put aside in dead.jsonl: 2 (no_content 1, not_json 1)" in result.stderr
     report = orjson.loads(Path("r.json").read_bytes())["perceptron"]
     assert (report["documents"], report["dead_letters"]) == (2, 2)
     assert [orjson.loads(x)["line"] for x in Path("dead.jsonl").read_bytes().splitlines()] == [2, 3]
@@ -146,6 +146,10 @@ def test_quiet() -> None:
         ("replay synthetic:10 --topics absent.txt", "The list of topics absent.txt cannot be read"),
         ("replay synthetic:10 --max-topics 2", "103 topics are declared, but max_topics is 2"),
         ("replay synthetic:10 --report .", "is a folder"),
+        ("replay synthetic:10 --plot curves.xyz", "must end in .png, .svg or .pdf"),
+        ("replay synthetic:10 --report x --curves x", "x is written by this run already"),
+        ("replay synthetic:10 --report - --curves -", "- is written by this run already"),
+        ("replay synthetic:ten", "'ten' is not a number"),
         ("corpora fetch nothing", "no corpus is called 'nothing'"),
         ("corpora fetch synthetic", "cannot be fetched"),
     ],
@@ -157,6 +161,85 @@ def test_mistakes_are_explained(arguments: str, message: str) -> None:
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize("option", ["--rankings", "--report", "--curves", "--dead-letters"])
+def test_an_output_never_replaces_what_is_read(option: str) -> None:
+    name = write_events()
+    Path("topics.txt").write_text("grain\n")
+    before = Path(name).read_bytes()
+    for target in (name, f"./{name}", "topics.txt"):
+        result = wirerank("replay", name, "--topics", "topics.txt", option, target)
+        assert result.exit_code == 2
+        assert "is read by this run already" in result.stderr
+    assert Path(name).read_bytes() == before
+    assert Path("topics.txt").read_text() == "grain\n"
+
+
+def test_report_and_curves_on_standard_output() -> None:
+    result = wirerank("replay", write_events(), "--lane", "mmp", "--report", "-")
+    assert orjson.loads(result.stdout)["mmp"]["rounds"] == 4
+    result = wirerank("replay", write_events(), "--lane", "mmp", "--curves", "-")
+    assert result.stdout.startswith("lane,round,loss,value\nmmp,1,loss1,")
+    assert not Path("-").exists()
+
+
+def test_a_device_is_written_to_and_not_replaced() -> None:
+    wirerank("replay", write_events(), "--report", os.devnull, "--curves", os.devnull)
+    assert Path(os.devnull).is_char_device()
+
+
+def test_dead_letters_of_earlier_runs_stay() -> None:
+    Path("bad.jsonl").write_bytes(b'{"id":1,"text":"x"}\nrubbish\n')
+    for _ in range(2):
+        assert wirerank("replay", "bad.jsonl").exit_code == 0
+    assert len(Path("wirerank-dead-letters.jsonl").read_bytes().splitlines()) == 2
+
+
+def test_a_file_without_one_usable_event_is_no_success() -> None:
+    Path("bad.jsonl").write_bytes(os.urandom(10_000))
+    result = wirerank("replay", "bad.jsonl")
+    assert result.exit_code == 1
+    assert "no event could be used" in result.stderr
+
+
+def test_byte_order_marks_are_not_part_of_anything() -> None:
+    Path("events.jsonl").write_bytes(b'\xef\xbb\xbf{"id":1,"text":"x","topics":["a"]}\r\n')
+    Path("topics.txt").write_bytes(b"\xef\xbb\xbfa\r\nb\r\n")
+    arguments = ("--lane", "mmp", "--topics", "topics.txt", "--rankings", "-")
+    result = wirerank("replay", "events.jsonl", *arguments)
+    places = orjson.loads(result.stdout)["ranking"]
+    assert [place["topic"] for place in places] == ["a", "b"]
+
+
+def test_the_limit_of_an_event_is_a_setting() -> None:
+    events: list[dict[str, object]] = [{"id": 1, "text": "x" * 300}, {"id": 2, "text": "y"}]
+    result = wirerank("replay", write_events(events=events), "--max-event-bytes", "200")
+    assert "too_large 1" in result.stderr
+    assert "documents 1 " in result.stderr
+
+
+def test_runs_where_nothing_can_be_kept(tmp_path: Path) -> None:
+    """No folder for compiled kernels: slower to start, but it starts, and says what to do."""
+    program = """
+import numba.core.caching as caching
+caching.CacheImpl._locator_classes = []
+from pipeline.cli import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, "replay", write_events(), "--lane", "mmp"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "not kept, as there is no folder to write to: set NUMBA_CACHE_DIR" in done.stderr
+
+
+def test_no_standard_input_is_explained() -> None:
+    shell = f"{sys.executable} -c 'from pipeline.cli import main; main()' replay - <&-"
+    done = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no standard input to read from" in done.stderr
+
+
 def test_a_cut_file_ends_with_an_error_after_what_it_had() -> None:
     import gzip
 
@@ -165,7 +248,10 @@ def test_a_cut_file_ends_with_an_error_after_what_it_had() -> None:
     result = wirerank("replay", "cut.jsonl.gz", "--report", "r.json")
     assert result.exit_code == 1
     assert "damaged or cut off" in result.stderr
-    assert 0 < orjson.loads(Path("r.json").read_bytes())["perceptron"]["documents"] < 5000
+    documents = orjson.loads(Path("r.json").read_bytes())["perceptron"]["documents"]
+    assert 0 < documents < 5000
+    wirerank("replay", "cut.jsonl.gz", "--report", "r.json", "--block", "1")
+    assert orjson.loads(Path("r.json").read_bytes())["perceptron"]["documents"] == documents
 
 
 @pytest.mark.parametrize("command", ["", "replay", "corpora", "corpora fetch", "lanes", "bench"])
@@ -204,7 +290,7 @@ def test_interruption_ends_with_the_report_so_far(number: int) -> None:
         process.stdin.flush()
         process.stdout.readline()
         process.send_signal(number)
-        assert process.wait(30) == 130
+        assert process.wait(30) == 128 + number
         errors = process.stderr.read().decode()
     assert "interrupted; the numbers above are those of what was read so far" in errors
     assert "Traceback" not in errors
@@ -243,9 +329,17 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
 def test_an_unwritable_disk_is_explained() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full: a device that is always full, on Linux")
-    result = wirerank("replay", "synthetic:2000", "--rankings", "/dev/full")
-    assert result.exit_code == 1
-    assert "No space left on device" in result.stderr
+    command = [*WIRERANK, "replay", "synthetic:200", "--rankings", "/dev/full"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert Path("/dev/full").is_char_device()
+    with Path("/dev/full").open("wb") as full:
+        command = [*WIRERANK, "replay", "synthetic:200"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="no pseudo-terminals on this system")

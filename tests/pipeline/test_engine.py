@@ -104,7 +104,7 @@ def test_blocks_leave_no_trace(settings: EngineSettings, seed: int) -> None:
             }
         assert vars(engine.pending).keys() == vars(other.pending).keys()
         assert engine.pending.expired_documents == other.pending.expired_documents
-        assert engine.pending.expired_labels == other.pending.expired_labels
+        assert engine.pending.unmatched_labels == other.pending.unmatched_labels
         assert engine.pending.superseded == other.pending.superseded
         assert engine.pending.early == other.pending.early
 
@@ -178,10 +178,26 @@ def test_a_newer_document_of_the_same_id_takes_the_place_of_a_waiting_one() -> N
     assert weights.tolist() == [[0.0], [1.0]]  # the perceptron learned y, not x
 
 
-def test_ids_of_another_type_are_other_ids() -> None:
-    engine, _ = run([unlabelled(1, "x"), label("1", "a")])
-    assert engine.rounds == 0
-    assert list(engine.pending.documents) == [1]
+def test_ids_match_as_text() -> None:
+    """Writers mix 1 and "1"; a ranking carries the id as its document has it."""
+    engine, rankings = run([unlabelled(1, "x"), label("1", "a")])
+    assert engine.rounds == 1
+    assert orjson.loads(rankings[0])["id"] == 1
+
+
+def test_a_label_that_its_document_makes_needless_is_counted() -> None:
+    engine, _ = run([label(1, "a"), document(1, {"x": 1.0}, "b")])
+    assert engine.topics.names == ["b"]
+    assert engine.pending.unmatched_labels == 1
+    assert not engine.pending.early
+
+
+def test_a_label_with_no_topic_below_the_ceiling_is_no_round() -> None:
+    """It had topics, so counting it as a round without any would flatter the curve."""
+    events = [document(1, {"x": 1.0}, "a"), document(2, {"x": 1.0}, "b"), document(3, {"x": 1.0})]
+    engine, _ = run(events, settings=EngineSettings(max_topics=1))
+    assert engine.rounds == 2
+    assert engine.topics.refused == 1
 
 
 def test_no_topics_is_a_round_of_loss_zero_and_no_label_is_no_round() -> None:
@@ -195,12 +211,12 @@ def test_pending_labels_have_a_ceiling() -> None:
     events = [unlabelled(n, {"x": 1.0}) for n in range(10)]
     engine, _ = run([*events, label(2, "a"), label(8, "a")], settings=settings)
     assert engine.rounds == 1
-    assert list(engine.pending.documents) == [7, 9]
+    assert list(engine.pending.documents) == ["7", "9"]
     assert engine.pending.expired_documents == 7
-    assert engine.pending.early == {2: ("a",)}
+    assert engine.pending.early == {"2": ("a",)}
     engine, _ = run([label(n, "a") for n in range(10)], settings=settings)
-    assert list(engine.pending.early) == [7, 8, 9]
-    assert engine.pending.expired_labels == 7
+    assert list(engine.pending.early) == ["7", "8", "9"]
+    assert engine.pending.unmatched_labels == 7
 
 
 def test_topics_have_a_ceiling() -> None:
