@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from learners.arrays import fitted, roomy
+from learners.growing import Growing
 from learners.jit import njit
 from learners.learner import Learner, State
 from learners.segment import Bools, Floats, Ints, Longs, Segment
@@ -39,17 +39,15 @@ class Frequency(Learner):
     summary = "baseline: topics by how many documents carried them so far"
 
     def __init__(self) -> None:
-        self.topics = 0
-        self._counts: Floats = np.zeros(0)
+        self._counts = Growing(1)
 
     def follow(self, segment: Segment, scores: Floats) -> None:
         """Rank and count the steps of the segment; see `Learner.follow`."""
-        self.topics = max(self.topics, segment.topics)
-        self._counts = roomy(self._counts, (self.topics,))
+        self._counts.grow(segment.topics)
         steps = segment.steps
         follow_frequency(
             steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
-            self._counts, scores,
+            self._counts.room, scores,
         )  # fmt: skip
 
     def forget(self, keep: Longs) -> None:
@@ -57,12 +55,11 @@ class Frequency(Learner):
 
     def state(self) -> State:
         """The counts."""
-        return {"counts": fitted(self._counts, (self.topics,))}
+        return {"counts": self._counts.copy()}
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` gave."""
-        self._counts = np.array(state["counts"], dtype=np.float64)
-        self.topics = len(self._counts)
+        self._counts.load(state["counts"])
 
     def size_bytes(self) -> int:
         """Memory of the counts."""

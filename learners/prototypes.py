@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from learners.arrays import fitted, roomy
+from learners.growing import Growing
 from learners.jit import njit
 from learners.learner import Learner, Option, State
 from learners.mmp import mmp_coefficients
@@ -135,58 +135,48 @@ class PrototypeLearner(Learner):
         self.margin = margin
         self.average = average
         self.rounds = 0
-        self.terms = 0
-        self.topics = 0
-        self._weights: Floats = np.zeros((0, 0))
-        self._lagging: Floats = np.zeros((0, 0))
+        self._weights = Growing(2)
+        self._lagging = Growing(2)
 
     @property
     def weights(self) -> Floats:
         """The prototypes, terms x topics, as a view of what is in use."""
-        return self._weights[: self.terms, : self.topics]
+        return self._weights.view
 
     def follow(self, segment: Segment, scores: Floats) -> None:
         """Rank and learn the steps of the segment; see `Learner.follow`."""
-        self.terms = max(self.terms, segment.terms)
-        self.topics = max(self.topics, segment.topics)
-        self._weights = roomy(self._weights, (self.terms, self.topics))
+        self._weights.grow(segment.terms, segment.topics)
         if self.average:
-            self._lagging = roomy(self._lagging, (self.terms, self.topics))
+            self._lagging.grow(segment.terms, segment.topics)
         rows, steps = segment.rows, segment.steps
         self.rounds = follow_prototypes(
             rows.starts, rows.terms, rows.values,
             steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
             self.rule, self.loss, self.margin, self.average,
-            self.rounds, self._weights, self._lagging, scores,
+            self.rounds, self._weights.room, self._lagging.room, scores,
         )  # fmt: skip
 
     def forget(self, keep: Longs) -> None:
         """Drop the prototypes' rows of terms that left the vocabulary."""
-        self._weights = self._weights[keep[keep < self.terms]]
-        if self.average:
-            self._lagging = self._lagging[keep[keep < self.terms]]
-        self.terms = len(self._weights)
+        self._weights.keep(keep)
+        self._lagging.keep(keep)
 
     def state(self) -> State:
         """The prototypes, the averaging sum if there is one, and the round."""
-        state: State = {
-            "rounds": np.array(self.rounds),
-            "weights": fitted(self._weights, (self.terms, self.topics)),
-        }
+        state: State = {"rounds": np.array(self.rounds), "weights": self._weights.copy()}
         if self.average:
-            state["lagging"] = fitted(self._lagging, (self.terms, self.topics))
+            state["lagging"] = self._lagging.copy()
         return state
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` gave."""
         self.rounds = int(state["rounds"])
-        self._weights = np.array(state["weights"], dtype=np.float64)
-        self.terms, self.topics = self._weights.shape
+        self._weights.load(state["weights"])
         if self.average:
-            self._lagging = np.array(state["lagging"], dtype=np.float64)
+            self._lagging.load(state["lagging"])
 
     def size_bytes(self) -> int:
-        """Memory of the prototypes and of the averaging sum, room to grow included."""
+        """Memory of the prototypes and of the averaging sum."""
         return self._weights.nbytes + self._lagging.nbytes
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from learners.arrays import fitted, roomy
+from learners.growing import Growing
 from learners.jit import njit
 from learners.learner import Learner, Option, State
 from learners.prototypes import score_row
@@ -100,75 +100,62 @@ class Rocchio(Learner):
     def __init__(self, refresh: int = 1000) -> None:
         self.refresh = refresh
         self.rounds = 0
-        self.terms = 0
-        self.topics = 0
-        self._sums: Floats = np.zeros((0, 0))
-        self._weights: Floats = np.zeros((0, 0))
-        self._total: Floats = np.zeros(0)
-        self._carriers: Floats = np.zeros(0)
+        self._sums = Growing(2)
+        self._weights = Growing(2)
+        self._total = Growing(1)
+        self._carriers = Growing(1)
 
     @property
     def weights(self) -> Floats:
         """The prototypes as last made, terms x topics."""
-        return self._weights[: self.terms, : self.topics]
+        return self._weights.view
 
     def follow(self, segment: Segment, scores: Floats) -> None:
         """Rank and learn the steps of the segment; see `Learner.follow`."""
-        self.terms = max(self.terms, segment.terms)
-        self.topics = max(self.topics, segment.topics)
-        self._sums = roomy(self._sums, (self.terms, self.topics))
-        self._weights = roomy(self._weights, (self.terms, self.topics))
-        self._total = roomy(self._total, (self.terms,))
-        self._carriers = roomy(self._carriers, (self.topics,))
+        self._sums.grow(segment.terms, segment.topics)
+        self._weights.grow(segment.terms, segment.topics)
+        self._total.grow(segment.terms)
+        self._carriers.grow(segment.topics)
         rows, steps = segment.rows, segment.steps
         self.rounds = follow_rocchio(
             rows.starts, rows.terms, rows.values,
             steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
-            self.refresh, self.rounds, self.terms,
-            self._sums, self._total, self._carriers, self._weights, scores,
+            self.refresh, self.rounds, self._sums.shape[0],
+            self._sums.room, self._total.room, self._carriers.room, self._weights.room, scores,
         )  # fmt: skip
 
     def make(self) -> None:
         """Make the prototypes from the sums as they stand now."""
-        make_prototypes(
-            self._sums[: self.terms, : self.topics],
-            self._total,
-            self._carriers,
-            self.rounds,
-            self.weights,
-        )
+        total, carriers = self._total.view, self._carriers.view
+        make_prototypes(self._sums.view, total, carriers, self.rounds, self._weights.view)
 
     def forget(self, keep: Longs) -> None:
         """Drop the rows of terms that left the vocabulary."""
-        keep = keep[keep < self.terms]
-        self._sums = self._sums[keep]
-        self._weights = self._weights[keep]
-        self._total = self._total[keep]
-        self.terms = len(keep)
+        for array in (self._sums, self._weights, self._total):
+            array.keep(keep)
 
     def state(self) -> State:
         """The sums, the prototypes as last made, and the round."""
-        shape = (self.terms, self.topics)
         return {
             "rounds": np.array(self.rounds),
-            "sums": fitted(self._sums, shape),
-            "weights": fitted(self._weights, shape),
-            "total": fitted(self._total, shape[:1]),
-            "carriers": fitted(self._carriers, shape[1:]),
+            "sums": self._sums.copy(),
+            "weights": self._weights.copy(),
+            "total": self._total.copy(),
+            "carriers": self._carriers.copy(),
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` gave."""
         self.rounds = int(state["rounds"])
-        self._sums = np.array(state["sums"], dtype=np.float64)
-        self._weights = np.array(state["weights"], dtype=np.float64)
-        self._total = np.array(state["total"], dtype=np.float64)
-        self._carriers = np.array(state["carriers"], dtype=np.float64)
-        self.terms, self.topics = self._sums.shape
+        self._sums.load(state["sums"])
+        self._weights.load(state["weights"])
+        self._total.load(state["total"])
+        self._carriers.load(state["carriers"])
 
     def size_bytes(self) -> int:
-        """Memory of the sums and prototypes, room to grow included."""
-        return self._sums.nbytes + self._weights.nbytes + self._total.nbytes + self._carriers.nbytes
+        """Memory of the sums and prototypes."""
+        arrays = (self._sums, self._weights, self._total, self._carriers)
+        return sum(array.nbytes for array in arrays)
 
 
 def select_terms(prototypes: Floats, share: float = 0.025, at_least: int = 100) -> Longs:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from learners.arrays import fitted, roomy
+from learners.growing import Growing
 from learners.jit import njit
 from learners.learner import State
 from learners.measures import MEASURES, measure_round
@@ -38,7 +38,7 @@ def is_kept(round_: int) -> bool:
 @njit
 def follow_curve(
     step_row: Ints, step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints,
-    scores: Floats, tally: Floats, found: Longs, recalled: Floats, points: Floats,
+    scores: Floats, tally: Floats, found: Floats, recalled: Floats, points: Floats,
 ) -> int:  # fmt: skip
     """Measure every learned row by the scores it was ranked with; return how many points were kept.
 
@@ -64,7 +64,7 @@ def follow_curve(
             tally[WITH_TOPICS] += 1.0
             tally[FIRST_HIT] = ranks[0]
         for rank in ranks:
-            found[rank - 1] += 1
+            found[rank - 1] += 1.0
             recalled[rank - 1] += 1.0 / len(relevant)
         if is_kept(int(tally[ROUND])):
             points[kept] = tally
@@ -88,9 +88,8 @@ class Curve:
     def __init__(self) -> None:
         self._tally: Floats = np.zeros(COLUMNS)
         self._points: Floats = np.zeros((0, COLUMNS))
-        self._kept = 0
-        self._found: Longs = np.zeros(0, np.int64)
-        self._recalled: Floats = np.zeros(0)
+        self._found = Growing(1)
+        self._recalled = Growing(1)
 
     @property
     def rounds(self) -> int:
@@ -105,18 +104,19 @@ class Curve:
     def follow(self, steps: Steps, scores: Floats) -> None:
         """Add the rounds among `steps`, each measured by the scores its row was ranked with."""
         rounds = int(np.count_nonzero(steps.learn))
-        topics = (scores.shape[1],)
-        self._found = roomy(self._found, topics)
-        self._recalled = roomy(self._recalled, topics)
-        self._points = roomy(self._points, (self._kept + min(rounds, 128 + rounds // 2), COLUMNS))
-        self._kept += follow_curve(
+        self._found.grow(scores.shape[1])
+        self._recalled.grow(scores.shape[1])
+        points = np.empty((rounds, COLUMNS))
+        kept = follow_curve(
             steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
-            scores, self._tally, self._found, self._recalled, self._points[self._kept :],
+            scores, self._tally, self._found.room, self._recalled.room, points,
         )  # fmt: skip
+        if kept:
+            self._points = np.concatenate((self._points, points[:kept]))
 
     def points(self, start: int = 0) -> Iterator[Point]:
         """The kept points from the `start`-th on."""
-        for row in self._points[start : self._kept]:
+        for row in self._points[start:]:
             yield as_point(row)
 
     def last(self) -> Point:
@@ -131,9 +131,10 @@ class Curve:
 
     def precision_recall(self) -> tuple[Floats, Floats]:
         """Document-averaged precision and recall at r = 1, 2, .. k."""
-        at = np.arange(1, len(self._found) + 1)
+        found, recalled = self._found.view, self._recalled.view
+        at = np.arange(1, len(found) + 1)
         documents = self._tally[WITH_TOPICS]
-        return np.cumsum(self._found) / at / documents, np.cumsum(self._recalled) / documents
+        return np.cumsum(found) / at / documents, np.cumsum(recalled) / documents
 
     def max_f1(self) -> float | None:
         """The best F1 over all cuts r, of document-averaged precision and recall."""
@@ -148,7 +149,7 @@ class Curve:
         """The sums and the kept points, as named arrays (copies)."""
         return {
             "tally": self._tally.copy(),
-            "points": fitted(self._points, (self._kept, COLUMNS)),
+            "points": self._points.copy(),
             "found": self._found.copy(),
             "recalled": self._recalled.copy(),
         }
@@ -157,9 +158,8 @@ class Curve:
         """Go on from a state that `state` gave."""
         self._tally = np.array(state["tally"], np.float64)
         self._points = np.array(state["points"], np.float64)
-        self._kept = len(self._points)
-        self._found = np.array(state["found"], np.int64)
-        self._recalled = np.array(state["recalled"], np.float64)
+        self._found.load(state["found"])
+        self._recalled.load(state["recalled"])
 
 
 def as_point(row: Floats) -> Point:

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from learners.arrays import roomy
 from learners.jit import njit
 from learners.learner import State
 from learners.segment import Bools, Floats, Ints, Longs, Rows
@@ -65,6 +64,10 @@ class Vectors:
     keep: Longs | None  # before these rows the vocabulary was cut down to these of its terms
 
 
+# 1 + ln d of small counts, which nearly all are.
+TF = 1.0 + np.log(np.maximum(np.arange(64), 1).astype(np.float64))
+
+
 @njit
 def look_up(mine: Ints, ids: Ints, block_table: TermTable, table: TermTable) -> int:
     """Find a document's terms in the vocabulary; return how many are not in it."""
@@ -74,8 +77,7 @@ def look_up(mine: Ints, ids: Ints, block_table: TermTable, table: TermTable) -> 
             start, end = block_table.ends[term], block_table.ends[term + 1]
             found = find(table, block_table.letters, start, end, block_table.hashes[term])
             ids[term] = max(found, ABSENT)
-        if ids[term] == ABSENT:
-            absent += 1
+        absent += ids[term] == ABSENT
     return absent
 
 
@@ -107,6 +109,8 @@ def weigh(
     for i in range(len(mine)):
         term = ids[mine[i]]
         if term >= 0 and df[term] >= min_df:
+            terms[filled + distinct] = term
+            values[filled + distinct] = counts[i]
             distinct += 1
             total += counts[i]
     if not frozen:
@@ -114,19 +118,18 @@ def weigh(
         tally[DISTINCT] += distinct
     if distinct == 0:
         return filled
-    pivot = tally[DISTINCT] / tally[TEXTS]
+    texts = tally[TEXTS]
     spread = 1.0 + math.log(total / distinct)
-    length = (1.0 - slope) + slope * distinct / pivot
-    for i in range(len(mine)):
-        term = ids[mine[i]]
-        if term >= 0 and df[term] >= min_df:
-            value = (
-                (1.0 + math.log(counts[i])) / spread / length * math.log(tally[TEXTS] / df[term])
-            )
-            if value != 0.0:  # a term of every document says nothing
-                terms[filled] = term
-                values[filled] = value
-                filled += 1
+    length = (1.0 - slope) + slope * distinct / (tally[DISTINCT] / texts)
+    last = filled + distinct
+    for i in range(filled, last):
+        term, count = terms[i], values[i]
+        tf = TF[int(count)] if count < len(TF) else 1.0 + math.log(count)
+        value = tf / spread / length * math.log(texts / df[term])
+        if value != 0.0:  # a term of every document says nothing
+            terms[filled] = term
+            values[filled] = value
+            filled += 1
     return filled
 
 
@@ -145,13 +148,14 @@ def vectorise(
         amounts = counts[starts[row] : starts[row + 1]]
         absent = look_up(mine, ids, block_table, table)
         if not frozen:
-            for term in mine:
-                if ids[term] >= 0:
-                    last_use[ids[term]] = tally[DOCUMENTS]  # needed now, so not the one to leave
-            if table.size[0] + absent > max_terms and not made_room:
+            if absent > 0 and table.size[0] + absent > max_terms and not made_room:
+                for term in mine:
+                    if ids[term] >= 0:
+                        last_use[ids[term]] = tally[DOCUMENTS]  # needed now: not the one to leave
                 return row
+            if absent > 0:
+                tally[REFUSED] += admit(mine, ids, block_table, table, max_terms)
             made_room = False
-            tally[REFUSED] += admit(mine, ids, block_table, table, max_terms)
             for term in mine:
                 if ids[term] >= 0:
                     uses[ids[term]] += 1
@@ -230,10 +234,12 @@ class Vocabulary:
         if size + terms > len(self.table.hashes) or letters + more > len(self.table.letters):
             everything = np.arange(size, dtype=np.int64)
             self.table = copied(self.table, everything, max(size, terms), max(letters, more))
-        room = (len(self.table.hashes),)
-        self._df = roomy(self._df, room)
-        self._uses = roomy(self._uses, room)
-        self._last_use = roomy(self._last_use, room)
+        more = len(self.table.hashes) - len(self._df)
+        if more > 0:
+            self._df, self._uses, self._last_use = (
+                np.concatenate((old, np.zeros(more, np.int64)))
+                for old in (self._df, self._uses, self._last_use)
+            )
 
     def _make_room(self, ids: Ints) -> Longs:
         """Drop the least useful quarter of the vocabulary; return the terms that stay."""
