@@ -16,6 +16,7 @@ from learners.segment import Floats, Longs
 
 LINE = 8  # numbers to a cache line
 ROWS_AHEAD = 1 << 16
+ROWS_AT_ONCE = 1 << 10
 NUMBERS_AHEAD = 1 << 25  # but no more than a quarter of a gigabyte
 
 
@@ -58,9 +59,12 @@ class Growing:
         return tuple(layout)
 
     def keep(self, rows: Longs) -> None:
-        """Keep only these rows, in this order; rows past the last one count as not there."""
+        """Keep only these rows, which ascend; rows past the last one count as not there."""
         rows = rows[rows < self.shape[0]]
-        self.view[: len(rows)] = self.view[rows]
+        # No row moves down, so whole runs can be moved one after the other, in place.
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            stop = min(start + ROWS_AT_ONCE, len(rows))
+            self.view[start:stop] = self.view[rows[start:stop]]
         self.view[len(rows) :] = 0.0
         self.shape = (len(rows), *self.shape[1:])
 
