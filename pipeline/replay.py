@@ -136,7 +136,7 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
     tokenizer = Tokenizer(settings.profile)
     for line in describe(settings, engine):
         watch.say(line)
-    warm_up(lanes, tokenizer, watch.say)
+    warm_up(lanes, tokenizer, watch.say, source)
     total = expected(source, settings.limit)
     dead_letters = DeadLetterFile(settings.dead_letters, settings.source, settings.max_event_bytes)
     reader = BlockReader(

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from learners.jit import is_cached
 from learners.specs import LaneSpec
 from pipeline.blocks import make_block
+from pipeline.corpora import Source
+from pipeline.corpora.synthetic import SyntheticNewswire
 from pipeline.engine import Engine
 from pipeline.events import Event
 from pipeline.rankings import ranking_events
@@ -24,8 +26,13 @@ EVENTS = (
 )
 
 
-def warm_up(lanes: Sequence[LaneSpec], tokenizer: Tokenizer, say: Callable[[str], None]) -> float:
-    """Run every kernel that these lanes need once; return the seconds it took."""
+def warm_up(
+    lanes: Sequence[LaneSpec],
+    tokenizer: Tokenizer,
+    say: Callable[[str], None],
+    source: Source | None = None,
+) -> None:
+    """Run every kernel that these lanes, and a source with kernels of its own, need once."""
     notice = threading.Timer(
         PATIENCE_SECONDS,
         lambda: say("compiling the kernels: the first run on a machine takes about half a minute"),
@@ -33,6 +40,8 @@ def warm_up(lanes: Sequence[LaneSpec], tokenizer: Tokenizer, say: Callable[[str]
     notice.daemon = True
     notice.start()
     started = time.perf_counter()
+    if isinstance(source, SyntheticNewswire):
+        next(iter(source))
     engine = Engine(lanes)
     for ranked in engine.process(make_block(EVENTS, tokenizer)):
         list(ranking_events(ranked, [lane.name for lane in lanes], engine.topics.names, 10))
@@ -46,4 +55,3 @@ def warm_up(lanes: Sequence[LaneSpec], tokenizer: Tokenizer, say: Callable[[str]
             else ("not kept, as there is no folder to write to: set NUMBA_CACHE_DIR to one")
         )
         say(f"compiled in {seconds:.1f} s; {kept}")
-    return seconds
