@@ -22,6 +22,12 @@ class TopicIndex:
     def __len__(self) -> int:
         return len(self.names)
 
+    def restore(self, names: Sequence[str], refused: int) -> None:
+        """Go on from a list that was reached before."""
+        self.names = list(names)
+        self.refused = refused
+        self._index = {name: i for i, name in enumerate(self.names)}
+
     def numbers(self, topics: Sequence[str]) -> list[int]:
         """The numbers of these topics; new ones join, while there is room."""
         numbers = []

@@ -1,0 +1,150 @@
+"""Snapshots: an engine that goes on from one cannot be told from one that never stopped."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from learners.specs import parse_spec
+from pipeline.blocks import make_block
+from pipeline.container import DamagedError, pack, unpack
+from pipeline.engine import Engine, EngineSettings
+from pipeline.features import FeatureSettings
+from pipeline.rankings import ranking_events
+from pipeline.snapshots import (
+    KIND,
+    VERSION,
+    MismatchError,
+    SnapshotFolder,
+    read_snapshot,
+    resume,
+    take,
+)
+from tests.pipeline.test_engine import LANES, TOKENIZER, random_events
+
+
+def new_engine(settings: EngineSettings | None = None, lanes: tuple[str, ...] = LANES) -> Engine:
+    return Engine([parse_spec(lane) for lane in lanes], ("t9",), settings)
+
+
+def feed(engine: Engine, events: list[object], block: int) -> list[bytes]:
+    rankings: list[bytes] = []
+    for start in range(0, len(events), block):
+        made = make_block(events[start : start + block], TOKENIZER)  # type: ignore[arg-type]
+        for ranked in engine.process(made):
+            rankings += ranking_events(ranked, LANES, engine.topics.names, 0)
+    return rankings
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_resume_equals_a_straight_run(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    settings = EngineSettings(FeatureSettings(max_terms=60), max_topics=6, max_pending=20)
+    events: list[object] = [*random_events(seed, 300)]
+    straight = new_engine(settings)
+    expected = feed(straight, events, 50)
+    folder = SnapshotFolder(tmp_path)
+    engine, rankings, at = new_engine(settings), list[bytes](), 0
+    while at < len(events):
+        step = rng.randrange(1, 120)
+        rankings += feed(engine, events[at : at + step], rng.randrange(1, 60))
+        at += step
+        folder.write(take(engine, at))
+        engine = new_engine(settings)  # a crash, so to speak
+        snapshot = folder.newest([])
+        assert snapshot is not None
+        assert snapshot.position == at
+        resume(engine, snapshot)
+    assert rankings == expected
+    last, other = take(engine, 1), take(straight, 1)
+    assert last.content == other.content
+    assert last.arrays.keys() == other.arrays.keys()
+    for name, array in last.arrays.items():
+        assert np.array_equal(array, other.arrays[name], equal_nan=array.dtype.kind == "f"), name
+
+
+def test_taking_a_snapshot_changes_nothing() -> None:
+    events: list[object] = [*random_events(1, 100)]
+    engine, other = new_engine(), new_engine()
+    feed(engine, events[:50], 10)
+    feed(other, events[:50], 10)
+    for array in take(engine, 50).arrays.values():
+        array[...] = 1
+    assert feed(engine, events[50:], 10) == feed(other, events[50:], 10)
+
+
+def test_only_the_last_few_are_kept(tmp_path: Path) -> None:
+    folder = SnapshotFolder(tmp_path, keep=2)
+    for position in (5, 80, 1000):
+        folder.write(take(new_engine(), position))
+    assert [int(path.stem) for path in folder.files()] == [1000, 80]
+    assert not list(tmp_path.glob("*.partial"))
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other", "version"])
+def test_a_damaged_snapshot_is_passed_over(damage: str, tmp_path: Path) -> None:
+    folder = SnapshotFolder(tmp_path)
+    folder.write(take(new_engine(), 1))
+    newest = folder.write(take(new_engine(), 2))
+    data = bytearray(newest.read_bytes())
+    if damage == "cut":
+        data = data[:-9]
+    elif damage == "flipped":
+        data[len(data) // 2] ^= 4
+    elif damage == "empty":
+        data = bytearray()
+    elif damage == "other":
+        data[:4] = b"%PDF"
+    else:
+        data[4] = 99
+    newest.write_bytes(data)
+    with pytest.raises(DamagedError, match=newest.name):
+        read_snapshot(newest)
+    found: list[str] = []
+    snapshot = folder.newest(found)
+    assert snapshot is not None
+    assert snapshot.position == 1
+    assert len(found) == 1
+
+
+def test_no_good_snapshot_is_none(tmp_path: Path) -> None:
+    assert SnapshotFolder(tmp_path).newest([]) is None
+    (tmp_path / "00000000000000000007.wirerank").write_bytes(b"rubbish")
+    found: list[str] = []
+    assert SnapshotFolder(tmp_path).newest(found) is None
+    assert "cut off" in found[0]
+
+
+def test_another_configuration_is_refused() -> None:
+    snapshot = take(new_engine(), 0)
+    with pytest.raises(MismatchError, match="max_terms = 131072, but the configuration says 64"):
+        resume(new_engine(EngineSettings(FeatureSettings(max_terms=64))), snapshot)
+    with pytest.raises(MismatchError, match="lanes"):
+        resume(new_engine(lanes=("mmp:loss=2", *LANES[1:])), snapshot)
+
+
+def test_any_flipped_bit_is_noticed() -> None:
+    rng = random.Random(0)
+    arrays = {"a": np.arange(5), "b": np.zeros((2, 3)), "c": np.array(True), "d": np.zeros((0, 4))}
+    data = pack(KIND, VERSION, {"x": [1, None, "y"]}, arrays)
+    content, found = unpack(data, KIND, VERSION, "box")
+    assert content == {"x": [1, None, "y"]}
+    assert {name: array.tolist() for name, array in found.items()} == {
+        name: array.tolist() for name, array in arrays.items()
+    }
+    assert found["d"].shape == (0, 4)
+    for _ in range(300):
+        broken = bytearray(data)
+        broken[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        if broken[6:8] != data[6:8]:
+            continue  # the two bytes that mean nothing
+        with pytest.raises(DamagedError):
+            unpack(bytes(broken), KIND, VERSION, "box")
+
+
+def test_a_box_takes_no_objects() -> None:
+    with pytest.raises(TypeError, match="has type object"):
+        pack(KIND, VERSION, {}, {"a": np.array([object()])})
