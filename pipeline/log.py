@@ -1,0 +1,154 @@
+"""The log of rounds: blocks as records that say which stretch of which source they cover.
+
+Tokenizers write at least once, and any of them may repeat what another wrote before it died. So
+every record names the offsets it covers, and every reader drops what an earlier record covered
+and stops where something is missing. Nobody's word has to be trusted for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from learners.segment import Longs
+from pipeline.blocks import Block, Entry
+from pipeline.container import DamagedError, pack, unpack
+from pipeline.terms import rebuilt
+from pipeline.tokenizer import TermCounts
+
+KIND = b"WRBK"
+VERSION = 1
+
+
+class GapError(Exception):
+    """The log lacks a stretch of its source; the message says which, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a source: the offsets from `start` up to, not including, `stop`."""
+
+    topic: str
+    partition: int
+    start: int
+    stop: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}[{self.partition}] offsets {self.start} to {self.stop - 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """A block, the spans it covers, and where each of its entries came from."""
+
+    block: Block
+    spans: tuple[Span, ...]
+    span_of: Longs  # of each entry: which of the spans
+    offsets: Longs  # of each entry: its offset there
+
+
+def encode_record(record: LogRecord) -> bytes:
+    """The record as bytes (see `pipeline.container` for the layout)."""
+    block, counts = record.block, record.block.counts
+    used = int(counts.table.size[0])
+    content = {
+        "spans": [[s.topic, s.partition, s.start, s.stop] for s in record.spans],
+        "ids": [entry.id for entry in block.entries],
+        "rows": [entry.row for entry in block.entries],
+        "topics": [entry.topics for entry in block.entries],
+        "times": [entry.time for entry in block.entries],
+    }
+    arrays = {
+        "span_of": record.span_of,
+        "offsets": record.offsets,
+        "ready": block.ready,
+        "starts": counts.starts,
+        "terms": counts.terms,
+        "values": counts.values,
+        "term_ends": counts.table.ends[: used + 1],
+        "term_letters": counts.table.letters[: counts.table.ends[used]],
+    }
+    return pack(KIND, VERSION, content, arrays)
+
+
+def decode_record(data: bytes, name: str) -> LogRecord:
+    """Read a record; `name` is what messages call it. Anything odd is a `DamagedError`."""
+    content, arrays = unpack(data, KIND, VERSION, name)
+    try:
+        entries = [
+            Entry(id_, row, None if topics is None else tuple(topics), time)
+            for id_, row, topics, time in zip(
+                content["ids"], content["rows"], content["topics"], content["times"], strict=True
+            )
+        ]
+        counts = TermCounts(
+            rebuilt(arrays["term_ends"], arrays["term_letters"]),
+            arrays["starts"],
+            arrays["terms"],
+            arrays["values"],
+        )
+        spans = tuple(Span(*span) for span in content["spans"])
+        block = Block(entries, counts, arrays["ready"])
+        return LogRecord(block, spans, arrays["span_of"], arrays["offsets"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"{name} does not hold what a block must hold: {error!r}") from None
+
+
+class Coverage:
+    """How far a log has come in each partition of its sources."""
+
+    def __init__(self, reached: dict[tuple[str, int], int] | None = None) -> None:
+        self.reached = reached or {}
+
+    def admit(self, record: LogRecord, name: str) -> Block | None:
+        """What is new in a record, or None if nothing is; raise `GapError` if something is missing.
+
+        The first record of a partition may start anywhere: a log need not begin with its source.
+        """
+        old = np.empty(len(record.spans), np.int64)
+        for i, span in enumerate(record.spans):
+            reached = self.reached.get((span.topic, span.partition), span.start)
+            if span.start > reached:
+                missing = Span(span.topic, span.partition, reached, span.start)
+                raise GapError(
+                    f"{name} begins after a gap: {missing} are in no earlier record of the log. "
+                    "If the source still holds them, set the tokenizers' group back to "
+                    f"{reached} and remove the log from here on; if not, start a new log."
+                )
+            old[i] = reached
+        for span in record.spans:
+            key = (span.topic, span.partition)
+            self.reached[key] = max(self.reached.get(key, 0), span.stop)
+        fresh = record.offsets >= old[record.span_of]
+        if fresh.all():
+            return record.block if len(fresh) else None
+        return selected(record.block, np.flatnonzero(fresh).tolist()) if fresh.any() else None
+
+    def state(self) -> list[list[Any]]:
+        """What a snapshot keeps of it."""
+        return [[topic, partition, offset] for (topic, partition), offset in self.reached.items()]
+
+
+def coverage_from(state: Iterable[list[Any]]) -> Coverage:
+    """A coverage as a snapshot kept it."""
+    return Coverage({(topic, partition): offset for topic, partition, offset in state})
+
+
+def selected(block: Block, places: list[int]) -> Block:
+    """The block with only these of its entries."""
+    entries, rows = [], []
+    for place in places:
+        entry = block.entries[place]
+        if entry.row is not None:
+            rows.append(entry.row)
+            entry = entry._replace(row=len(rows) - 1)
+        entries.append(entry)
+    counts = block.counts
+    pieces = [np.arange(counts.starts[row], counts.starts[row + 1]) for row in rows]
+    chosen = np.concatenate([np.empty(0, np.int64), *pieces])
+    starts = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
+    kept = TermCounts(counts.table, starts, counts.terms[chosen], counts.values[chosen])
+    return Block(entries, kept, block.ready[rows])

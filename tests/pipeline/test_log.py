@@ -1,0 +1,139 @@
+"""The log proves its own completeness: repeats are dropped, gaps are found, damage is named."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from pipeline.blocks import Block, make_block
+from pipeline.container import DamagedError
+from pipeline.log import (
+    Coverage,
+    GapError,
+    LogRecord,
+    Span,
+    coverage_from,
+    decode_record,
+    encode_record,
+)
+from tests.pipeline.test_engine import TOKENIZER, random_events, run
+
+
+def record(start: int, stop: int, partition: int = 0, seed: int = 0) -> LogRecord:
+    """A record of the events at these offsets of an endless source."""
+    events = random_events(seed, 400)[start:stop]
+    return LogRecord(
+        make_block(events, TOKENIZER),
+        (Span("documents", partition, start, stop),),
+        np.zeros(len(events), np.int64),
+        np.arange(start, stop, dtype=np.int64),
+    )
+
+
+def described(block: Block) -> list[object]:
+    """A block as plain values, whatever the numbers of its terms."""
+    from pipeline.terms import words_of
+
+    words, counts = words_of(block.counts.table), block.counts
+    told: list[object] = []
+    for entry in block.entries:
+        terms: dict[str, float] = {}
+        if entry.row is not None:
+            start, stop = counts.starts[entry.row], counts.starts[entry.row + 1]
+            for term, value in zip(
+                counts.terms[start:stop], counts.values[start:stop], strict=True
+            ):
+                terms[words[term]] = float(value)
+        ready = None if entry.row is None else bool(block.ready[entry.row])
+        told.append((entry.id, entry.topics, entry.time, ready, terms))
+    return told
+
+
+def test_a_record_comes_back_as_it_was() -> None:
+    for start, stop in ((0, 100), (100, 101), (5, 5)):
+        original = record(start, stop)
+        found = decode_record(encode_record(original), "blocks[0] offset=7")
+        assert described(found.block) == described(original.block)
+        assert found.spans == original.spans
+        assert found.offsets.tolist() == original.offsets.tolist()
+
+
+def test_damage_is_named() -> None:
+    data = bytearray(encode_record(record(0, 20)))
+    data[-3] ^= 1
+    with pytest.raises(DamagedError, match=r"blocks\[0\] offset=7 is damaged"):
+        decode_record(bytes(data), "blocks[0] offset=7")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_repeats_and_overlaps_give_each_entry_once(seed: int) -> None:
+    """Two tokenizers that crash and start again from an older offset, over two partitions."""
+    rng = random.Random(seed)
+    reached = [0, 0]
+    records = []
+    while min(reached) < 300:
+        partition = rng.randrange(2)
+        start = max(0, reached[partition] - rng.choice((0, 0, 0, 5, 40, 400)))
+        stop = min(300, start + rng.randrange(60))
+        records.append(record(start, stop, partition, seed=partition))
+        reached[partition] = max(reached[partition], stop)
+    coverage = Coverage()
+    told: list[list[object]] = [[], []]
+    for number, written in enumerate(records):
+        block = coverage.admit(decode_record(encode_record(written), "r"), f"record {number}")
+        if block is not None:
+            told[written.spans[0].partition] += described(block)
+        coverage = coverage_from(coverage.state())  # as a snapshot would keep it
+    for partition in (0, 1):
+        expected = described(record(0, 300, seed=partition).block)
+        assert told[partition] == expected
+
+
+def test_a_gap_stops_the_reader() -> None:
+    coverage = Coverage()
+    coverage.admit(record(10, 20), "blocks[0] offset=0")
+    with pytest.raises(GapError, match=r"documents\[0\] offsets 20 to 24 are in no earlier record"):
+        coverage.admit(record(25, 30), "blocks[0] offset=1")
+    assert coverage.reached == {("documents", 0): 20}
+
+
+def test_offsets_without_events_are_covered_too() -> None:
+    """Dead letters and control records take offsets, but no entry."""
+    events = random_events(0, 10)[:2]
+    sparse = LogRecord(
+        make_block(events, TOKENIZER),
+        (Span("documents", 0, 0, 9),),
+        np.zeros(2, np.int64),
+        np.array([3, 7]),
+    )
+    empty = LogRecord(
+        make_block([], TOKENIZER),
+        (Span("documents", 0, 9, 12),),
+        np.zeros(0, np.int64),
+        np.zeros(0, np.int64),
+    )
+    coverage = Coverage()
+    assert coverage.admit(sparse, "a") is not None
+    assert coverage.admit(decode_record(encode_record(empty), "b"), "b") is None
+    assert coverage.reached == {("documents", 0): 12}
+    assert coverage.admit(sparse, "a again") is None
+
+
+def test_a_log_read_through_records_ranks_as_the_events_do() -> None:
+    from learners.specs import parse_spec
+    from pipeline.engine import Engine
+    from pipeline.rankings import ranking_events
+    from tests.pipeline.test_engine import LANES
+
+    events = random_events(3, 400)[:300]
+    _, expected = run(events)
+    engine, coverage = Engine([parse_spec(lane) for lane in LANES]), Coverage()
+    rankings: list[bytes] = []
+    for start, stop in ((0, 100), (60, 180), (0, 10), (180, 180), (150, 300)):
+        block = coverage.admit(decode_record(encode_record(record(start, stop, seed=3)), "r"), "r")
+        if block is not None:
+            for ranked in engine.process(block):
+                rankings += ranking_events(ranked, LANES, engine.topics.names, 0)
+    assert rankings == expected
