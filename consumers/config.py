@@ -1,0 +1,246 @@
+"""Configuration of the Kafka workers: a TOML file, every setting of it also by environment.
+
+`WIRERANK__KAFKA__BOOTSTRAP=broker:9092` sets `bootstrap` of `[kafka]`, and
+`WIRERANK__STREAMS__0__PROFILE=reuters21578` the profile of the first stream. What is unknown or
+contradicts itself is refused with what to write instead.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from learners.learner import OptionError
+from learners.specs import LaneSpec, parse_spec
+from pipeline.engine import EngineSettings
+from pipeline.events import MAX_EVENT_BYTES
+from pipeline.features import FeatureSettings
+
+ENVIRONMENT_PREFIX = "WIRERANK__"
+
+TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
+
+
+class ConfigError(Exception):
+    """A configuration that cannot be used; the message says what to write instead."""
+
+
+class Section(BaseModel):
+    """A part of the configuration: unknown keys are refused, values do not change later."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class KafkaSettings(Section):
+    """How to reach the broker."""
+
+    bootstrap: str = "127.0.0.1:9092"
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    ssl_cafile: Path | None = None
+    ssl_certfile: Path | None = None
+    ssl_keyfile: Path | None = None
+    ssl_password: SecretStr | None = None
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    sasl_username: str | None = None
+    sasl_password: SecretStr | None = None
+    replication_factor: Annotated[int, Field(ge=1, le=10)] = 1
+
+    @model_validator(mode="after")
+    def _sasl_is_whole(self) -> KafkaSettings:
+        wanted = self.security_protocol.startswith("SASL")
+        given = (self.sasl_mechanism, self.sasl_username, self.sasl_password)
+        if wanted and None in given:
+            raise ValueError(
+                f"security_protocol {self.security_protocol} needs sasl_mechanism, sasl_username "
+                "and sasl_password"
+            )
+        if not wanted and any(value is not None for value in given):
+            raise ValueError(
+                "sasl settings are given, but security_protocol is "
+                f"{self.security_protocol}; write SASL_SSL or SASL_PLAINTEXT"
+            )
+        return self
+
+
+class SnapshotSettings(Section):
+    """Where snapshots are kept, how often one is taken, and how many stay."""
+
+    folder: Path = Path("snapshots")
+    every_seconds: Annotated[float, Field(gt=0)] = 60.0
+    keep: Annotated[int, Field(ge=1)] = 3
+
+
+class LaneSettings(Section):
+    """One lane of a stream."""
+
+    spec: str
+    publish: bool = True
+
+    @field_validator("spec")
+    @classmethod
+    def _spec_is_known(cls, value: str) -> str:
+        try:
+            parse_spec(value)
+        except OptionError as error:
+            raise ValueError(str(error)) from None
+        return value
+
+    @property
+    def parsed(self) -> LaneSpec:
+        """The lane as learners know it."""
+        return parse_spec(self.spec)
+
+
+class StreamSettings(Section):
+    """One stream: its topics, how it is read, and its lanes."""
+
+    name: TopicName
+    documents: TopicName
+    blocks: TopicName = ""
+    rankings: TopicName = ""
+    dead_letters: TopicName = ""
+    partitions: Annotated[int, Field(ge=1, le=10_000)] = 4
+    profile: Literal["reuters2000", "reuters21578"] = "reuters2000"
+    topics: tuple[str, ...] = ()
+    top: Annotated[int, Field(ge=0)] = 10
+    block: Annotated[int, Field(ge=1, le=100_000)] = 500
+    max_event_bytes: Annotated[int, Field(ge=100)] = MAX_EVENT_BYTES
+    max_terms: Annotated[int, Field(ge=16)] = FeatureSettings().max_terms
+    min_df: Annotated[int, Field(ge=1)] = 1
+    max_topics: Annotated[int, Field(ge=1)] = EngineSettings().max_topics
+    max_pending: Annotated[int, Field(ge=0)] = EngineSettings().max_pending
+    lanes: Annotated[tuple[LaneSettings, ...], Field(min_length=1)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _topics_follow_the_name(cls, given: Any) -> Any:  # noqa: ANN401 - before validation
+        """Kafka topics that are not named are called after the stream."""
+        if not isinstance(given, dict) or not isinstance(given.get("name"), str):
+            return given
+        name = given["name"]
+        derived = {
+            "documents": f"{name}.documents",
+            "blocks": f"{name}.blocks",
+            "rankings": f"{name}.rankings",
+            "dead_letters": f"{name}.dead-letters",
+        }
+        return {**derived, **given}
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> StreamSettings:
+        topics = [self.documents, self.blocks, self.rankings, self.dead_letters]
+        if len(set(topics)) < len(topics):
+            raise ValueError("documents, blocks, rankings and dead_letters must be four topics")
+        lanes = [lane.parsed.name for lane in self.lanes]
+        for lane in lanes:
+            if lanes.count(lane) > 1:
+                raise ValueError(f"two lanes are called {lane!r}; tell them apart with name=...")
+        return self
+
+    def engine_settings(self) -> EngineSettings:
+        """The ceilings and features of the stream, as the engine takes them."""
+        features = FeatureSettings(max_terms=self.max_terms, min_df=self.min_df)
+        return EngineSettings(features, self.max_topics, self.max_pending)
+
+
+class Config(Section):
+    """The whole configuration."""
+
+    kafka: KafkaSettings = KafkaSettings()
+    snapshots: SnapshotSettings = SnapshotSettings()
+    streams: Annotated[tuple[StreamSettings, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _streams_are_apart(self) -> Config:
+        taken: dict[str, str] = {}
+        for stream in self.streams:
+            mine = (stream.documents, stream.blocks, stream.rankings, stream.dead_letters)
+            for topic in (f"stream {stream.name}", *mine):
+                if topic in taken:
+                    raise ValueError(f"{topic!r} is used by two streams; each needs its own")
+                taken[topic] = stream.name
+        return self
+
+
+def read_config(path: Path, environment: Mapping[str, str]) -> Config:
+    """Read a configuration file, the environment laid over it."""
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path} does not exist; deploy/wirerank.toml is an example.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}.") from None
+    for name, text in environment.items():
+        if name.startswith(ENVIRONMENT_PREFIX):
+            place = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
+            lay_over(given, place, toml_value(text), name)
+    try:
+        return Config.model_validate(given)
+    except ValidationError as error:
+        problems = [explained(problem) for problem in error.errors(include_url=False)]
+        raise ConfigError(f"{path} cannot be used:\n  " + "\n  ".join(problems)) from None
+
+
+def toml_value(text: str) -> Any:  # noqa: ANN401 - whatever TOML can say
+    """A value as TOML would read it; what TOML cannot read is a string."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def lay_over(given: Any, place: list[str], value: Any, name: str) -> None:  # noqa: ANN401
+    """Set one value inside the tables and lists of a configuration."""
+    *path, last = place
+    for part in path:
+        if isinstance(given, list):
+            if not part.isdigit() or int(part) >= len(given):
+                raise ConfigError(
+                    f"{name} names entry {part}, but there are {len(given)} in the file."
+                )
+            given = given[int(part)]
+        elif isinstance(given, dict):
+            given = given.setdefault(part, {})
+        else:
+            raise ConfigError(f"{name} goes into {part!r}, which is a single value in the file.")
+    if not isinstance(given, dict):
+        raise ConfigError(f"{name} must end in the name of a setting.")
+    given[last] = value
+
+
+def explained(problem: Any) -> str:  # noqa: ANN401 - a dict of pydantic's
+    """One problem in words: where, what is wrong, and what was perhaps meant. Never a value."""
+    where = ".".join(str(part) for part in problem["loc"]) or "the file"
+    if problem["type"] == "extra_forbidden":
+        section = SECTIONS.get(tuple(p for p in problem["loc"][:-1] if isinstance(p, str)), Config)
+        known = sorted(section.model_fields)
+        near = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
+        meant = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}."
+        return f"{where}: there is no such setting; {meant}"
+    if problem["type"] == "missing":
+        return f"{where}: must be given."
+    return f"{where}: {problem['msg'].removeprefix('Value error, ')}."
+
+
+SECTIONS: dict[tuple[str, ...], type[Section]] = {
+    (): Config,
+    ("kafka",): KafkaSettings,
+    ("snapshots",): SnapshotSettings,
+    ("streams",): StreamSettings,
+    ("streams", "lanes"): LaneSettings,
+}

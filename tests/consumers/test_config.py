@@ -1,0 +1,143 @@
+"""Configuration: what is accepted, what the environment changes, what is refused and how."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from consumers.config import Config, ConfigError, LaneSettings, Section, StreamSettings, read_config
+from tests.conftest import REPOSITORY
+
+EXAMPLE = REPOSITORY / "deploy" / "wirerank.toml"
+SMALL = """
+[[streams]]
+name = "wire"
+lanes = [{spec = "mmp:loss=1"}, {spec = "perceptron", publish = false}]
+"""
+
+
+def read(text: str, tmp_path: Path, **environment: str) -> Config:
+    path = tmp_path / "wirerank.toml"
+    path.write_text(text)
+    return read_config(path, environment)
+
+
+def test_the_example_is_valid_and_shows_the_defaults(tmp_path: Path) -> None:
+    """What is commented out in the example is what happens if nothing is said."""
+    config = read_config(EXAMPLE, {})
+    text = EXAMPLE.read_text()
+    for section in (config.snapshots, config.streams[0]):
+        for name, field in type(section).model_fields.items():
+            assert f"{name} = " in text or name == "lanes", name
+            shown = f"# {name} = {field.default}"
+            if isinstance(field.default, int | float) and not isinstance(field.default, bool):
+                assert shown in text, shown
+    for name in type(config.kafka).model_fields:
+        assert name in text, name
+
+
+def test_topics_are_called_after_the_stream(tmp_path: Path) -> None:
+    stream = read(SMALL, tmp_path).streams[0]
+    topics = (stream.documents, stream.blocks, stream.rankings, stream.dead_letters)
+    assert topics == ("wire.documents", "wire.blocks", "wire.rankings", "wire.dead-letters")
+    assert [lane.publish for lane in stream.lanes] == [True, False]
+    assert stream.lanes[0].parsed.learner == "mmp"
+
+
+def test_the_environment_wins(tmp_path: Path) -> None:
+    config = read(
+        SMALL,
+        tmp_path,
+        WIRERANK__KAFKA__BOOTSTRAP="broker:9092",
+        WIRERANK__STREAMS__0__TOP="3",
+        WIRERANK__STREAMS__0__TOPICS='["a", "b"]',
+        WIRERANK__STREAMS__0__LANES__1__PUBLISH="true",
+        WIRERANK_SOMETHING="else",
+    )
+    assert config.kafka.bootstrap == "broker:9092"
+    assert config.streams[0].top == 3
+    assert config.streams[0].topics == ("a", "b")
+    assert config.streams[0].lanes[1].publish
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("[kafka]\nbootstraps = 'x'\n", "kafka.bootstraps: there is no such setting; did you mean"),
+        ("[kafak]\n", "kafak: there is no such setting; did you mean 'kafka'?"),
+        ("[snapshots]\nkeep = 0\n", "snapshots.keep: Input should be greater than or equal to 1"),
+        ("[kafka]\nsecurity_protocol = 'SASL_SSL'\n", "needs sasl_mechanism, sasl_username"),
+        ("[kafka]\nsasl_username = 'me'\n", "write SASL_SSL or SASL_PLAINTEXT"),
+        ("[kafka\n", "is not valid TOML"),
+    ],
+)
+def test_mistakes_are_explained(change: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as error:
+        read(change + SMALL, tmp_path)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("mmp:loss=1", "mmp:loss=7", "must be one of 1, 2, 3. Got '7'"),
+        ("mmp:loss=1", "perceptron", "two lanes are called 'perceptron'"),
+        ('name = "wire"', 'nam = "wire"', "streams.0.name: must be given"),
+        ('name = "wire"', 'name = "wire"\nprofil = "x"', "did you mean 'profile'?"),
+        ('name = "wire"', 'name = "wire"\nblocks = "wire.documents"', "must be four topics"),
+        ('name = "wire"', 'name = "a b"', "streams.0.name"),
+        ("publish", "publsh", "streams.0.lanes.1.publsh: there is no such setting; did you mean"),
+        ("lanes = ", "lanes = [] #", "streams.0.lanes"),
+    ],
+)
+def test_mistakes_in_a_stream_are_explained(
+    old: str, new: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        read(SMALL.replace(old, new), tmp_path)
+    assert message in str(error.value)
+
+
+def test_two_streams_share_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is used by two streams"):
+        read(SMALL + SMALL, tmp_path)
+    other = SMALL.replace('"wire"', '"other"\nrankings = "wire.rankings"')
+    with pytest.raises(ConfigError, match=r"'wire\.rankings' is used by two streams"):
+        read(SMALL + other, tmp_path)
+    assert len(read(SMALL + SMALL.replace('"wire"', '"other"'), tmp_path).streams) == 2
+
+
+def test_a_missing_file_points_to_the_example(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"deploy/wirerank\.toml is an example"):
+        read_config(tmp_path / "absent.toml", {})
+
+
+@pytest.mark.parametrize(
+    "name", ["WIRERANK__STREAMS__5__TOP", "WIRERANK__STREAMS", "WIRERANK__X__Y"]
+)
+def test_environment_that_leads_nowhere_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError):
+        read(SMALL, tmp_path, **{name: "3"})
+
+
+def test_secrets_are_never_shown(tmp_path: Path) -> None:
+    sasl = (
+        "[kafka]\nsecurity_protocol = 'SASL_SSL'\nsasl_mechanism = 'PLAIN'\nsasl_username = 'me'\n"
+    )
+    config = read(sasl + SMALL, tmp_path, WIRERANK__KAFKA__SASL_PASSWORD="'hunter2'")
+    assert config.kafka.sasl_password is not None
+    assert config.kafka.sasl_password.get_secret_value() == "hunter2"
+    assert "hunter2" not in repr(config)
+    assert "hunter2" not in config.model_dump_json()
+    with pytest.raises(ConfigError) as error:
+        read(sasl + SMALL, tmp_path, WIRERANK__KAFKA__SASL_PASSWORD="['hunter2']")
+    assert "hunter2" not in str(error.value)
+
+
+def test_settings_cannot_be_changed_later(tmp_path: Path) -> None:
+    for section in (read(SMALL, tmp_path), read(SMALL, tmp_path).streams[0]):
+        assert isinstance(section, Section)
+        assert section.model_config["frozen"]
+    assert issubclass(StreamSettings, Section)
+    assert issubclass(LaneSettings, Section)
