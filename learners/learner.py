@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from learners.segment import Floats, Longs, Segment
 
 State = dict[str, npt.NDArray[np.generic]]
 Value = int | float | bool | str
+
+
+MOST = 2**31 - 1  # what any option may be at most; kernels take it as it is
 
 
 class OptionError(ValueError):
@@ -65,10 +69,10 @@ class Option:
             return value in self.choices
         if isinstance(value, str):
             return bool(value) and value.isprintable()
-        if not np.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             return False
         above = self.least is None or value >= self.least
-        return above and (self.most is None or value <= self.most)
+        return above and value <= (MOST if self.most is None else self.most)
 
 
 class Learner(ABC):
@@ -103,4 +107,4 @@ class Learner(ABC):
 
     @abstractmethod
     def size_bytes(self) -> int:
-        """Memory held by the model's arrays."""
+        """Memory of the model's arrays, as far as they are in use."""

@@ -180,9 +180,7 @@ class PrototypeLearner(Learner):
         return self._weights.nbytes + self._lagging.nbytes
 
 
-MARGIN = Option(
-    "margin", 0.0, "a pair (or topic) closer than this counts as wrong when learning", least=0
-)
+MARGIN = Option("margin", 0.0, "a lead of no more than this counts as wrong when learning", least=0)
 AVERAGE = Option("average", False, "rank by the mean of the prototypes of all rounds so far")
 
 

@@ -29,6 +29,14 @@ class Rows:
         start, stop = self.starts[i], self.starts[i + 1]
         return self.terms[start:stop], self.values[start:stop]
 
+    def restricted(self, chosen: Longs) -> Rows:
+        """The rows with only the chosen terms (ascending), numbered anew in their order."""
+        place = np.searchsorted(chosen, self.terms)
+        place[place == len(chosen)] = 0  # past the last: whatever is there, it is another term
+        keep = chosen[place] == self.terms if len(chosen) else np.zeros(len(place), np.bool_)
+        starts = np.concatenate(([0], np.cumsum(keep)))[self.starts]
+        return Rows(starts, place[keep].astype(np.int32), self.values[keep])
+
 
 @dataclass(frozen=True, slots=True)
 class Steps:

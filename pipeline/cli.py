@@ -13,14 +13,15 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from learners.learner import OptionError
+from learners.learner import MOST, OptionError
 from learners.specs import LANE_OPTIONS, LEARNERS
 from pipeline.bench import stage_table, stage_times
 from pipeline.corpora import SourceError, catalogue
 from pipeline.engine import EngineSettings
+from pipeline.errors import UsageError
 from pipeline.events import MAX_EVENT_BYTES
 from pipeline.features import FeatureSettings
-from pipeline.outputs import STANDARD_OUTPUT, UsageError
+from pipeline.outputs import STANDARD_OUTPUT
 from pipeline.replay import (
     DEFAULT_LANES,
     Outcome,
@@ -109,7 +110,9 @@ def replay_command(
             metavar="SPEC",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Read so many events; 0 reads all.")] = 0,
+    limit: Annotated[
+        int, typer.Option(min=0, max=MOST, help="Read so many events; 0 reads all.")
+    ] = 0,
     block: Annotated[
         int,
         typer.Option(min=1, max=100_000, help="Events to a block; results do not depend on it."),
@@ -124,7 +127,9 @@ def replay_command(
         Path | None,
         typer.Option(help="Write ranking events here (JSON lines; - is standard output)."),
     ] = None,
-    top: Annotated[int, typer.Option(min=0, help="Topics in a ranking event; 0 writes all.")] = 10,
+    top: Annotated[
+        int, typer.Option(min=0, max=MOST, help="Topics in a ranking event; 0 writes all.")
+    ] = 10,
     curves: Annotated[
         Path | None, typer.Option(help="Write the learning curves here (CSV).")
     ] = None,
@@ -136,19 +141,19 @@ def replay_command(
         Path, typer.Option(help="Malformed events go here, if there are any (JSON lines).")
     ] = Path("wirerank-dead-letters.jsonl"),
     max_event_bytes: Annotated[
-        int, typer.Option(min=100, help="A longer event is a dead letter.")
+        int, typer.Option(min=100, max=1 << 30, help="A longer event is a dead letter.")
     ] = MAX_EVENT_BYTES,
     max_terms: Annotated[
-        int, typer.Option(min=16, help="Ceiling of the vocabulary.")
+        int, typer.Option(min=16, max=MOST, help="Ceiling of the vocabulary.")
     ] = FeatureSettings().max_terms,
     min_df: Annotated[
-        int, typer.Option(min=1, help="A term counts from its so-many-th document on.")
+        int, typer.Option(min=1, max=MOST, help="A term counts from its so-many-th document on.")
     ] = 1,
     max_topics: Annotated[
-        int, typer.Option(min=1, help="Ceiling of the topics.")
+        int, typer.Option(min=1, max=MOST, help="Ceiling of the topics.")
     ] = EngineSettings().max_topics,
     max_pending: Annotated[
-        int, typer.Option(min=0, help="Ceiling of documents that wait for late labels.")
+        int, typer.Option(min=0, max=MOST, help="Ceiling of documents that wait for late labels.")
     ] = EngineSettings().max_pending,
     quiet: Annotated[bool, typer.Option("--quiet", help="No narration.")] = False,
 ) -> None:
@@ -168,7 +173,7 @@ def replay_command(
     )  # fmt: skip
     try:
         outcome = replay(settings, TerminalWatch(quiet))
-    except (UsageError, OptionError, ValueError, SourceError) as error:
+    except (UsageError, OptionError, SourceError) as error:
         fail(str(error))
     conclude(settings, outcome, quiet)
 
@@ -203,6 +208,7 @@ def remarks(outcome: Outcome) -> Iterator[str]:
         "expired_documents": "documents given up waiting for their labels (--max-pending)",
         "superseded_documents": "waiting documents superseded by a newer one of the same id",
         "unmatched_labels": "late labels that found no document",
+        "ignored_labels": "late labels with only a rank, which no lane learns",
         "topics_refused": "labels of a topic past the ceiling (--max-topics)",
         "terms_refused": "terms that found no room in the vocabulary (--max-terms)",
     }
@@ -257,11 +263,10 @@ def corpora_command(context: typer.Context) -> None:
     if context.invoked_subcommand is not None:
         return
     for corpus in catalogue.CORPORA:
-        how = f"wirerank corpora fetch {corpus.name}" if corpus.archive else "not fetched"
         typer.echo(corpus.source)
         rows = [("  what", corpus.title), ("  needs", corpus.needs), ("  terms", corpus.terms)]
         rows += [("  home", corpus.homepage)] if corpus.homepage else []
-        rows += [("  fetch", how)] if corpus.archive else []
+        rows += [("  fetch", f"wirerank corpora fetch {corpus.name}")] if corpus.archive else []
         for row in rows:
             typer.echo(f"{row[0]:<9}{row[1]}")
 
@@ -290,7 +295,6 @@ def main() -> None:
     """Run the command line."""
     try:
         app()
-        sys.stdout.flush()
     except OSError as error:
         # Nothing more can be said to a standard output that is full or gone, not even at exit.
         with suppress(OSError, ValueError):

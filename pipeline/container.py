@@ -56,8 +56,9 @@ def pack(
 
 def unpack(data: bytes, kind: bytes, version: int, name: str) -> tuple[dict[str, Any], Arrays]:
     """Open a box; `name` is what messages call it."""
-    if len(data) < PREFIX.size:
-        raise DamagedError(f"{name} is cut off: {len(data)} bytes, expected at least {PREFIX.size}")
+    least = PREFIX.size + LENGTH.size
+    if len(data) < least:
+        raise DamagedError(f"{name} is cut off: {len(data)} bytes, expected at least {least}")
     found, found_version, _, checksum = PREFIX.unpack_from(data)
     if found != kind:
         raise DamagedError(f"{name} begins with {found!r}, expected {kind!r}: it is something else")

@@ -75,6 +75,7 @@ class Timeline:
         if self._pending.early:
             topics = self._pending.take_label(key, topics)
         if topics is not None:
+            self._pending.drop_document(key)  # a label can only mean the newest of its id
             self._learn_row(row, topics)
             return
         document = PendingDocument(row)
@@ -83,7 +84,8 @@ class Timeline:
 
     def _add_label(self, entry: Entry) -> None:
         if entry.topics is None:
-            return  # a rank alone: for lanes of another kind
+            self._pending.ignored_labels += 1  # a rank alone, and no lane here learns ranks
+            return
         document = self._pending.documents.pop(str(entry.id), None)
         if document is None:
             self._pending.add_label(str(entry.id), entry.topics)
@@ -145,6 +147,7 @@ class Engine:
         lanes: Sequence[LaneSpec],
         declared_topics: Sequence[str] = (),
         settings: EngineSettings | None = None,
+        threads: int | None = None,
     ) -> None:
         self.settings = settings or EngineSettings()
         self.vocabulary = Vocabulary(self.settings.features)
@@ -153,7 +156,7 @@ class Engine:
         self.lanes = [Lane(spec) for spec in lanes]
         self.documents = 0
         self.rounds = 0
-        threads = min(len(self.lanes), os.cpu_count() or 1)
+        threads = threads or min(len(self.lanes), os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def close(self) -> None:

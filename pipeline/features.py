@@ -29,6 +29,7 @@ from learners.jit import njit
 from learners.learner import State
 from learners.segment import Bools, Floats, Ints, Longs, Rows
 from pipeline.blocks import Block
+from pipeline.errors import UsageError
 from pipeline.terms import TermTable, add, copied, empty_table, find, rebuilt
 
 UNSEEN = -2  # a term of the block that was not looked up yet
@@ -47,11 +48,11 @@ class FeatureSettings:
 
     def __post_init__(self) -> None:
         if self.max_terms < 16:
-            raise ValueError(f"max_terms must be at least 16. Got {self.max_terms}.")
+            raise UsageError(f"max_terms must be at least 16. Got {self.max_terms}.")
         if self.min_df < 1:
-            raise ValueError(f"min_df must be at least 1. Got {self.min_df}.")
+            raise UsageError(f"min_df must be at least 1. Got {self.min_df}.")
         if not 0 <= self.slope <= 1:
-            raise ValueError(f"slope must be from 0 to 1. Got {self.slope}.")
+            raise UsageError(f"slope must be from 0 to 1. Got {self.slope}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Vectors:
 
 
 # 1 + ln d of small counts, which nearly all are.
-TF = 1.0 + np.log(np.maximum(np.arange(64), 1).astype(np.float64))
+TF = np.array([0.0, *(1.0 + math.log(count) for count in range(1, 64))])
 
 
 @njit

@@ -12,19 +12,25 @@ from learners.segment import Floats, Longs, Rows, Segment
 from learners.specs import LaneSpec
 from pipeline.curves import Curve
 
+TINY = 1e-100
+
 
 @njit
 def unit_length(starts: Longs, values: Floats) -> Floats:
     """The values of rows scaled to Euclidean length one; an empty or zero row stays as it is."""
     scaled = values.copy()
     for row in range(len(starts) - 1):
+        mine = scaled[starts[row] : starts[row + 1]]
+        largest = 0.0
+        for value in mine:
+            largest = max(largest, abs(value))
+        if 0.0 < largest < TINY:
+            mine /= largest  # squares would vanish
         square = 0.0
-        for i in range(starts[row], starts[row + 1]):
-            square += values[i] * values[i]
-        norm = np.sqrt(square)
-        if norm > 0.0:
-            for i in range(starts[row], starts[row + 1]):
-                scaled[i] = values[i] / norm
+        for value in mine:
+            square += value * value
+        if square > 0.0:
+            mine /= np.sqrt(square)
     return scaled
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from learners.segment import Longs
 from pipeline.blocks import Block, Entry
 from pipeline.container import DamagedError, pack, unpack
-from pipeline.terms import rebuilt
+from pipeline.terms import Bytes, TermTable, rebuilt
 from pipeline.tokenizer import TermCounts
 
 KIND = b"WRBK"
@@ -85,16 +85,45 @@ def decode_record(data: bytes, name: str) -> LogRecord:
             )
         ]
         counts = TermCounts(
-            rebuilt(arrays["term_ends"], arrays["term_letters"]),
-            arrays["starts"],
-            arrays["terms"],
-            arrays["values"],
+            checked_table(arrays["term_ends"], arrays["term_letters"]),
+            arrays["starts"].astype(np.int64),
+            arrays["terms"].astype(np.int32),
+            arrays["values"].astype(np.float64),
         )
         spans = tuple(Span(*span) for span in content["spans"])
         block = Block(entries, counts, arrays["ready"])
-        return LogRecord(block, spans, arrays["span_of"], arrays["offsets"])
-    except (KeyError, TypeError, ValueError) as error:
+        record = LogRecord(block, spans, arrays["span_of"], arrays["offsets"])
+        check_record(record)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DamagedError(f"{name} does not hold what a block must hold: {error!r}") from None
+    return record
+
+
+def check_record(record: LogRecord) -> None:
+    """Refuse what would lead kernels astray: they trust their indices."""
+    block, counts = record.block, record.block.counts
+    rows = [entry.row for entry in block.entries if entry.row is not None]
+    if rows != list(range(len(block.ready))) or len(counts.starts) != len(rows) + 1:
+        raise ValueError("rows are not numbered in order")
+    for array, most in ((counts.terms, counts.table.size[0]), (record.span_of, len(record.spans))):
+        if len(array) and not 0 <= array.min() <= array.max() < most:
+            raise ValueError("a number is out of range")
+    if not len(counts.terms) == len(counts.values) == counts.starts[-1] >= counts.starts[0] == 0:
+        raise ValueError("terms and values do not fit their rows")
+    if (np.diff(counts.starts) < 0).any():
+        raise ValueError("rows overlap")
+    if not len(record.span_of) == len(record.offsets) == len(block.entries):
+        raise ValueError("offsets do not fit the entries")
+
+
+def checked_table(ends: Longs, letters: Bytes) -> TermTable:
+    """The terms of a record, numbered as they were written."""
+    if len(ends) == 0 or ends[0] != 0 or ends[-1] != len(letters) or (np.diff(ends) < 0).any():
+        raise ValueError("terms do not fit their letters")
+    table = rebuilt(ends.astype(np.int64), letters.astype(np.uint8))
+    if table.size[0] != len(ends) - 1:
+        raise ValueError("a term stands twice")
+    return table
 
 
 class Coverage:

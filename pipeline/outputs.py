@@ -7,11 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from pipeline.errors import UsageError
+
 STANDARD_OUTPUT = Path("-")
-
-
-class UsageError(Exception):
-    """What was asked for cannot be done; the message says what to write instead."""
 
 
 def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path]) -> None:

@@ -1,7 +1,8 @@
 """Documents that wait for their labels, and labels that came before their document.
 
-Both are bounded: when one more would be too many, the oldest is given up and counted. A second
-document with the id of a waiting one takes its place, since a late label can only mean the newest.
+Both are bounded: when one more would be too many, the oldest is given up and counted. A document
+with the id of a waiting one takes its place, since a late label can only mean the newest. A label
+whose document was labelled before waits too, and meets the next version of the document, if any.
 """
 
 from __future__ import annotations
@@ -36,15 +37,20 @@ class PendingLabels:
         self.expired_documents = 0
         self.unmatched_labels = 0
         self.superseded = 0
+        self.ignored_labels = 0
 
     def add_document(self, key: str, document: PendingDocument) -> None:
         """Let a document wait for its labels."""
-        if self.documents.pop(key, None) is not None:
-            self.superseded += 1
+        self.drop_document(key)
         self.documents[key] = document
         if len(self.documents) > self.max_pending:
             del self.documents[next(iter(self.documents))]
             self.expired_documents += 1
+
+    def drop_document(self, key: str) -> None:
+        """Give a waiting document up, because a newer one of the same id has come."""
+        if self.documents and self.documents.pop(key, None) is not None:
+            self.superseded += 1
 
     def add_label(self, key: str, topics: tuple[str, ...]) -> None:
         """Let a label wait for its document; a newer label for the same document replaces it."""

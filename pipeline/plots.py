@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import math
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
+from pipeline.errors import UsageError
 from pipeline.lanes import Lane
-from pipeline.outputs import UsageError
+from pipeline.outputs import write_whole
 
 LOSSES = (
     ("loss1", 100, "loss1: rankings with an error, %"),
@@ -41,20 +42,25 @@ def plot_curves(path: Path, lanes: Sequence[Lane], title: str) -> None:
     figure = Figure(figsize=(13, 4.4), layout="constrained")
     figure.suptitle(f"Round-averaged loss: {title}", fontsize=12)
     for axis, (loss, scale, label) in zip(figure.subplots(1, 3), LOSSES, strict=True):
+        positive = False
         for number, lane in enumerate(lanes):
             points = list(lane.curve.all_points())
-            values = [scale * (point.values[loss] or math.nan) for point in points]
+            values = [scale * (point.values[loss] or 0.0) for point in points]
+            positive |= any(values)
             colour = COLOURS[number % len(COLOURS)]
             style = ("-", "--", ":")[number // len(COLOURS) % 3]
             rounds = [point.round for point in points]
             axis.plot(rounds, values, style, color=colour, linewidth=1.8, label=lane.name)
         axis.set_xscale("log")
-        if loss == "loss1":
+        if loss == "loss1" or not positive:
             axis.set_ylim(bottom=0)
         else:
-            axis.set_yscale("log")  # the first rounds would hide all that comes after
+            # The first rounds would hide all that comes after; where there is no loss, no line.
+            axis.set_yscale("log", nonpositive="mask")
         axis.set_xlabel("round")
         axis.set_title(label, fontsize=10)
         axis.grid(True, alpha=0.3)
     figure.axes[0].legend(fontsize=8)
-    figure.savefig(path, dpi=120)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=path.suffix.removeprefix("."), dpi=120)
+    write_whole(path, drawn.getvalue())

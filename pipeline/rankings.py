@@ -40,7 +40,8 @@ def ranking_events(
     `top` many topics each; 0 means all that were known then. `time` is the document's own, so that
     the same log gives the same events.
     """
-    most = int(ranked.known.max(initial=0)) if top == 0 else top
+    known = int(ranked.known.max(initial=0))
+    most = min(top, known) if top else known
     orders = [best_first(scores, ranked.known, most) for scores in ranked.scores]
     for row, document in enumerate(ranked.documents):
         for lane, order, scores in zip(lanes, orders, ranked.scores, strict=True):

@@ -6,17 +6,25 @@ import codecs
 import queue
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from pipeline.blocks import Block, make_block
 from pipeline.corpora.source import Source, SourceError
-from pipeline.dead_letters import DeadLetterFile
+from pipeline.dead_letters import DeadLetter
 from pipeline.events import MAX_EVENT_BYTES, Event, MalformedEvent, parse_event
 from pipeline.tokenizer import Tokenizer
 
 MAX_BLOCK_BYTES = 1 << 24  # huge events make smaller blocks
 
 T = TypeVar("T")
+
+
+class Reading(NamedTuple):
+    """A block, the malformed events among it, and how many events were read up to its end."""
+
+    block: Block
+    dead_letters: list[DeadLetter]
+    events: int
 
 
 class BlockReader:
@@ -26,52 +34,59 @@ class BlockReader:
         self,
         source: Source,
         tokenizer: Tokenizer,
-        dead_letters: DeadLetterFile,
         block: int,
         limit: int = 0,
         max_event_bytes: int = MAX_EVENT_BYTES,
     ) -> None:
         self._source = source
         self._tokenizer = tokenizer
-        self._dead_letters = dead_letters
         self._block = block
         self._limit = limit
         self._max_event_bytes = max_event_bytes
-        self.events = 0
+        self._events = 0
+        self._waiting: list[Event] = []
+        self._dead: list[DeadLetter] = []
 
-    def __iter__(self) -> Iterator[Block]:
-        waiting: list[Event] = []
-        size = 0
-        lines = enumerate(self._source, start=1)
+    def __iter__(self) -> Iterator[Reading]:
+        line = size = 0
+        lines = iter(self._source)
         while True:
             try:
-                line, raw = next(lines, (0, None))
+                raw = next(lines, None)
             except SourceError:
-                if waiting:
-                    yield make_block(waiting, self._tokenizer)  # what came before the damage counts
+                if self._waiting or self._dead:
+                    yield self._reading()  # what came before the damage counts
                 raise
-            if raw:
+            if raw:  # not empty, which says that nothing more is there for now
+                line += 1
                 size += len(raw)
-                self._take(line, raw, waiting)
-            done = raw is None or (self._limit and self.events >= self._limit)
-            full = len(waiting) >= self._block or size >= MAX_BLOCK_BYTES
-            if waiting and (done or full or not raw):  # empty: nothing more is there for now
-                yield make_block(waiting, self._tokenizer)
-                waiting, size = [], 0
+                self._take(line, raw)
+            done = raw is None or (self._limit and self._events >= self._limit)
+            held = len(self._waiting) + len(self._dead)
+            full = held >= self._block or size >= MAX_BLOCK_BYTES
+            if held and (done or full or not raw):
+                yield self._reading()
+                size = 0
             if done:
                 return
 
-    def _take(self, line: int, raw: bytes, waiting: list[Event]) -> None:
+    def _take(self, line: int, raw: bytes) -> None:
         """Decode a line that is not blank; what cannot be used is put aside."""
         if line == 1:
             raw = raw.removeprefix(codecs.BOM_UTF8)
-        if not raw.strip():
+        event = raw.rstrip(b"\r\n")
+        if not event.strip():
             return
-        self.events += 1
+        self._events += 1
         try:
-            waiting.append(parse_event(raw, self._max_event_bytes))
+            self._waiting.append(parse_event(event, self._max_event_bytes))
         except MalformedEvent as problem:
-            self._dead_letters.add(raw, line, problem)
+            self._dead.append(DeadLetter(raw, line, problem))
+
+    def _reading(self) -> Reading:
+        reading = Reading(make_block(self._waiting, self._tokenizer), self._dead, self._events)
+        self._waiting, self._dead = [], []
+        return reading
 
 
 class Prefetched(Generic[T]):

@@ -12,16 +12,17 @@ from typing import IO
 
 from learners.specs import LaneSpec, parse_spec
 from pipeline.blocks import Block
-from pipeline.corpora import Source, SourceError, open_source
+from pipeline.corpora import Source, SourceError, open_source, source_path
 from pipeline.dead_letters import DeadLetterFile
 from pipeline.engine import Engine, EngineSettings
+from pipeline.errors import UsageError
 from pipeline.events import MAX_EVENT_BYTES
 from pipeline.interruption import Interruption
 from pipeline.narration import LossTable
-from pipeline.outputs import STANDARD_OUTPUT, UsageError, check_outputs
+from pipeline.outputs import STANDARD_OUTPUT, check_outputs
 from pipeline.plots import check_plot, plot_curves
 from pipeline.rankings import ranking_events
-from pipeline.reader import BlockReader, Prefetched
+from pipeline.reader import BlockReader, Prefetched, Reading
 from pipeline.report import Report, make_report, write_curves, write_report
 from pipeline.tokenizer import Tokenizer
 from pipeline.warmup import warm_up
@@ -103,8 +104,9 @@ def check_settings(settings: ReplaySettings) -> None:
     """Refuse what could only fail at the end of a long run, or would destroy something."""
     written = (settings.rankings, settings.curves, settings.report, settings.plot)
     outputs = [path for path in (*written, settings.dead_letters) if path is not None]
-    source = settings.source.partition(":")[2].partition(",")[0] or settings.source
-    read = [Path(source)] if source != "-" else []
+    read = [] if settings.source == "-" else [source_path(settings.source)]
+    if settings.dead_letters == STANDARD_OUTPUT:
+        raise UsageError("--dead-letters must be a file; standard output is for results.")
     check_outputs(outputs, [*read, settings.topics] if settings.topics else read)
     if settings.plot:
         check_plot(settings.plot)
@@ -140,7 +142,7 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
     total = expected(source, settings.limit)
     dead_letters = DeadLetterFile(settings.dead_letters, settings.source, settings.max_event_bytes)
     reader = BlockReader(
-        source, tokenizer, dead_letters, settings.block, settings.limit, settings.max_event_bytes
+        source, tokenizer, settings.block, settings.limit, settings.max_event_bytes
     )
     interruption = Interruption()
     failure: SourceError | None = None
@@ -156,30 +158,32 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
         stack.callback(watch.end)
         table = LossTable(engine.lanes, watch.say)
         try:
-            for block in until_stopped(reader, interruption, stack):
-                follow(engine, block, rankings, settings.top)
-                watch.advance(reader.events)
+            for reading in until_stopped(reader, interruption, stack):
+                dead_letters.write(reading.dead_letters)
+                follow(engine, reading.block, rankings, settings.top)
+                watch.advance(reading.events)
                 table.update(engine.documents / (time.perf_counter() - started))
         except SourceError as error:
             failure = error
-        seconds = time.perf_counter() - started
-        table.finish(engine.documents / seconds)
-    report = make_report(engine, seconds, dead_letters.counts.total())
-    write_results(settings, engine, report)
+        finally:  # whatever ends a run, what it learned so far is worth keeping
+            seconds = time.perf_counter() - started
+            table.finish(engine.documents / seconds)
+            report = make_report(engine, seconds, dead_letters.counts.total())
+            write_results(settings, engine, report)
     return Outcome(report, dead_letters, interruption.signal, failure)
 
 
 def until_stopped(
     reader: BlockReader, interruption: Interruption, stack: ExitStack
-) -> Iterator[Block]:
+) -> Iterator[Reading]:
     """The blocks, made ahead by a thread of their own, until somebody asks to stop."""
-    blocks = Prefetched(reader)
-    stack.callback(blocks.close)
-    for block in blocks:
+    readings = Prefetched(reader)
+    stack.callback(readings.close)
+    for reading in readings:
         if interruption.signal is not None:
             return
-        if block is not None:
-            yield block
+        if reading is not None:
+            yield reading
 
 
 def follow(engine: Engine, block: Block, rankings: IO[bytes] | None, top: int) -> None:

@@ -29,8 +29,7 @@ def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -
     graph: dict[str, list[float] | None] = {"precision": None, "recall": None}
     if curve.rounds_with_topics:
         precision, recall = curve.precision_recall()
-        topics = len(engine.topics)
-        graph = {"precision": precision[:topics].tolist(), "recall": recall[:topics].tolist()}
+        graph = {"precision": precision.tolist(), "recall": recall.tolist()}
     return {
         "rounds": curve.rounds,
         "rounds_with_topics": curve.rounds_with_topics,
@@ -49,6 +48,7 @@ def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -
         "expired_documents": engine.pending.expired_documents,
         "superseded_documents": engine.pending.superseded,
         "unmatched_labels": len(engine.pending.early) + engine.pending.unmatched_labels,
+        "ignored_labels": engine.pending.ignored_labels,
         "dead_letters": dead_letters,
         **graph,
     }

@@ -70,6 +70,7 @@ def take(engine: Engine, position: int) -> Snapshot:
         "expired_documents": engine.pending.expired_documents,
         "unmatched_labels": engine.pending.unmatched_labels,
         "superseded": engine.pending.superseded,
+        "ignored_labels": engine.pending.ignored_labels,
         "lanes": [lane.name for lane in engine.lanes],
     }
     return Snapshot(content, arrays)
@@ -90,6 +91,7 @@ def resume(engine: Engine, snapshot: Snapshot) -> None:
     pending.expired_documents = content["expired_documents"]
     pending.unmatched_labels = content["unmatched_labels"]
     pending.superseded = content["superseded"]
+    pending.ignored_labels = content["ignored_labels"]
     pending.documents = dict(
         zip(content["pending"], waiting_documents(arrays, len(engine.lanes)), strict=True)
     )
@@ -119,9 +121,14 @@ def settings_of(engine: Engine) -> dict[str, Any]:
         "max_topics": engine.settings.max_topics,
         "max_pending": engine.settings.max_pending,
         "lanes": [
-            {"learner": lane.spec.learner, "norm": lane.spec.norm, "options": lane.spec.options}
+            {
+                "learner": lane.spec.learner,
+                "norm": lane.spec.norm,
+                **{o.name: getattr(lane.learner, o.name) for o in lane.learner.options},
+            }
             for lane in engine.lanes
         ],
+        "declared topics": engine.topics.declared,
     }
 
 

@@ -124,8 +124,9 @@ def is_full(table: TermTable) -> bool:
 @njit
 def doubled(table: TermTable) -> TermTable:
     """The same terms in twice the room."""
-    size = table.size[0]
-    return copied(table, np.arange(size), size + 64, table.ends[size] + 2 * MAX_TERM_BYTES)
+    # Full of letters or full of terms: neither kind of room may become less.
+    more = len(table.letters) + 2 * MAX_TERM_BYTES
+    return copied(table, np.arange(table.size[0]), len(table.hashes) + 64, more)
 
 
 @njit

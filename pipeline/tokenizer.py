@@ -25,6 +25,7 @@ import numpy as np
 
 from learners.jit import njit
 from learners.segment import Bools, Floats, Ints, Longs
+from pipeline.errors import UsageError
 from pipeline.stopwords import STOPWORDS
 from pipeline.terms import (
     MAX_TERM_BYTES,
@@ -237,7 +238,7 @@ class Tokenizer:
 
     def __init__(self, profile: str = "reuters2000") -> None:
         if profile not in PROFILES:
-            raise ValueError(f"The profile must be one of {', '.join(PROFILES)}. Got {profile!r}.")
+            raise UsageError(f"The profile must be one of {', '.join(PROFILES)}. Got {profile!r}.")
         self.profile = profile
         self._fold = profile == "reuters21578"
         stopped = STOPWORDS if self._fold else ()
@@ -256,11 +257,13 @@ class Tokenizer:
                 parts.append(self._blanked(document))
                 lengths.append(len(parts[-1]))
             else:
-                encoded = [name.encode("utf-8", "replace") for name in document]
+                encoded = [name.encode() for name in document]
                 names.extend(map(len, encoded))
                 amounts.extend(document.values())
                 parts.extend(encoded)
                 lengths.append(sum(map(len, encoded)))
+        if names and not 0 < min(names) <= max(names) <= MAX_TERM_BYTES:
+            raise ValueError(f"a feature's name must have 1 to {MAX_TERM_BYTES} bytes")
         starts = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=starts[1:])
         size = int(self._first.size[0])

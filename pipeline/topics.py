@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from pipeline.errors import UsageError
+
 
 class TopicIndex:
     """Numbers topics. It grows up to a ceiling; what comes after that is counted and left out."""
 
     def __init__(self, declared: Iterable[str] = (), max_topics: int = 2048) -> None:
         self.max_topics = max_topics
-        self.names: list[str] = list(dict.fromkeys(declared))
+        self.declared: list[str] = list(dict.fromkeys(declared))
+        self.names = list(self.declared)
         self.refused = 0
         if len(self.names) > max_topics:
-            raise ValueError(
+            raise UsageError(
                 f"{len(self.names):,} topics are declared, but max_topics is {max_topics:,}: "
                 "raise max_topics, or declare fewer."
             )

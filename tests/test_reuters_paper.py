@@ -83,15 +83,6 @@ def steps_of(corpus: Corpus, documents: Longs, learn: bool) -> Steps:
     )
 
 
-def restricted(rows: Rows, chosen: Longs, terms: int) -> Rows:
-    """The rows with only the chosen terms, numbered anew."""
-    new = np.full(terms, -1, np.int32)
-    new[chosen] = np.arange(len(chosen), dtype=np.int32)
-    keep = new[rows.terms] >= 0
-    starts = np.concatenate(([0], np.cumsum(keep)))[rows.starts]
-    return Rows(starts, new[rows.terms[keep]], rows.values[keep])
-
-
 def run_fold(corpus: Corpus, train: Longs, test: Longs) -> tuple[Results, dict[str, float]]:
     """Train every lane in one pass and measure it on the test documents."""
     tokenizer, vocabulary = Tokenizer("reuters21578"), Vocabulary()
@@ -111,8 +102,8 @@ def run_fold(corpus: Corpus, train: Longs, test: Longs) -> tuple[Results, dict[s
     )
     selector.make()
     chosen = select_terms(selector.weights)
-    seen = restricted(whole, chosen, len(vocabulary))
-    unseen = restricted(vectors(test), chosen, len(vocabulary))
+    seen = whole.restricted(chosen)
+    unseen = vectors(test).restricted(chosen)
     facts = {
         "terms": float(len(vocabulary)),
         "selected": float(len(chosen)),

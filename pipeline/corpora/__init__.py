@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -13,9 +14,10 @@ from pipeline.corpora.source import Source, SourceError
 from pipeline.corpora.synthetic import SyntheticNewswire
 from pipeline.events import MAX_EVENT_BYTES
 
-__all__ = ["Source", "SourceError", "open_source"]
+__all__ = ["Source", "SourceError", "open_source", "source_path"]
 
 Options = dict[str, str]
+OPTIONS = re.compile(r"(,[a-z_]+=[^,/]*)+$")  # at the end of a source; a path may have commas
 N = TypeVar("N", int, float)
 
 
@@ -51,6 +53,12 @@ KINDS: dict[str, Callable[[str, Options], Source]] = {
 }
 
 
+def source_path(text: str) -> Path:
+    """The path in what a person wrote for a source."""
+    kind, colon, rest = text.partition(":")
+    return Path(re.sub(OPTIONS, "", rest) if colon and kind in KINDS else text)
+
+
 def open_source(text: str, max_event_bytes: int = MAX_EVENT_BYTES) -> Source:
     """Open what a person wrote: a file of JSON lines, `-`, or `kind:PATH[,option=value]`."""
     if text == "-":
@@ -63,8 +71,8 @@ def open_source(text: str, max_event_bytes: int = MAX_EVENT_BYTES) -> Source:
             kinds = ", ".join(KINDS)
             raise SourceError(f"There is no corpus kind {kind!r} (in {text!r}). Known: {kinds}.")
         return JsonLines(Path(text), max_event_bytes)
-    where, *parts = rest.split(",")
-    options = dict(part.partition("=")[::2] for part in parts)
+    where = re.sub(OPTIONS, "", rest)
+    options = dict(part.partition("=")[::2] for part in rest[len(where) :].split(",") if part)
     try:
         source = KINDS[kind](where, options)
     except ValueError as error:

@@ -15,20 +15,21 @@ from pipeline.corpora.source import SourceError
 from pipeline.events import MAX_EVENT_BYTES
 
 CHUNK_BYTES = 1 << 16
+BEYOND = 3  # a line end, and one more byte, so that an event that is too long shows as too long
 
 
 class JsonLines:
     """The lines of a file. A line past the limit is cut there, and the event decoder refuses it."""
 
     def __init__(self, path: Path, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
-        if not path.is_file():
+        if path.is_dir() or not path.exists():
             what = "is a folder" if path.is_dir() else "does not exist"
             raise SourceError(
                 f"{path} {what}; expected a file of JSON lines (.jsonl or .jsonl.gz). For a corpus "
                 "write kind:PATH; `wirerank corpora` lists the kinds."
             )
         self.path = path
-        self.longest = max_event_bytes + 1  # one more, so that too long shows as too long
+        self.longest = max_event_bytes + BEYOND
 
     @property
     def topics(self) -> Sequence[str]:
@@ -72,7 +73,7 @@ class StandardInput:
         if file is None and sys.stdin is None:
             raise SourceError("There is no standard input to read from: it is closed.")
         self._file = file or FileIO(sys.stdin.fileno(), closefd=False)
-        self._longest = max_event_bytes + 1
+        self._longest = max_event_bytes + BEYOND
 
     def __iter__(self) -> Iterator[bytes]:
         rest = b""
@@ -80,7 +81,10 @@ class StandardInput:
         while True:
             if not select.select([self._file], [], [], 0)[0]:
                 yield b""
+                select.select([self._file], [], [])
             chunk = self._file.read(CHUNK_BYTES)
+            if chunk is None:
+                continue  # the pipe does not block, and another reader was faster
             if not chunk:
                 break
             *lines, rest = (rest + chunk).split(b"\n")

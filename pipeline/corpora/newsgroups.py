@@ -76,7 +76,8 @@ class Newsgroups:
 def event(identity: str, raw: bytes) -> bytes:
     """The document event of one post; `identity` is group/filename."""
     header, body = split_post(raw)
-    fields: dict[str, Any] = {"id": identity}
+    # The name of a file need not be text.
+    fields: dict[str, Any] = {"id": identity.encode("utf-8", "replace").decode()}
     subject = " ".join(header.get("subject", "").split())
     if subject:
         fields["title"] = subject

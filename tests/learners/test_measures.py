@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import random
 
@@ -10,6 +11,7 @@ import pytest
 
 from learners.measures import MEASURES, measure_round
 from learners.slow import slow_measures
+from tests.conftest import missing
 
 
 def measured(scores: list[float], relevant: set[int]) -> dict[str, float]:
@@ -75,7 +77,10 @@ def test_equals_the_definitions() -> None:
 
 
 def test_agrees_with_scikit_learn() -> None:
-    metrics = pytest.importorskip("sklearn.metrics", reason="pip install 'wirerank[experiments]'")
+    if importlib.util.find_spec("sklearn") is None:
+        missing("scikit-learn", "pip install 'wirerank[experiments]'")
+    from sklearn import metrics
+
     rng = np.random.default_rng(1)
     for _ in range(200):
         topics = int(rng.integers(2, 30))

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from pipeline.blocks import Block, make_block
-from pipeline.container import DamagedError
+from pipeline.container import DamagedError, pack, unpack
 from pipeline.log import (
+    KIND,
+    VERSION,
     Coverage,
     GapError,
     LogRecord,
@@ -137,3 +139,18 @@ def test_a_log_read_through_records_ranks_as_the_events_do() -> None:
             for ranked in engine.process(block):
                 rankings += ranking_events(ranked, LANES, engine.topics.names, 0)
     assert rankings == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("terms", 10**6), ("terms", -1), ("starts", 10**6), ("starts", -5), ("span_of", 1),
+        ("term_ends", 10**6), ("term_ends", -1),
+    ],
+)  # fmt: skip
+def test_numbers_that_would_lead_astray_are_damage(name: str, value: int) -> None:
+    """A checksum proves what was written, not that it made sense."""
+    content, arrays = unpack(encode_record(record(0, 20)), KIND, VERSION, "r")
+    arrays[name][len(arrays[name]) // 2] = value
+    with pytest.raises(DamagedError, match="r does not hold what a block must hold"):
+        decode_record(pack(KIND, VERSION, content, arrays), "r")

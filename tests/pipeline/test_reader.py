@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from pipeline.corpora import SourceError, open_source
+from pipeline.corpora import Source, SourceError, open_source
 from pipeline.corpora.jsonl import JsonLines, StandardInput
 from pipeline.dead_letters import DeadLetterFile
 from pipeline.events import MAX_EVENT_BYTES
@@ -34,10 +34,13 @@ class Lines:
         return iter(self.lines)
 
 
-def read(tmp_path: Path, source: object, block: int = 10, limit: int = 0) -> tuple[list[int], Path]:
+def read(tmp_path: Path, source: Source, block: int = 10, limit: int = 0) -> tuple[list[int], Path]:
     letters = DeadLetterFile(tmp_path / "dead.jsonl", "test")
-    reader = BlockReader(source, Tokenizer(), letters, block, limit)  # type: ignore[arg-type]
-    sizes = [len(b.entries) for b in reader]
+    sizes = []
+    for reading in BlockReader(source, Tokenizer(), block, limit):
+        letters.write(reading.dead_letters)
+        if reading.block.entries:
+            sizes.append(len(reading.block.entries))
     letters.close()
     return sizes, letters.path
 
@@ -71,6 +74,14 @@ def test_no_dead_letters_no_file(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+def test_silence_is_no_line(tmp_path: Path) -> None:
+    """Line numbers, and the mark at the beginning of a file, are those of lines that came."""
+    lines = (b"", b"\xef\xbb\xbf" + GOOD % 1, b"", b"", b"rubbish\n")
+    sizes, path = read(tmp_path, Lines(*lines))
+    assert sizes == [1]
+    assert orjson.loads(path.read_bytes())["line"] == 2
+
+
 def test_silence_ends_a_block(tmp_path: Path) -> None:
     assert read(tmp_path, Lines(GOOD % 1, b"", b"", GOOD % 2, GOOD % 3, b""))[0] == [1, 2]
 
@@ -83,7 +94,7 @@ def test_a_huge_line_is_cut_and_the_next_one_is_read(tmp_path: Path) -> None:
     lines = list(JsonLines(path))
     assert [len(line) for line in lines] == [
         len(GOOD % 1) + 1,
-        MAX_EVENT_BYTES + 1,
+        MAX_EVENT_BYTES + 3,
         len(GOOD % 2) + 1,
     ]
     sizes, dead = read(tmp_path, JsonLines(path))
@@ -100,7 +111,7 @@ def test_lines_near_the_limit(tmp_path: Path, extra: int) -> None:
     event = b'{"id":1,"text":"%s"}' % (b"x" * (MAX_EVENT_BYTES + extra - 20))
     path.write_bytes(event + b"\n" + GOOD % 2)
     sizes, dead = read(tmp_path, JsonLines(path))
-    fits = len(event) + 1 <= MAX_EVENT_BYTES
+    fits = len(event) <= MAX_EVENT_BYTES
     assert sizes == [2 if fits else 1]
     assert dead.exists() != fits
 
@@ -140,6 +151,7 @@ def test_what_is_no_gzip_says_so(tmp_path: Path) -> None:
         ("synthetic:0", "cannot be opened"),
         ("reuters21578:absent", "absent"),
         ("newsgroups:absent", "absent"),
+        ("newsgroups:a,b/c,order=date", "a,b/c"),
     ],
 )
 def test_sources_that_cannot_be_opened(source: str, message: str) -> None:
@@ -155,6 +167,7 @@ def test_standard_input_is_read_as_it_comes() -> None:
         os.write(out, GOOD % 1 + b"\n" + GOOD % 2)
         assert next(source) == GOOD % 1 + b"\n"
         assert next(source) == b""
+        os.set_blocking(into, False)
         os.write(out, b"\n" + b"y" * 10)
         assert next(source) == GOOD % 2 + b"\n"
         assert next(source) == b""

@@ -122,6 +122,10 @@ def test_another_configuration_is_refused() -> None:
     snapshot = take(new_engine(), 0)
     with pytest.raises(MismatchError, match="max_terms = 131072, but the configuration says 64"):
         resume(new_engine(EngineSettings(FeatureSettings(max_terms=64))), snapshot)
+    other = Engine([parse_spec(lane) for lane in LANES], ("another",))
+    with pytest.raises(MismatchError, match="declared topics"):
+        resume(other, snapshot)
+    resume(new_engine(lanes=("mmp", *LANES[1:])), snapshot)  # the same, with the default unsaid
     with pytest.raises(MismatchError, match="lanes"):
         resume(new_engine(lanes=("mmp:loss=2", *LANES[1:])), snapshot)
 

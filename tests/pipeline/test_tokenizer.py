@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -95,3 +96,27 @@ def test_the_block_does_not_matter() -> None:
 def test_unknown_profile_is_refused() -> None:
     with pytest.raises(ValueError, match=r"one of reuters2000, reuters21578\. Got 'rcv1'"):
         Tokenizer("rcv1")
+
+
+def test_blocks_of_every_kind_after_each_other() -> None:
+    """Room follows the last block; the next may be longer in words, or in letters only."""
+    tokenizer = Tokenizer()
+    rng = random.Random(0)
+    blocks = [
+        [" ".join(f"w{rng.randrange(9000)}" for _ in range(200)) for _ in range(30)],
+        ["文" * 80 + " " + "字" * 84, "x" * 255 + " " + "y" * 254],
+        ["a b c"],
+        [" ".join("z" * 250 + str(n) for n in range(40))],
+        [""],
+        [" ".join(f"v{rng.randrange(9000)}" for _ in range(200)) for _ in range(30)],
+    ]
+    for _ in range(40):
+        texts = rng.choice(blocks)
+        counts = tokenizer.count(texts)
+        assert counts.values.sum() == sum(len(slow_tokens(text)) for text in texts)
+
+
+@pytest.mark.parametrize("name", ["", "x" * 256, "é" * 128])
+def test_names_that_do_not_fit_never_reach_a_kernel(name: str) -> None:
+    with pytest.raises(ValueError, match="must have 1 to 255 bytes"):
+        Tokenizer().count([{"a": 1.0, name: 2.0, "b": 3.0}])

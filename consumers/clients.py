@@ -1,0 +1,157 @@
+"""kafka-python, made by one hand: the settings it needs, and the types it lacks.
+
+Nothing else in Wirerank imports it. Defaults that lose data or time are changed here: no automatic
+commits, no automatic reset of offsets, and a broker that comes back is found again within a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.structs import OffsetAndMetadata
+
+from consumers.config import KafkaSettings
+
+Header = tuple[str, bytes]
+
+
+class Message(Protocol):
+    """A record that a consumer read."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[Header]
+
+
+class Sent(Protocol):
+    """A record on its way to the broker."""
+
+    def succeeded(self) -> bool:
+        """Whether the broker has it."""
+
+    def get(self, timeout: float | None = None) -> Any:  # noqa: ANN401
+        """Wait for it; raises what went wrong."""
+
+
+class Consumer(Protocol):
+    """What is used of kafka-python's consumer."""
+
+    def assign(self, partitions: Sequence[TopicPartition]) -> None: ...
+    def seek(self, partition: TopicPartition, offset: int) -> None: ...
+    def poll(
+        self, timeout_ms: int = 0, max_records: int | None = None
+    ) -> dict[Any, list[Message]]: ...
+    def position(self, partition: TopicPartition, timeout_ms: int | None = None) -> int: ...
+    def committed(self, partition: TopicPartition, timeout_ms: int | None = None) -> int | None: ...
+    def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[Any, int]: ...
+    def end_offsets(self, partitions: Sequence[TopicPartition]) -> dict[Any, int]: ...
+    def close(self, autocommit: bool = True, timeout_ms: int | None = None) -> None: ...
+
+
+class Producer(Protocol):
+    """What is used of kafka-python's producer."""
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None = None,
+        key: bytes | None = None,
+        headers: Sequence[Header] | None = None,
+        partition: int | None = None,
+    ) -> Sent: ...
+    def flush(self, timeout: float | None = None) -> None: ...
+    def close(self, timeout: float | None = None) -> None: ...
+
+
+class TransactionalProducer(Producer, Protocol):
+    """A producer that has a transactional id."""
+
+    def init_transactions(self) -> None: ...
+    def begin_transaction(self) -> None: ...
+    def send_offsets_to_transaction(self, offsets: Any, group_metadata: str) -> None: ...  # noqa: ANN401
+    def commit_transaction(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long things may take, in milliseconds; each lies well inside the next."""
+
+    request_ms: int = 10_000
+    delivery_ms: int = 20_000
+    transaction_ms: int = 40_000
+
+
+def connection(settings: KafkaSettings) -> dict[str, Any]:
+    """What every client needs to reach the broker."""
+    options: dict[str, Any] = {
+        "bootstrap_servers": settings.bootstrap,
+        "security_protocol": settings.security_protocol,
+        "reconnect_backoff_max_ms": 1000,
+        "allow_auto_create_topics": False,
+    }
+    files = ("ssl_cafile", "ssl_certfile", "ssl_keyfile")
+    options.update({name: str(path) for name in files if (path := getattr(settings, name))})
+    if settings.ssl_password:
+        options["ssl_password"] = settings.ssl_password.get_secret_value()
+    if settings.sasl_mechanism and settings.sasl_password:
+        options["sasl_mechanism"] = settings.sasl_mechanism
+        options["sasl_plain_username"] = settings.sasl_username
+        options["sasl_plain_password"] = settings.sasl_password.get_secret_value()
+    return options
+
+
+def new_consumer(settings: KafkaSettings, **options: Any) -> Consumer:  # noqa: ANN401
+    """A consumer that commits and resets nothing by itself, and reads only what is committed."""
+    defaults = {
+        "enable_auto_commit": False,
+        "auto_offset_reset": "none",
+        "isolation_level": "read_committed",
+        "max_partition_fetch_bytes": 8 << 20,
+        "fetch_max_bytes": 64 << 20,
+    }
+    consumer: Consumer = KafkaConsumer(**{**connection(settings), **defaults, **options})
+    return consumer
+
+
+def new_producer(settings: KafkaSettings, **options: Any) -> Producer:  # noqa: ANN401
+    """A producer that waits for all replicas, writes no record twice, and sends large batches."""
+    limits = Limits()
+    defaults = {
+        "acks": "all",
+        "enable_idempotence": True,
+        "compression_type": "lz4",
+        "batch_size": 256 << 10,
+        "linger_ms": 5,
+        "max_request_size": 8 << 20,
+        "request_timeout_ms": limits.request_ms,
+        "delivery_timeout_ms": limits.delivery_ms,
+    }
+    producer: Producer = KafkaProducer(**{**connection(settings), **defaults, **options})
+    return producer
+
+
+def new_transactional_producer(
+    settings: KafkaSettings, transactional_id: str, limits: Limits | None = None
+) -> TransactionalProducer:
+    """A producer for `consumers.transactions`, which is the only one to use it."""
+    limits = limits or Limits()
+    producer: TransactionalProducer = new_producer(  # type: ignore[assignment]
+        settings,
+        transactional_id=transactional_id,
+        request_timeout_ms=limits.request_ms,
+        delivery_timeout_ms=limits.delivery_ms,
+        transaction_timeout_ms=limits.transaction_ms,
+    )
+    return producer
+
+
+def offset_to_commit(partition: TopicPartition, offset: int) -> dict[Any, Any]:
+    """An offset in the form that kafka-python commits."""
+    return {partition: OffsetAndMetadata(offset, "", -1)}
