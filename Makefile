@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench lock clean
+.PHONY: help demo test bounds bench lock clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -39,6 +39,12 @@ test: $(VENV)/.dev  ## Run the whole test suite, the linters and the type checke
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest --numprocesses auto --dist loadfile
+
+bounds: $(VENV)/.dev  ## Run the tests of all kernels with every index checked
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/pytest --quiet --numprocesses auto --dist loadfile \
+	  tests/learners tests/pipeline/test_terms.py tests/pipeline/test_tokenizer.py tests/pipeline/test_features.py \
+	  tests/pipeline/test_engine.py tests/pipeline/test_curves.py tests/pipeline/test_rankings.py tests/pipeline/test_log.py \
+	  tests/pipeline/test_snapshots.py tests/pipeline/corpora/test_synthetic.py
 
 bench: $(VENV)/.bench  ## Measure speed and memory, as ratios in one run
 	$(BIN)/python -m tests.bench

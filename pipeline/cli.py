@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from learners.learner import MOST, OptionError
 from learners.specs import LANE_OPTIONS, LEARNERS
@@ -26,11 +24,11 @@ from pipeline.replay import (
     DEFAULT_LANES,
     Outcome,
     ReplaySettings,
-    Watch,
     read_lanes,
     replay,
 )
-from pipeline.report import comparison
+from pipeline.report import comparison, remarks, sizes
+from pipeline.terminal import TerminalWatch
 from pipeline.tokenizer import PROFILES, Tokenizer
 from pipeline.warmup import warm_up
 
@@ -40,51 +38,28 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Rank the topics of every document of a text stream the moment it arrives.",
 )
+
+
+def show_version(asked: bool) -> None:
+    """Print the version and end."""
+    if asked:
+        typer.echo(f"wirerank {version('wirerank')}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    asked: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="The version.")
+    ] = False,
+) -> None:
+    """Rank the topics of every document of a text stream the moment it arrives."""
+
+
 corpora_app = typer.Typer(
     add_completion=False, rich_markup_mode=None, help="List the known corpora, and fetch one."
 )
 app.add_typer(corpora_app, name="corpora")
-
-
-class TerminalWatch(Watch):
-    """Narration on standard error: lines in a log; on a terminal a progress bar below them."""
-
-    def __init__(self, quiet: bool = False) -> None:
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
-        self._progress: Progress | None = None
-
-    def say(self, line: str) -> None:
-        """Write a line above the progress bar."""
-        self._console.print(line, markup=False)
-
-    def begin(self, total: int | None) -> None:
-        """Show the progress bar, if somebody can see it."""
-        if not self._console.is_terminal or self._console.quiet:
-            return
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            console=self._console,
-            transient=True,
-        )
-        self._task = self._progress.add_task("events", total=total, rate="")
-        self._progress.start()
-
-    def advance(self, events: int) -> None:
-        """Move the progress bar."""
-        if self._progress is not None:
-            elapsed = self._progress.tasks[0].elapsed or 0.0
-            rate = f"{events / elapsed:,.0f}/s" if elapsed else ""
-            self._progress.update(self._task, completed=events, rate=rate)
-
-    def end(self) -> None:
-        """Take the progress bar away."""
-        if self._progress is not None:
-            self._progress.stop()
-            self._progress = None
 
 
 def fail(message: str, code: int = 2) -> NoReturn:
@@ -172,7 +147,8 @@ def replay_command(
         ),
     )  # fmt: skip
     try:
-        outcome = replay(settings, TerminalWatch(quiet))
+        watch = TerminalWatch(quiet, bar=rankings != STANDARD_OUTPUT or not sys.stdout.isatty())
+        outcome = replay(settings, watch)
     except (UsageError, OptionError, SourceError) as error:
         fail(str(error))
     conclude(settings, outcome, quiet)
@@ -182,8 +158,15 @@ def conclude(settings: ReplaySettings, outcome: Outcome, quiet: bool) -> None:
     """Show the comparison, say what was put aside and where things are, and end accordingly."""
     written = (settings.rankings, settings.curves, settings.report, settings.plot)
     typer.echo(comparison(outcome.report), err=STANDARD_OUTPUT in written)
-    for line in [] if quiet else remarks(outcome):
+    if not quiet:
+        typer.echo(sizes(outcome.report), err=True)
+    for line in remarks(outcome.report):  # what may be missing is said to the quiet too
         typer.echo(line, err=True)
+    letters = outcome.dead_letters
+    if letters.counts:
+        reasons = ", ".join(f"{reason} {n:,}" for reason, n in sorted(letters.counts.items()))
+        total = f"{letters.counts.total():,} ({reasons})"
+        typer.echo(f"malformed events, put aside in {letters.path}: {total}", err=True)
     names = ", ".join(str(path) for path in written if path and path != STANDARD_OUTPUT)
     if names and not quiet:
         typer.echo(f"written: {names}", err=True)
@@ -192,36 +175,8 @@ def conclude(settings: ReplaySettings, outcome: Outcome, quiet: bool) -> None:
     if outcome.interrupted is not None:
         message = "interrupted; the numbers above are those of what was read so far."
         fail(message, 128 + outcome.interrupted)
-    lane = next(iter(outcome.report.values()))
-    if lane["dead_letters"] and not lane["documents"]:
+    if letters.counts and not any(lane["documents"] for lane in outcome.report.values()):
         fail("no event could be used; see the dead letters for the reasons.", 1)
-
-
-def remarks(outcome: Outcome) -> Iterator[str]:
-    """What a person should know about the run besides its numbers."""
-    lane = next(iter(outcome.report.values()))
-    keys = ("documents", "rounds", "topics", "vocabulary_terms")
-    shown = "   ".join(f"{key.removeprefix('vocabulary_')} {lane[key]:,}" for key in keys)
-    yield f"{shown}   documents/s {lane['documents_per_second'] or 0:,.0f}"
-    notes = {
-        "pending_documents": "documents that still wait for their labels",
-        "expired_documents": "documents given up waiting for their labels (--max-pending)",
-        "superseded_documents": "waiting documents superseded by a newer one of the same id",
-        "unmatched_labels": "late labels that found no document",
-        "ignored_labels": "late labels with only a rank, which no lane learns",
-        "topics_refused": "labels of a topic past the ceiling (--max-topics)",
-        "terms_refused": "terms that found no room in the vocabulary (--max-terms)",
-    }
-    for key, note in notes.items():
-        if lane[key]:
-            yield f"{note}: {lane[key]:,}"
-    letters = outcome.dead_letters
-    if letters.counts:
-        reasons = ", ".join(
-            f"{reason} {count:,}" for reason, count in sorted(letters.counts.items())
-        )
-        total = letters.counts.total()
-        yield f"malformed events, put aside in {letters.path}: {total:,} ({reasons})"
 
 
 @app.command("lanes")
@@ -265,10 +220,11 @@ def corpora_command(context: typer.Context) -> None:
     for corpus in catalogue.CORPORA:
         typer.echo(corpus.source)
         rows = [("  what", corpus.title), ("  needs", corpus.needs), ("  terms", corpus.terms)]
+        rows += [("  options", corpus.options)] if corpus.options else []
         rows += [("  home", corpus.homepage)] if corpus.homepage else []
         rows += [("  fetch", f"wirerank corpora fetch {corpus.name}")] if corpus.archive else []
         for row in rows:
-            typer.echo(f"{row[0]:<9}{row[1]}")
+            typer.echo(f"{row[0]:<11}{row[1]}")
 
 
 @corpora_app.command("fetch")

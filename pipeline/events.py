@@ -73,6 +73,10 @@ def parse_event(raw: bytes, max_event_bytes: int = MAX_EVENT_BYTES) -> Event:
     try:
         event = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
+        try:
+            raw.decode()
+        except UnicodeDecodeError:
+            raise MalformedEvent("not_json", "not UTF-8, which JSON must be") from None
         raise MalformedEvent("not_json", f"not valid JSON: {error}") from None
     if not isinstance(event, dict):
         raise MalformedEvent("not_an_object", f"expected a JSON object, found {_called(event)}")

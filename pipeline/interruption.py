@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a run between two blocks, never inside one; a second one at once."""
+"""Ctrl-C, SIGTERM and SIGHUP end a run between two blocks; a second one ends it at once."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Interruption:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Listen to both signals, if this is the main thread."""
+        """Listen to the signals, if this is the main thread."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        numbers = (signal.SIGINT, signal.SIGTERM)
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         before = [signal.signal(number, self._handle) for number in numbers]
         try:
             yield

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 from pipeline.curves import Point
 from pipeline.lanes import Lane
+
+SILENCE_SECONDS = 60.0
 
 HEADER = (
     "  average     since      round  relevant  first hit   error    docs",
@@ -14,7 +17,10 @@ HEADER = (
 
 
 class LossTable:
-    """A line per lane at rounds 1, 2, 4, 8, ..: the long run, the recent stretch, one example."""
+    """A line per lane at rounds 1, 2, 4, 8, ..: the long run, the recent stretch, one example.
+
+    When doublings become rare, a line comes every minute in between.
+    """
 
     def __init__(self, lanes: Sequence[Lane], say: Callable[[str], None]) -> None:
         self._lanes = lanes
@@ -22,6 +28,7 @@ class LossTable:
         self._read = [0] * len(lanes)  # points of each lane's curve that were looked at
         self._last: list[Point | None] = [None] * len(lanes)
         self._begun = False
+        self._said = time.monotonic()
 
     def update(self, documents_per_second: float) -> None:
         """Say what was reached since the last update, round by round."""
@@ -33,10 +40,15 @@ class LossTable:
                     lines.append((point.round, number, point))
         for _, number, point in sorted(lines, key=lambda line: line[:2]):
             self._line(number, point, documents_per_second)
+        if time.monotonic() - self._said > SILENCE_SECONDS:
+            self._where_it_stands(documents_per_second)
 
     def finish(self, documents_per_second: float) -> None:
         """Say where every lane ended."""
         self.update(documents_per_second)
+        self._where_it_stands(documents_per_second)
+
+    def _where_it_stands(self, documents_per_second: float) -> None:
         for number, lane in enumerate(self._lanes):
             last = self._last[number]
             if lane.curve.rounds and (last is None or last.round < lane.curve.rounds):
@@ -58,3 +70,4 @@ class LossTable:
             f"{point.wrong_pairs:7,} {documents_per_second:7,.0f}  {self._lanes[number].name}"
         )
         self._last[number] = point
+        self._said = time.monotonic()

@@ -35,12 +35,18 @@ def check_plot(path: Path) -> None:
         raise UsageError(f"{path} cannot be drawn: its name must end in .png, .svg or .pdf.")
 
 
+def sparse(value: float) -> bool:
+    """Whether a value between two powers of ten deserves a number: those that begin with 2 or 5."""
+    return f"{value:e}"[0] in "25"
+
+
 def plot_curves(path: Path, lanes: Sequence[Lane], title: str) -> None:
     """Draw the round-averaged losses of all lanes against the rounds, on a log axis."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - an extra, and slow to import
 
-    figure = Figure(figsize=(13, 4.4), layout="constrained")
-    figure.suptitle(f"Round-averaged loss: {title}", fontsize=12)
+    figure = Figure(figsize=(13, 4.8), layout="constrained")
+    shown = title if len(title) <= 60 else f"...{title[-57:]}"
+    figure.suptitle(f"Round-averaged loss: {shown}", fontsize=12)
     for axis, (loss, scale, label) in zip(figure.subplots(1, 3), LOSSES, strict=True):
         positive = False
         for number, lane in enumerate(lanes):
@@ -57,10 +63,13 @@ def plot_curves(path: Path, lanes: Sequence[Lane], title: str) -> None:
         else:
             # The first rounds would hide all that comes after; where there is no loss, no line.
             axis.set_yscale("log", nonpositive="mask")
-        axis.set_xlabel("round")
-        axis.set_title(label, fontsize=10)
+            axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            axis.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if sparse(value) else "")
+        axis.set_xlabel("round (log scale)")
+        axis.set_title(f"{label} ({axis.get_yscale()} scale)", fontsize=10)
         axis.grid(True, alpha=0.3)
-    figure.axes[0].legend(fontsize=8)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
     drawn = io.BytesIO()
     figure.savefig(drawn, format=path.suffix.removeprefix("."), dpi=120)
     write_whole(path, drawn.getvalue())

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
@@ -139,6 +140,8 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
     for line in describe(settings, engine):
         watch.say(line)
     warm_up(lanes, tokenizer, watch.say, source)
+    if settings.source == "-" and sys.stdin.isatty():
+        watch.say("reading events from the terminal, one JSON object a line; Ctrl-D ends")
     total = expected(source, settings.limit)
     dead_letters = DeadLetterFile(settings.dead_letters, settings.source, settings.max_event_bytes)
     reader = BlockReader(
@@ -168,7 +171,8 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
         finally:  # whatever ends a run, what it learned so far is worth keeping
             seconds = time.perf_counter() - started
             table.finish(engine.documents / seconds)
-            report = make_report(engine, seconds, dead_letters.counts.total())
+            total_dead = dead_letters.counts.total()
+            report = make_report(engine, seconds, total_dead, told(settings, interruption))
             write_results(settings, engine, report)
     return Outcome(report, dead_letters, interruption.signal, failure)
 
@@ -195,6 +199,24 @@ def follow(engine: Engine, block: Block, rankings: IO[bytes] | None, top: int) -
             rankings.writelines(event + b"\n" for event in events)
     if rankings is not None:
         rankings.flush()
+
+
+def told(settings: ReplaySettings, interruption: Interruption) -> dict[str, str | int | float]:
+    """What the report says of how a run was made."""
+    features = settings.engine.features
+    return {
+        "version": version("wirerank"),
+        "source": settings.source.encode("utf-8", "replace").decode(),
+        "topics": str(settings.topics or ""),
+        "limit": settings.limit,
+        "profile": settings.profile,
+        "slope": features.slope,
+        "max_terms": features.max_terms,
+        "min_df": features.min_df,
+        "max_topics": settings.engine.max_topics,
+        "max_pending": settings.engine.max_pending,
+        "interrupted": interruption.signal is not None,
+    }
 
 
 def open_rankings(path: Path | None, stack: ExitStack) -> IO[bytes] | None:

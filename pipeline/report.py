@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,20 @@ from pipeline.outputs import write_whole
 Report = dict[str, dict[str, Any]]
 
 
-def make_report(engine: Engine, seconds: float, dead_letters: int) -> Report:
-    """Everything measured, by lane; numbers that do not exist are None."""
-    return {lane.name: lane_report(engine, lane, seconds, dead_letters) for lane in engine.lanes}
+def make_report(
+    engine: Engine, seconds: float, dead_letters: int, settings: dict[str, Any]
+) -> Report:
+    """Everything measured, by lane; numbers that do not exist are None.
+
+    `settings` says what was run; each lane carries it, so that a report can be told from others.
+    """
+    report = {}
+    for lane in engine.lanes:
+        options = {o.name: getattr(lane.learner, o.name) for o in lane.learner.options}
+        mine = {"learner": lane.spec.learner, "norm": lane.spec.norm, "options": options}
+        measured = lane_report(engine, lane, seconds, dead_letters)
+        report[lane.name] = {**measured, "settings": {**settings, **mine}}
+    return report
 
 
 def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -> dict[str, Any]:
@@ -85,8 +96,12 @@ COLUMNS = (
 
 def comparison(report: Report) -> str:
     """The lanes side by side, as the papers print them; the best of each column is starred."""
-    header = ["lane", "rounds", *(title for title, *_ in COLUMNS)]
-    rows = [[name, f"{lane['rounds']:,}"] for name, lane in report.items()]
+    header = ["lane", "rounds ", *(f"{title} " for title, *_ in COLUMNS)]
+    rows = [[name, f"{lane['rounds']:,} "] for name, lane in report.items()]
+    if any(lane["rounds"] != lane["rounds_with_topics"] for lane in report.values()):
+        header.insert(2, "with topics ")  # the measures, unlike the losses, are averaged over these
+        for row, lane in zip(rows, report.values(), strict=True):
+            row.append(f"{lane['rounds_with_topics']:,} ")
     for _, key, scale, digits in COLUMNS:
         values = [lane[key] for lane in report.values()]
         existing = [value for value in values if value is not None]
@@ -95,14 +110,47 @@ def comparison(report: Report) -> str:
         for row, value in zip(rows, values, strict=True):
             shown = "n.a." if value is None else f"{value * scale:.{digits}f}"
             row.append(shown + ("*" if value is not None and value == best else " "))
-    return aligned([header, *rows])
+    return aligned([header, *rows], gap=1)
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> str:
+def sizes(report: Report) -> str:
+    """How much was read and learned, and how fast."""
+    lane = next(iter(report.values()))
+    keys = ("documents", "rounds", "topics", "vocabulary_terms")
+    shown = "   ".join(f"{key.removeprefix('vocabulary_')} {lane[key]:,}" for key in keys)
+    return f"{shown}   documents/s {lane['documents_per_second'] or 0:,.0f}"
+
+
+NOTES = {
+    "pending_documents": "documents that still wait for their labels",
+    "expired_documents": "documents given up waiting for their labels (--max-pending)",
+    "superseded_documents": "waiting documents superseded by a newer one of the same id",
+    "unmatched_labels": "late labels that found no document",
+    "ignored_labels": "late labels with only a rank, which no lane learns",
+    "topics_refused": "labels of a topic past the ceiling (--max-topics)",
+    "terms_refused": "terms that found no room in the vocabulary (--max-terms)",
+}
+
+
+def remarks(report: Report) -> Iterator[str]:
+    """What a person should know about the run besides its numbers."""
+    lane = next(iter(report.values()))
+    if lane["documents"] and not lane["rounds"]:
+        yield "nothing was learned: no document came with `topics`, and no late label found one"
+    for key, note in NOTES.items():
+        if lane[key]:
+            yield f"{note}: {lane[key]:,}"
+    for name, lane in report.items():
+        refresh = lane["settings"]["options"].get("refresh", 0)
+        if 0 < lane["rounds"] < refresh:
+            yield f"{name} made no prototypes yet: that happens every {refresh:,} rounds (refresh)"
+
+
+def aligned(rows: Sequence[Sequence[str]], gap: int = 2) -> str:
     """Rows as columns of equal width: the first to the left, numbers to the right."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     lines = []
     for first, *cells in rows:
         rest = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
-        lines.append("  ".join((first.ljust(widths[0]), *rest)).rstrip())
+        lines.append((" " * gap).join((first.ljust(widths[0]), *rest)).rstrip())
     return "\n".join(lines)

@@ -85,4 +85,4 @@ def test_the_demo_is_what_the_readme_says(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, shlex.split(command.replace("demo/", f"{tmp_path}/")))
     assert result.exit_code == 0, result.stderr
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
-    assert "mmp:loss=1  20,000" in result.stdout
+    assert "mmp:loss=1 20,000 " in result.stdout

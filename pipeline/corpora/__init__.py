@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from pipeline.corpora.catalogue import CORPORA
 from pipeline.corpora.jsonl import JsonLines, StandardInput
 from pipeline.corpora.newsgroups import Newsgroups
 from pipeline.corpora.reuters21578 import Reuters21578
@@ -78,5 +79,6 @@ def open_source(text: str, max_event_bytes: int = MAX_EVENT_BYTES) -> Source:
     except ValueError as error:
         raise SourceError(f"{text!r} cannot be opened: {error}") from None
     if options:
-        raise SourceError(f"{kind} has no option {next(iter(options))!r} (in {text!r}).")
+        known = next(c.options for c in CORPORA if c.name == kind)
+        raise SourceError(f"{kind} has no option {next(iter(options))!r}. Known: {known}.")
     return source

@@ -45,6 +45,7 @@ class Corpus:
     needs: str
     source: str
     terms: str
+    options: str = ""
     homepage: str | None = None
     archive: Archive | None = None
 
@@ -71,12 +72,14 @@ CORPORA: tuple[Corpus, ...] = (
         needs="nothing",
         source="synthetic:N",
         terms="none: it is generated",
+        options="topics=103, seed=0, drift=0 (1: a topic's words all change in 100,000 documents)",
     ),
     Corpus(
         name="reuters21578",
         title="Reuters-21578, Distribution 1.0: 21,578 newswire stories of 1987, 135 topics",
         needs="reuters21578.tar.gz as it is, or the folder of its reut2-*.sgm files",
-        source="reuters21578:DIR",
+        source="reuters21578:PATH",
+        options="split=all (or modapte, train, test)",
         terms="copyright Reuters Ltd.; free distribution for research purposes only",
         homepage="https://archive.ics.uci.edu/dataset/137/reuters+21578+text+categorization+collection",
         # The checksum that Hugging Face's loader expects.
@@ -91,7 +94,8 @@ CORPORA: tuple[Corpus, ...] = (
         name="newsgroups",
         title="20 Newsgroups, by-date edition: 18,846 Usenet posts of 1993, 20 groups",
         needs="20news-bydate.tar.gz as it is, or a folder with one folder of posts per group",
-        source="newsgroups:DIR",
+        source="newsgroups:PATH",
+        options="order=date (or shuffled), seed=0",
         terms="Usenet posts of their authors, distributed freely for research; no formal licence",
         homepage="http://qwone.com/~jason/20Newsgroups/",
         # The checksum that scikit-learn's and Hugging Face's loaders expect, from two addresses.

@@ -15,6 +15,7 @@ from pipeline.corpora.source import SourceError
 from pipeline.events import MAX_EVENT_BYTES
 
 CHUNK_BYTES = 1 << 16
+GZIP = b"\x1f\x8b"  # how a gzip file begins, whatever it is called
 BEYOND = 3  # a line end, and one more byte, so that an event that is too long shows as too long
 
 
@@ -42,10 +43,11 @@ class JsonLines:
         return None
 
     def __iter__(self) -> Iterator[bytes]:
-        zipped = self.path.suffix == ".gz"
         try:
-            with gzip.open(self.path) if zipped else self.path.open("rb") as file:
-                yield from bounded_lines(file, self.longest)
+            with self.path.open("rb") as file:
+                zipped = file.peek(2)[:2] == GZIP or self.path.suffix == ".gz"
+                lines = gzip.GzipFile(fileobj=file) if zipped else file
+                yield from bounded_lines(lines, self.longest)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise SourceError(
                 f"{self.path} is damaged or cut off: {error}. What was read before that point "

@@ -19,7 +19,9 @@ def resident_mib(pid: int) -> float | None:
 
 def run(documents: int) -> None:
     """Replay a long stream through the default lanes and print its memory as it goes."""
-    print(f"Memory of `wirerank replay synthetic:{documents}`, default lanes and ceilings")
+    print(
+        f"Memory of `wirerank replay synthetic:{documents}`, default lanes and ceilings (a minute)"
+    )
     command = "from pipeline.cli import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", command, "replay", f"synthetic:{documents}"],

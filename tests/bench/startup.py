@@ -13,7 +13,10 @@ def first_ranking_seconds() -> float:
     arguments = ["replay", "-", "--rankings", "-", "--quiet"]
     started = time.perf_counter()
     with subprocess.Popen(
-        [sys.executable, "-c", command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", command, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -128,11 +128,49 @@ def test_rankings_on_standard_output_stand_alone() -> None:
     assert "AvgP" in result.stderr
 
 
-def test_quiet() -> None:
-    result = wirerank("replay", "synthetic:50", "--quiet")
+def test_quiet_is_not_silent_about_what_may_be_missing() -> None:
+    result = wirerank("replay", "synthetic:50", "--quiet", "--report", "r.json")
     assert result.exit_code == 0
-    assert "average" not in result.stderr
+    assert result.stderr == ""
     assert "mmp:loss=1" in result.stdout
+    Path("bad.jsonl").write_bytes(b'{"id":1,"text":"x","topics":["a"]}\nrubbish\n')
+    result = wirerank("replay", "bad.jsonl", "--quiet")
+    assert "put aside in wirerank-dead-letters.jsonl: 1 (not_json 1)" in result.stderr
+
+
+def test_version() -> None:
+    assert wirerank("--version").stdout.startswith("wirerank 0.")
+
+
+def test_the_report_says_what_was_run() -> None:
+    arguments = ("--lane", "mmp:margin=0.5,norm=l2", "--min-df", "2", "--limit", "30")
+    wirerank("replay", "synthetic:50", *arguments, "--report", "r.json")
+    settings = orjson.loads(Path("r.json").read_bytes())["mmp:margin=0.5,norm=l2"]["settings"]
+    assert settings["source"] == "synthetic:50"
+    assert settings["options"] == {"loss": 1, "margin": 0.5, "average": False}
+    assert (settings["norm"], settings["min_df"], settings["limit"]) == ("l2", 2, 30)
+    assert settings["interrupted"] is False
+
+
+def test_nothing_learned_is_said() -> None:
+    events: list[dict[str, object]] = [{"id": n, "text": "x", "labels": ["a"]} for n in range(3)]
+    result = wirerank("replay", write_events(events=events))
+    assert "nothing was learned: no document came with `topics`" in result.stderr
+    result = wirerank("replay", "synthetic:50", "--lane", "rocchio")
+    assert "rocchio made no prototypes yet: that happens every 1,000 rounds" in result.stderr
+
+
+def test_the_comparison_fits_a_terminal() -> None:
+    result = wirerank("replay", "synthetic:300")
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_gzip_is_known_by_what_it_is() -> None:
+    import gzip
+
+    name = write_events("really-gzip.jsonl")
+    Path(name).write_bytes(gzip.compress(Path(name).read_bytes()))
+    assert "documents 4 " in wirerank("replay", name).stderr
 
 
 @pytest.mark.parametrize(
@@ -333,7 +371,7 @@ def test_a_live_pipe_is_ranked_as_it_comes() -> None:
         assert process.wait(30) == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interruption_ends_with_the_report_so_far(number: int) -> None:
     with subprocess.Popen(
         [*WIRERANK, "replay", "-", "--lane", "mmp", "--rankings", "-", "--report", "r.json"],
