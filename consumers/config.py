@@ -113,6 +113,7 @@ class StreamSettings(Section):
     rankings: TopicName = ""
     dead_letters: TopicName = ""
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 4
+    format: Literal["wirerank", "ninjs"] = "wirerank"
     profile: Literal["reuters2000", "reuters21578"] = "reuters2000"
     topics: tuple[str, ...] = ()
     top: Annotated[int, Field(ge=0)] = 10

@@ -19,6 +19,7 @@ from pipeline.engine import EngineSettings
 from pipeline.errors import UsageError
 from pipeline.events import MAX_EVENT_BYTES
 from pipeline.features import FeatureSettings
+from pipeline.formats import FORMATS
 from pipeline.outputs import STANDARD_OUTPUT
 from pipeline.replay import (
     DEFAULT_LANES,
@@ -92,6 +93,9 @@ def replay_command(
         int,
         typer.Option(min=1, max=100_000, help="Events to a block; results do not depend on it."),
     ] = 512,
+    format_: Annotated[
+        str, typer.Option("--format", help=f"What the events are: {' or '.join(FORMATS)}.")
+    ] = "wirerank",
     profile: Annotated[
         str, typer.Option(help=f"How text is cut: {' or '.join(PROFILES)}.")
     ] = "reuters2000",
@@ -138,10 +142,12 @@ def replay_command(
     """
     if profile not in PROFILES:
         fail(f"--profile must be one of {', '.join(PROFILES)}. Got {profile!r}.")
+    if format_ not in FORMATS:
+        fail(f"--format must be one of {', '.join(FORMATS)}. Got {format_!r}.")
     settings = ReplaySettings(
         source=source, lanes=tuple(lane or DEFAULT_LANES), limit=limit, block=block,
-        profile=profile, topics=topics, rankings=rankings, top=top, curves=curves, report=report,
-        plot=plot, dead_letters=dead_letters, max_event_bytes=max_event_bytes,
+        format=format_, profile=profile, topics=topics, rankings=rankings, top=top,
+        curves=curves, report=report, plot=plot, dead_letters=dead_letters, max_event_bytes=max_event_bytes,
         engine=EngineSettings(
             FeatureSettings(max_terms=max_terms, min_df=min_df), max_topics, max_pending
         ),

@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 from pipeline.blocks import Block, make_block
 from pipeline.corpora.source import Source, SourceError
 from pipeline.dead_letters import DeadLetter
-from pipeline.events import MAX_EVENT_BYTES, Event, MalformedEvent, parse_event
+from pipeline.events import MAX_EVENT_BYTES, Decoder, Event, MalformedEvent, parse_event
 from pipeline.tokenizer import Tokenizer
 
 MAX_BLOCK_BYTES = 1 << 24  # huge events make smaller blocks
@@ -37,12 +37,14 @@ class BlockReader:
         block: int,
         limit: int = 0,
         max_event_bytes: int = MAX_EVENT_BYTES,
+        decode: Decoder = parse_event,
     ) -> None:
         self._source = source
         self._tokenizer = tokenizer
         self._block = block
         self._limit = limit
         self._max_event_bytes = max_event_bytes
+        self._decode = decode
         self._events = 0
         self._waiting: list[Event] = []
         self._dead: list[DeadLetter] = []
@@ -79,7 +81,7 @@ class BlockReader:
             return
         self._events += 1
         try:
-            self._waiting.append(parse_event(event, self._max_event_bytes))
+            self._waiting.append(self._decode(event, self._max_event_bytes))
         except MalformedEvent as problem:
             self._dead.append(DeadLetter(raw, line, problem))
 

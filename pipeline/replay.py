@@ -18,6 +18,7 @@ from pipeline.dead_letters import DeadLetterFile
 from pipeline.engine import Engine, EngineSettings
 from pipeline.errors import UsageError
 from pipeline.events import MAX_EVENT_BYTES
+from pipeline.formats import FORMATS
 from pipeline.interruption import Interruption
 from pipeline.narration import LossTable
 from pipeline.outputs import STANDARD_OUTPUT, check_outputs
@@ -44,6 +45,7 @@ class ReplaySettings:
     lanes: tuple[str, ...] = DEFAULT_LANES
     limit: int = 0
     block: int = 512
+    format: str = "wirerank"
     profile: str = "reuters2000"
     topics: Path | None = None
     rankings: Path | None = None
@@ -145,7 +147,12 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
     total = expected(source, settings.limit)
     dead_letters = DeadLetterFile(settings.dead_letters, settings.source, settings.max_event_bytes)
     reader = BlockReader(
-        source, tokenizer, settings.block, settings.limit, settings.max_event_bytes
+        source,
+        tokenizer,
+        settings.block,
+        settings.limit,
+        settings.max_event_bytes,
+        FORMATS[settings.format],
     )
     interruption = Interruption()
     failure: SourceError | None = None
@@ -209,6 +216,7 @@ def told(settings: ReplaySettings, interruption: Interruption) -> dict[str, str 
         "source": settings.source.encode("utf-8", "replace").decode(),
         "topics": str(settings.topics or ""),
         "limit": settings.limit,
+        "format": settings.format,
         "profile": settings.profile,
         "slope": features.slope,
         "max_terms": features.max_terms,

@@ -138,6 +138,24 @@ def test_quiet_is_not_silent_about_what_may_be_missing() -> None:
     assert "put aside in wirerank-dead-letters.jsonl: 1 (not_json 1)" in result.stderr
 
 
+def test_ninjs() -> None:
+    items: list[dict[str, object]] = [
+        {"uri": "urn:1", "headline": "Wheat up", "subject": [{"code": "20000382"}]},
+        {
+            "uri": "urn:2",
+            "headlines": [{"value": "Oil down"}],
+            "bodies": [{"value": "<p>Low.</p>"}],
+        },
+        {"uri": "urn:3", "pubstatus": "canceled", "headline": "Never mind"},
+        {"uri": "urn:2", "subjects": [{"literal": "crude"}]},
+    ]
+    arguments = ("--lane", "mmp", "--rankings", "-")
+    result = wirerank("replay", write_events(events=items), "--format", "ninjs", *arguments)
+    assert [orjson.loads(line)["id"] for line in result.stdout.splitlines()] == ["urn:1", "urn:2"]
+    assert "not_usable 1" in result.stderr
+    assert wirerank("replay", "x", "--format", "rss").exit_code == 2
+
+
 def test_version() -> None:
     assert wirerank("--version").stdout.startswith("wirerank 0.")
 

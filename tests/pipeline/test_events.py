@@ -95,6 +95,29 @@ def test_what_is_refused_and_why(raw: bytes, reason: str) -> None:
     assert len(error.value.detail) < 400  # never the whole of a huge event in a message
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        '{"id":1,"text":"x","rank":%s}',
+        '{"id":1,"text":"x","time":%s}',
+        '{"id":1,"text":"x","topics":[%s]}',
+        '{"id":1,"features":{"a":%s}}',
+        '{"id":1,"text":%s}',
+        '{"id":%s,"text":"x"}',
+    ],
+)
+def test_what_is_nested_deep_is_refused_like_anything_else(event: str) -> None:
+    """Python cannot even print it: a message must not try."""
+    with pytest.raises(MalformedEvent) as error:
+        parse_event((event % ("[" * 1000 + "]" * 1000)).encode())
+    assert len(error.value.detail) < 400
+
+
+def test_digits_of_a_time_are_ascii() -> None:
+    with pytest.raises(MalformedEvent, match="RFC 3339"):
+        parse_event('{"id":1,"text":"x","time":"٢٠١٣-02-26T15:01:01Z"}'.encode())
+
+
 @given(st.binary(max_size=200))
 def test_random_bytes_never_do_anything_else(raw: bytes) -> None:
     with suppress(MalformedEvent):
