@@ -147,7 +147,8 @@ def replay_command(
     settings = ReplaySettings(
         source=source, lanes=tuple(lane or DEFAULT_LANES), limit=limit, block=block,
         format=format_, profile=profile, topics=topics, rankings=rankings, top=top,
-        curves=curves, report=report, plot=plot, dead_letters=dead_letters, max_event_bytes=max_event_bytes,
+        curves=curves, report=report, plot=plot, dead_letters=dead_letters,
+        max_event_bytes=max_event_bytes,
         engine=EngineSettings(
             FeatureSettings(max_terms=max_terms, min_df=min_df), max_topics, max_pending
         ),
