@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bounds bench lock clean
+.PHONY: help demo test bounds bench kafka kafka-stop lock clean
 
 help:  ## Show what there is
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -39,6 +39,12 @@ test: $(VENV)/.dev  ## Run the whole test suite, the linters and the type checke
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest --numprocesses auto --dist loadfile
+
+kafka: $(VENV)/.created  ## Start Apache Kafka at 127.0.0.1:9092 (needs Java 17 and Maven)
+	@$(BIN)/python -m deploy.kafka start $(KAFKA)
+
+kafka-stop: $(VENV)/.created  ## Stop it; its data stays
+	@$(BIN)/python -m deploy.kafka stop $(KAFKA)
 
 bounds: $(VENV)/.dev  ## Run the tests of all kernels with every index checked
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/pytest --quiet --numprocesses auto --dist loadfile \

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from kafka import TopicPartition
 
-from consumers.clients import TransactionalProducer, offset_to_commit
+from consumers.clients import TransactionalProducer, committable
 
 log = logging.getLogger(__name__)
 
@@ -142,7 +142,7 @@ class ExactlyOnce:
         within(patience, "flush", lambda: producer.flush(patience))
         for future in sent:
             future.get(0)
-        offsets = offset_to_commit(self._source, after)
+        offsets = committable({self._source: after})
         within(
             patience,
             "send_offsets_to_transaction",

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["tests.kafka_fixture"]
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 ARCHIVES = {
     "reuters21578": "reuters21578/reuters21578.tar.xz",

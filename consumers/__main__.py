@@ -1,0 +1,5 @@
+"""`python -m consumers` is `wirerank`."""
+
+from consumers.cli import main
+
+main()

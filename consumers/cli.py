@@ -1,0 +1,109 @@
+"""The Kafka side of the command line: `wirerank tokenize`, `learn` and `run`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from consumers.config import Config, ConfigError, StreamSettings, read_config
+from pipeline.cli import app, fail
+from pipeline.cli import main as run_command_line
+
+if TYPE_CHECKING:
+    from consumers.workers import Worker
+
+ConfigFile = Annotated[Path, typer.Argument(help="The configuration; deploy/wirerank.toml is one.")]
+StreamName = Annotated[
+    str | None, typer.Option(help="The stream to work on, if the configuration has several.")
+]
+
+
+def configured(path: Path) -> Config:
+    """Read the configuration, or end with what is wrong with it; say the settings in force."""
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("kafka").setLevel(logging.ERROR)
+    try:
+        config = read_config(path, os.environ)
+    except ConfigError as error:
+        fail(str(error))
+    logging.getLogger(__name__).info("settings: %s", config)
+    return config
+
+
+def stream_of(config: Config, name: str | None) -> StreamSettings:
+    """The stream that is meant."""
+    names = [stream.name for stream in config.streams]
+    if name is None and len(names) == 1:
+        return config.streams[0]
+    if name not in names:
+        fail(f"--stream must be one of {', '.join(names)}. Got {name!r}.")
+    return config.streams[names.index(name)]
+
+
+@app.command("tokenize")
+def tokenize_command(
+    path: ConfigFile,
+    stream: StreamName = None,
+    instance: Annotated[
+        str, typer.Option(help="Which of several tokenizers this is: any name, but its own.")
+    ] = "0",
+) -> None:
+    """Work as a tokenizer: documents in, blocks out. Start as many as there is work for."""
+    from consumers.tokenizer_worker import TokenizerWorker  # noqa: PLC0415 - slow to import
+
+    config = configured(path)
+    mine = stream_of(config, stream)
+    member = f"{socket.gethostname()}-{instance}"
+    work(config, mine, lambda: TokenizerWorker(config, mine, member))
+
+
+@app.command("learn")
+def learn_command(path: ConfigFile, stream: StreamName = None) -> None:
+    """Work as a learner: blocks in, rankings out, with all lanes of a stream."""
+    from consumers.learner_worker import LearnerWorker  # noqa: PLC0415 - slow to import
+
+    config = configured(path)
+    mine = stream_of(config, stream)
+    work(config, mine, lambda: LearnerWorker(config, mine))
+
+
+def work(config: Config, stream: StreamSettings, new_worker: Callable[[], Worker]) -> None:
+    """Run a worker until it is asked to stop, or needs somebody to look."""
+    from consumers import workers  # noqa: PLC0415 - slow to import
+    from consumers.supervisor import NEEDS_A_PERSON  # noqa: PLC0415
+    from consumers.topics import ensure_topics  # noqa: PLC0415
+
+    def prepared() -> Worker:
+        ensure_topics(config.kafka, stream)
+        return new_worker()
+
+    try:
+        workers.keep_working(prepared, workers.stopped_by_signals())
+    except workers.FATAL as error:
+        fail(str(error), NEEDS_A_PERSON)
+
+
+@app.command("run")
+def run_workers_command(
+    path: ConfigFile,
+    tokenizers: Annotated[int, typer.Option(min=1, max=64, help="Tokenizers a stream.")] = 1,
+) -> None:
+    """Run all workers of a configuration on this machine, each as a process of its own."""
+    from consumers.supervisor import children, supervise  # noqa: PLC0415 - slow to import
+    from consumers.workers import stopped_by_signals  # noqa: PLC0415
+
+    config = configured(path)
+    raise typer.Exit(supervise(children(config, path, tokenizers), stopped_by_signals()))
+
+
+def main() -> None:
+    """Run the command line with all its commands."""
+    run_command_line()

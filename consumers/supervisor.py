@@ -1,0 +1,78 @@
+"""All workers of a configuration on one machine: a process each, started again if it dies."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from consumers.config import Config
+
+log = logging.getLogger(__name__)
+
+# A worker that ends by itself with this code has said that somebody must look.
+NEEDS_A_PERSON = 3
+GRACE_SECONDS = 30.0
+LOOK_SECONDS = 0.2
+PAUSE_SECONDS = 1.0
+
+
+@dataclass
+class Child:
+    """One worker process, and when it may be started (again)."""
+
+    name: str
+    arguments: list[str]
+    process: subprocess.Popen[bytes] | None = None
+    not_before: float = 0.0
+
+
+def children(config: Config, path: Path, tokenizers: int) -> list[Child]:
+    """The workers that a configuration asks for."""
+    made = []
+    for stream in config.streams:
+        for number in range(tokenizers):
+            where = ["tokenize", str(path), "--stream", stream.name, "--instance", str(number)]
+            made.append(Child(f"{stream.name} tokenizer {number}", where))
+        made.append(Child(f"{stream.name} learner", ["learn", str(path), "--stream", stream.name]))
+    return made
+
+
+def supervise(workers: list[Child], stop: threading.Event) -> int:
+    """Keep the workers running until asked to stop; returns the exit code."""
+    code = 0
+    try:
+        while not stop.wait(LOOK_SECONDS):
+            for child in workers:
+                ended = None if child.process is None else child.process.poll()
+                if child.process is not None and ended is None:
+                    continue
+                if ended == NEEDS_A_PERSON:
+                    log.error("%s has stopped and needs somebody to look", child.name)
+                    return NEEDS_A_PERSON
+                if ended is not None:
+                    log.warning("%s ended with %s; starting it again", child.name, ended)
+                    child.not_before = time.monotonic() + PAUSE_SECONDS
+                    child.process = None
+                if time.monotonic() >= child.not_before:
+                    command = [sys.executable, "-m", "consumers", *child.arguments]
+                    child.process = subprocess.Popen(command)  # noqa: S603 - our own program
+    finally:
+        running = [child for child in workers if child.process is not None]
+        for child in running:
+            if child.process is not None:
+                child.process.terminate()
+        until = time.monotonic() + GRACE_SECONDS
+        for child in running:
+            if child.process is not None:
+                try:
+                    child.process.wait(max(0.1, until - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    log.error("%s does not end; killing it", child.name)
+                    child.process.kill()
+                    code = 1
+    return code

@@ -1,0 +1,77 @@
+"""Kafka topics of a stream: made with sensible settings if they are missing, checked if not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.errors import TopicAlreadyExistsError
+
+from consumers.clients import MAX_RECORD_BYTES, connection
+from consumers.config import KafkaSettings, StreamSettings
+
+FOR_EVER = "-1"
+
+
+class TopicError(Exception):
+    """A topic is not as it must be; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A topic as it is wanted."""
+
+    name: str
+    partitions: int
+    exactly: bool = False  # another number of partitions is an error
+    options: dict[str, str] = field(default_factory=dict)
+
+
+def plans(stream: StreamSettings) -> list[Plan]:
+    """The topics of a stream."""
+    largest = {"max.message.bytes": str(MAX_RECORD_BYTES)}
+    return [
+        Plan(stream.documents, stream.partitions, options=largest),
+        # The log of rounds: one order for everybody, and nothing of it is ever dropped.
+        Plan(
+            stream.blocks,
+            1,
+            True,
+            {**largest, "retention.ms": FOR_EVER, "retention.bytes": FOR_EVER},
+        ),
+        Plan(stream.rankings, stream.partitions, options=largest),
+        Plan(stream.dead_letters, 1, options={**largest, "retention.ms": FOR_EVER}),
+    ]
+
+
+def ensure_topics(settings: KafkaSettings, stream: StreamSettings) -> list[str]:
+    """Make the missing topics of a stream and check the others; returns the names of new ones."""
+    admin: Any = KafkaAdminClient(**connection(settings))
+    try:
+        there = {topic["name"]: topic for topic in admin.describe_topics()}
+        made = []
+        for plan in plans(stream):
+            if plan.name in there:
+                found = len(there[plan.name]["partitions"])
+                if plan.exactly and found != plan.partitions:
+                    raise TopicError(
+                        f"{plan.name} has {found} partitions, but must have {plan.partitions}: the "
+                        "log is one order for everybody. Name another topic, or delete this one."
+                    )
+                continue
+            try:
+                admin.create_topics([new_topic(plan, settings.replication_factor)])
+            except TopicAlreadyExistsError:
+                continue  # another worker was faster
+            made.append(plan.name)
+        if made:
+            admin.wait_for_topics(made)
+        return made
+    finally:
+        admin.close()
+
+
+def new_topic(plan: Plan, replication: int) -> Any:  # noqa: ANN401 - kafka-python has no types
+    """The plan as kafka-python takes it."""
+    return NewTopic(plan.name, plan.partitions, replication, topic_configs=plan.options)

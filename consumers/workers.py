@@ -1,0 +1,74 @@
+"""Running a worker for as long as it is wanted: through broker failures, but not through damage."""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Protocol
+
+from kafka.errors import CommitFailedError, KafkaError
+
+from consumers.learner_worker import LogError
+from consumers.tokenizer_worker import LostDocumentsError
+from consumers.topics import TopicError
+from consumers.transactions import FencedError
+from pipeline.container import DamagedError
+from pipeline.log import GapError
+from pipeline.snapshots import MismatchError
+
+log = logging.getLogger(__name__)
+
+# What no trying again can mend: somebody has to look.
+FATAL = (
+    DamagedError,
+    FencedError,
+    GapError,
+    LogError,
+    LostDocumentsError,
+    MismatchError,
+    TopicError,
+)
+# What passes: the broker is away or slow, or the group has changed hands.
+PASSING = (CommitFailedError, KafkaError, OSError, TimeoutError)
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
+
+
+class Worker(Protocol):
+    """Something that works until it is asked to stop."""
+
+    def run(self, stop: threading.Event) -> None:
+        """Work."""
+
+
+def stopped_by_signals() -> threading.Event:
+    """An event that SIGTERM and Ctrl-C set; a worker then finishes its block and ends."""
+    faulthandler.register(signal.SIGUSR1)  # kill -USR1 shows where a worker is
+    stop = threading.Event()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)
+    return stop
+
+
+def keep_working(new_worker: Callable[[], Worker], stop: threading.Event) -> None:
+    """Run a worker; after a failure that passes make a new one, which takes up where it was."""
+    pause = FIRST_PAUSE_S
+    while not stop.is_set():
+        started = threading.Event()
+        try:
+            worker = new_worker()
+            started.set()
+            worker.run(stop)
+        except FATAL:
+            raise
+        except PASSING as error:
+            pause = FIRST_PAUSE_S if started.is_set() else min(2 * pause, LONGEST_PAUSE_S)
+            log.warning("%s: %s; trying again in %.1f s", type(error).__name__, error, pause)
+            stop.wait(pause)

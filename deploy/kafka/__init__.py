@@ -1,0 +1,23 @@
+"""Apache Kafka on this machine's loopback, for development and tests.
+
+>>> from deploy.kafka import Cluster  # doctest: +SKIP
+>>> with Cluster(folder) as kafka:  # doctest: +SKIP
+...     print(kafka.bootstrap)
+127.0.0.1:23817
+"""
+
+from deploy.kafka.broker import Broker
+from deploy.kafka.cluster import Cluster
+from deploy.kafka.errors import BrokerError, KafkaUnavailableError
+from deploy.kafka.jars import fetch, run_tool
+from deploy.kafka.settings import Options
+
+__all__ = [
+    "Broker",
+    "BrokerError",
+    "Cluster",
+    "KafkaUnavailableError",
+    "Options",
+    "fetch",
+    "run_tool",
+]

@@ -1,0 +1,70 @@
+"""Free ports that stay ours while a broker is down between a kill and its restart."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import socket
+import tempfile
+from pathlib import Path
+from typing import TextIO
+
+from deploy.kafka.errors import BrokerError
+
+LOOPBACK = "127.0.0.1"
+_RANGE = range(20_000, 32_000)
+_RANDOM = random.SystemRandom()
+
+
+class PortLease:
+    """A port that no other user of this class takes until `release()` or this process's end.
+
+    The ports lie outside the range from which the system serves outgoing connections, so that
+    no client's connection sits on a broker's port when the broker comes back.
+    """
+
+    def __init__(self) -> None:
+        folder = Path(tempfile.gettempdir()) / f"wirerank-ports-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        for port in _RANDOM.sample(_candidates(), 200):
+            lock = (folder / str(port)).open("w")
+            if _take(lock) and is_free(port):
+                self.port, self._lock = port, lock
+                return
+            lock.close()
+        raise BrokerError(f"found no free port between {_RANGE.start} and {_RANGE.stop}")
+
+    def release(self) -> None:
+        """Give the port back."""
+        self._lock.close()
+
+
+def _take(lock: TextIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _candidates() -> list[int]:
+    try:
+        text = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
+        first, last = map(int, text.split())
+    except (OSError, ValueError):
+        first, last = 32_768, 60_999
+    apart = [port for port in _RANGE if not first <= port <= last]
+    return apart if len(apart) >= 1000 else list(_RANGE)
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on this port of the loopback now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Java does
+        try:
+            probe.bind((LOOPBACK, port))
+            probe.listen(1)
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,143 @@
+"""A stream on a real broker, its workers as processes, for tests."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from kafka import TopicPartition
+
+from consumers.clients import Message, new_consumer, new_producer
+from consumers.config import Config, StreamSettings, read_config
+from consumers.topics import ensure_topics
+from learners.specs import parse_spec
+from pipeline.engine import Engine
+from pipeline.log import Coverage, decode_record
+from pipeline.rankings import ranking_events
+from tests.conftest import REPOSITORY
+
+CONFIG = """
+[kafka]
+bootstrap = "{bootstrap}"
+
+[snapshots]
+folder = "{folder}/snapshots"
+every_seconds = 1.0
+
+[[streams]]
+name = "{name}"
+partitions = {partitions}
+block = 40
+max_terms = 3000
+lanes = [{lanes}]
+"""
+
+
+class Streaming:
+    """One stream: its configuration, its topics, and the processes that work on it."""
+
+    def __init__(
+        self, bootstrap: str, folder: Path, lanes: Iterable[str], partitions: int = 1
+    ) -> None:
+        self.folder = folder
+        self.path = folder / "wirerank.toml"
+        name = f"test-{os.getpid()}-{time.time_ns()}"
+        specs = ", ".join(f'{{spec = "{lane}"}}' for lane in lanes)
+        self.path.write_text(
+            CONFIG.format(
+                bootstrap=bootstrap, folder=folder, name=name, partitions=partitions, lanes=specs
+            )
+        )
+        self.config: Config = read_config(self.path, {})
+        self.stream: StreamSettings = self.config.streams[0]
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        ensure_topics(self.config.kafka, self.stream)
+
+    def __enter__(self) -> Streaming:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        for name in list(self.processes):
+            self.kill(name)
+
+    def start(self, name: str) -> None:
+        """Start a worker: `learn`, or `tokenize-N`."""
+        command, _, instance = name.partition("-")
+        arguments = [command, str(self.path)]
+        if instance:
+            arguments += ["--instance", instance]
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, "-m", "consumers", *arguments],
+                cwd=REPOSITORY, stdout=log, stderr=log,
+            )  # fmt: skip
+
+    def kill(self, name: str) -> None:
+        """kill -9."""
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait(30)
+
+    def end(self, name: str) -> int:
+        """SIGTERM, and wait; returns the exit code."""
+        process = self.processes.pop(name)
+        process.send_signal(signal.SIGTERM)
+        return process.wait(60)
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text()
+
+    def produce(self, events: Iterable[bytes]) -> None:
+        """Write documents, spread over the partitions by turns."""
+        producer = new_producer(self.config.kafka, delivery_timeout_ms=60_000)
+        sent = [
+            producer.send(self.stream.documents, event, partition=n % self.stream.partitions)
+            for n, event in enumerate(events)
+        ]
+        producer.flush(60)
+        for future in sent:
+            future.get(0)
+        producer.close(timeout=5)
+
+    def read(
+        self, topic: str, partitions: int, wanted: int = 0, seconds: float = 60
+    ) -> list[Message]:
+        """All committed records of a topic, once there are as many as wanted and no more come."""
+        consumer: Any = new_consumer(self.config.kafka, auto_offset_reset="earliest")
+        consumer.assign([TopicPartition(topic, p) for p in range(partitions)])
+        found: list[Message] = []
+        quiet_since, until = time.monotonic(), time.monotonic() + seconds
+        while time.monotonic() < until:
+            for messages in consumer.poll(200).values():
+                found += messages
+                quiet_since = time.monotonic()
+            if len(found) >= wanted and time.monotonic() - quiet_since > 1.5:
+                break
+        consumer.close(autocommit=False)
+        return found
+
+    def rankings(self, wanted: int, seconds: float = 60) -> list[Message]:
+        return self.read(self.stream.rankings, self.stream.partitions, wanted, seconds)
+
+    def undisturbed(self) -> tuple[Engine, list[bytes]]:
+        """What an engine that nothing ever happens to makes of the log as it is."""
+        engine = Engine(
+            [parse_spec(lane.spec) for lane in self.stream.lanes],
+            self.stream.topics,
+            self.stream.engine_settings(),
+        )
+        names = [lane.name for lane in engine.lanes]
+        coverage, rankings = Coverage(), list[bytes]()
+        for message in self.read(self.stream.blocks, 1):
+            name = f"offset {message.offset}"
+            block = coverage.admit(decode_record(message.value or b"", name), name)
+            if block is not None:
+                for ranked in engine.process(block):
+                    rankings += ranking_events(ranked, names, engine.topics.names, self.stream.top)
+        return engine, rankings
