@@ -92,7 +92,7 @@ def replay_command(
     block: Annotated[
         int,
         typer.Option(min=1, max=100_000, help="Events to a block; results do not depend on it."),
-    ] = 512,
+    ] = 1024,
     format_: Annotated[
         str, typer.Option("--format", help=f"What the events are: {' or '.join(FORMATS)}.")
     ] = "wirerank",
@@ -203,7 +203,7 @@ def lanes_command() -> None:
 @app.command("bench")
 def bench_command(
     documents: Annotated[int, typer.Option(min=1, help="Synthetic documents to measure.")] = 20_000,
-    block: Annotated[int, typer.Option(min=1, help="Documents to a block.")] = 512,
+    block: Annotated[int, typer.Option(min=1, help="Documents to a block.")] = 1024,
     lane: Annotated[
         list[str] | None, typer.Option(help="Lanes to measure.", metavar="SPEC")
     ] = None,

@@ -34,7 +34,7 @@ DEFAULT_LANES = ("mmp:loss=1", "mmp:loss=2", "mmp:loss=3", "perceptron")
 
 # How long a thread may keep the interpreter to itself. Kernels run without it and need it back
 # when they are done; with the usual 5 ms they would wait longer than they work.
-SWITCH_INTERVAL_SECONDS = 0.0005
+SWITCH_INTERVAL_SECONDS = 0.0001
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ReplaySettings:
     source: str
     lanes: tuple[str, ...] = DEFAULT_LANES
     limit: int = 0
-    block: int = 512
+    block: int = 1024
     format: str = "wirerank"
     profile: str = "reuters2000"
     topics: Path | None = None

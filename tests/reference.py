@@ -142,7 +142,7 @@ class Learner:
 
     def update(self, x: Vector, relevant: set[int]) -> None:
         """The learner's rule."""
-        raise NotImplementedError
+        raise AssertionError("a subclass has the rule")
 
 
 class Mmp(Learner):

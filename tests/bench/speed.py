@@ -90,5 +90,5 @@ def run(documents: int, folder: Path) -> None:
     line("Wirerank replay, raw text, one lane", one, documents, vw)
 
     print("Stage by stage, one after the other")
-    stages = stage_times(read_lanes(DEFAULT_LANES), documents, 512)
+    stages = stage_times(read_lanes(DEFAULT_LANES), documents, 1024)
     print("  " + stage_table(stages, documents).replace("\n", "\n  "))

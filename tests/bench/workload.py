@@ -17,7 +17,7 @@ from pipeline.pending import PendingLabels
 from pipeline.tokenizer import Tokenizer
 from pipeline.topics import TopicIndex
 
-BLOCK = 512
+BLOCK = 1024
 
 
 @dataclass
