@@ -28,7 +28,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 PREFIX = struct.Struct("<4sHHI")
 LENGTH = struct.Struct("<I")
-TYPES = ("bool", "int32", "int64", "uint8", "float64")
+TYPES = ("bool", "int32", "int64", "uint8", "uint16", "float64")
 
 
 class DamagedError(Exception):
