@@ -72,6 +72,16 @@ def ensure_topics(settings: KafkaSettings, stream: StreamSettings) -> list[str]:
         admin.close()
 
 
+def topic_identity(settings: KafkaSettings, topic: str) -> str:
+    """What tells a topic from another one that had its name before; empty on old brokers."""
+    admin: Any = KafkaAdminClient(**connection(settings))
+    try:
+        (found,) = admin.describe_topics([topic])
+        return str(found.get("topic_id") or "")
+    finally:
+        admin.close()
+
+
 def new_topic(plan: Plan, replication: int) -> Any:  # noqa: ANN401 - kafka-python has no types
     """The plan as kafka-python takes it."""
     return NewTopic(plan.name, plan.partitions, replication, topic_configs=plan.options)
