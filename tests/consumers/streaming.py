@@ -89,11 +89,14 @@ class Streaming:
             self.kill(name)
 
     def start(self, name: str) -> None:
-        """Start a worker: `learn`, or `tokenize-N`."""
-        command, _, instance = name.partition("-")
+        """Start a worker: `learn`, `learn@LANE` or `tokenize-N`."""
+        command, _, lane = name.partition("@")
+        command, _, instance = command.partition("-")
         arguments = [command, str(self.path)]
         if instance:
             arguments += ["--instance", instance]
+        if lane:
+            arguments += ["--lane", lane]
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", "consumers", *arguments],
