@@ -29,7 +29,7 @@ def configured(path: Path) -> Config:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    logging.getLogger("kafka").setLevel(logging.ERROR)
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters is said by us
     try:
         config = read_config(path, os.environ)
     except ConfigError as error:

@@ -65,6 +65,7 @@ class GroupConsumer(Consumer, Protocol):
 
     def subscribe(self, topics: Sequence[str]) -> None: ...
     def assignment(self) -> set[Any]: ...
+    def partitions_for_topic(self, topic: str) -> set[int] | None: ...
     def seek_to_beginning(self, *partitions: Any) -> None: ...  # noqa: ANN401
     def commit(self, offsets: Any, timeout_ms: int | None = None) -> None: ...  # noqa: ANN401
     def group_metadata(self) -> Any: ...  # noqa: ANN401
@@ -174,6 +175,7 @@ def new_producer(
         "batch_size": 256 << 10,
         "linger_ms": 5,
         "max_request_size": MAX_RECORD_BYTES,
+        "max_block_ms": limits.request_ms,
         "request_timeout_ms": limits.request_ms,
         "delivery_timeout_ms": limits.delivery_ms,
     }

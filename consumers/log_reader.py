@@ -9,7 +9,7 @@ from kafka.errors import OffsetOutOfRangeError
 
 from consumers.clients import Consumer, Message, new_consumer
 from consumers.config import KafkaSettings
-from consumers.topics import topic_identity
+from consumers.topics import TopicWatch, topic_identity
 
 POLL_MS = 200
 
@@ -48,20 +48,26 @@ class LogReader:
         self._consumer: Consumer = new_consumer(settings)
         self._consumer.assign([self._source])
         self._consumer.seek(self._source, position)
+        self._watch = TopicWatch(settings, topic)
 
     def poll(self, most: int, timeout_ms: int = POLL_MS) -> list[Message]:
         """The next records, at most so many, if any come in time."""
         try:
             messages = self._consumer.poll(timeout_ms, max_records=most).get(self._source, [])
         except OffsetOutOfRangeError:
-            raise LogError(
-                f"{self._source.topic} has no offset {self._position}: the log was deleted or cut "
-                "since it was last read. Restore it, or start anew: another `blocks` topic, the "
-                "tokenizers' group set back, and an empty snapshot folder."
-            ) from None
+            raise self._gone() from None
+        if not messages and self._watch.gone():
+            raise self._gone()
         if messages:
             self._position = messages[-1].offset + 1
         return messages
+
+    def _gone(self) -> LogError:
+        return LogError(
+            f"{self._source.topic} has no offset {self._position}: the log was deleted or cut "
+            "since it was last read. Restore it, or start anew: another `blocks` topic, the "
+            "tokenizers' group set back, and an empty snapshot folder."
+        )
 
     def close(self) -> None:
         """Let the broker go."""

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from kafka import TopicPartition
 from kafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 
 from consumers.clients import (
@@ -26,6 +27,8 @@ from consumers.clients import (
     new_producer,
 )
 from consumers.config import Config, StreamSettings
+from consumers.log_reader import LogError, log_facts
+from consumers.topics import TopicWatch
 from pipeline.blocks import make_block
 from pipeline.events import Event, MalformedEvent
 from pipeline.formats import FORMATS
@@ -69,7 +72,24 @@ class TokenizerWorker:
         self._consumer: GroupConsumer = new_group_consumer(
             config.kafka, group_of(stream), instance, stream.block
         )
+        self._watch = TopicWatch(config.kafka, stream.documents)
+        self._check_log(config)
         self._consumer.subscribe([stream.documents])
+
+    def _check_log(self, config: Config) -> None:
+        """Refuse to go on in an empty log if documents were written to it before."""
+        if log_facts(config.kafka, self._stream.blocks).end > 0:
+            return
+        for number in self._consumer.partitions_for_topic(self._stream.documents) or ():
+            partition = TopicPartition(self._stream.documents, number)
+            reached = self._consumer.committed(partition)
+            if reached:
+                raise LogError(
+                    f"{self._stream.blocks} is empty, but {self._stream.documents} was read up to "
+                    f"{reached}: the log was deleted. Restore it, or start anew: set the group "
+                    f"{group_of(self._stream)} to the documents that a new log is to begin with, "
+                    "and move the snapshots away."
+                )
 
     def run(self, stop: threading.Event) -> None:
         """Work until asked to stop; then finish the block and leave the group."""
@@ -90,6 +110,7 @@ class TokenizerWorker:
             self._begin()
             return
         except OffsetOutOfRangeError as error:
+            self._check_source(at_once=True)
             raise LostDocumentsError(
                 f"{self._stream.documents} no longer holds documents that were not read yet "
                 f"({error}): they were deleted by its retention. To go on without them, set the "
@@ -98,6 +119,7 @@ class TokenizerWorker:
             ) from None
         if not polled:
             self._settle()
+            self._check_source()
             return
         stretches, letters = self._read(polled)
         records = list(encoded_records(stretches, self._tokenizer, LARGEST_BLOCK_BYTES))
@@ -106,6 +128,11 @@ class TokenizerWorker:
         for record in records:
             self._sent.append(self._producer.send(self._stream.blocks, record, partition=0))
         self._ends = {where: messages[-1].offset + 1 for where, messages in polled.items()}
+
+    def _check_source(self, at_once: bool = False) -> None:
+        """Start again if the documents are in another topic of the same name by now."""
+        if self._watch.gone(at_once):
+            raise OSError(f"{self._stream.documents} was deleted, and perhaps made anew")
 
     def _begin(self) -> None:
         """Partitions that nobody ever read are read from their beginning."""
@@ -123,7 +150,8 @@ class TokenizerWorker:
             # From where this worker, or the one before it, had come to: offsets without a document
             # (control records) are covered too. Covering something twice does no harm.
             start = min(first, self._reached.get(partition, self._from(partition, first)))
-            stretch = Stretch(Span(partition.topic, partition.partition, start, end), [], [])
+            number, identity = partition.partition, self._watch.identity
+            stretch = Stretch(Span(partition.topic, number, start, end, identity), [], [])
             for message in messages:
                 try:
                     event = self._decode(message.value or b"", self._stream.max_event_bytes)

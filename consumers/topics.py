@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka.admin import KafkaAdminClient, NewTopic
-from kafka.errors import TopicAlreadyExistsError
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, NewTopic
+from kafka.errors import TopicAlreadyExistsError, TopicAuthorizationFailedError
 
 from consumers.clients import MAX_RECORD_BYTES, connection
 from consumers.config import KafkaSettings, StreamSettings
+from consumers.packed import BATCH_BYTES
 
 FOR_EVER = "-1"
+WATCH_SECONDS = 10.0
+
+
+log = logging.getLogger(__name__)
 
 
 class TopicError(Exception):
@@ -25,6 +32,8 @@ class Plan:
     name: str
     partitions: int
     exactly: bool = False  # another number of partitions is an error
+    least_bytes: int = 0  # what a record must be allowed to have
+    for_ever: bool = False  # nothing of it may be dropped
     options: dict[str, str] = field(default_factory=dict)
 
 
@@ -36,11 +45,13 @@ def plans(stream: StreamSettings) -> list[Plan]:
         # The log of rounds: one order for everybody, and nothing of it is ever dropped.
         Plan(
             stream.blocks,
-            1,
-            True,
-            {**largest, "retention.ms": FOR_EVER, "retention.bytes": FOR_EVER},
+            partitions=1,
+            exactly=True,
+            least_bytes=MAX_RECORD_BYTES,
+            for_ever=True,
+            options={**largest, "retention.ms": FOR_EVER, "retention.bytes": FOR_EVER},
         ),
-        Plan(stream.rankings, stream.partitions, options=largest),
+        Plan(stream.rankings, stream.partitions, least_bytes=2 * BATCH_BYTES, options=largest),
         Plan(stream.dead_letters, 1, options={**largest, "retention.ms": FOR_EVER}),
     ]
 
@@ -53,12 +64,7 @@ def ensure_topics(settings: KafkaSettings, stream: StreamSettings) -> list[str]:
         made = []
         for plan in plans(stream):
             if plan.name in there:
-                found = len(there[plan.name]["partitions"])
-                if plan.exactly and found != plan.partitions:
-                    raise TopicError(
-                        f"{plan.name} has {found} partitions, but must have {plan.partitions}: the "
-                        "log is one order for everybody. Name another topic, or delete this one."
-                    )
+                check_topic(admin, plan, len(there[plan.name]["partitions"]))
                 continue
             try:
                 admin.create_topics([new_topic(plan, settings.replication_factor)])
@@ -67,19 +73,72 @@ def ensure_topics(settings: KafkaSettings, stream: StreamSettings) -> list[str]:
             made.append(plan.name)
         if made:
             admin.wait_for_topics(made)
+            log.warning("made the topics %s, which were missing", ", ".join(made))
         return made
     finally:
         admin.close()
 
 
+def check_topic(admin: Any, plan: Plan, partitions: int) -> None:  # noqa: ANN401
+    """Refuse a topic that would sooner or later stop the work."""
+    if plan.exactly and partitions != plan.partitions:
+        raise TopicError(
+            f"{plan.name} has {partitions} partitions, but must have {plan.partitions}: the log is "
+            "one order for everybody. Name another topic, or delete this one."
+        )
+    if plan.least_bytes == 0 and not plan.for_ever:
+        return
+    resource = ConfigResource(ConfigResourceType.TOPIC, plan.name)
+    try:
+        found = admin.describe_configs([resource], config_filter="all")["topic"][plan.name]
+    except TopicAuthorizationFailedError:
+        log.warning("the settings of %s may not be read, so they are not checked", plan.name)
+        return
+    largest, policy = found["max.message.bytes"]["value"], found["cleanup.policy"]["value"]
+    if int(largest) < plan.least_bytes:
+        raise TopicError(
+            f"{plan.name} takes records of {largest} bytes at most, but must take "
+            f"{plan.least_bytes}: set its max.message.bytes to {MAX_RECORD_BYTES}."
+        )
+    if plan.for_ever and policy != "delete":
+        raise TopicError(
+            f"{plan.name} has cleanup.policy {policy}, which drops records of the log that have "
+            "no key: set it to delete, with retention.ms -1."
+        )
+    limits = [name for name in ("retention.ms", "retention.bytes") if found[name]["value"] != "-1"]
+    if plan.for_ever and limits:
+        log.warning(
+            "%s has a limit on %s: lanes that are added later cannot follow it from the beginning, "
+            "and a worker that rests for long may find that it was cut",
+            plan.name, " and ".join(limits),
+        )  # fmt: skip
+
+
 def topic_identity(settings: KafkaSettings, topic: str) -> str:
-    """What tells a topic from another one that had its name before; empty on old brokers."""
+    """What tells a topic from another one that had its name before; empty if there is none."""
     admin: Any = KafkaAdminClient(**connection(settings))
     try:
         (found,) = admin.describe_topics([topic])
-        return str(found.get("topic_id") or "")
     finally:
         admin.close()
+    return "" if found["error_code"] else str(found.get("topic_id") or "unknown")
+
+
+class TopicWatch:
+    """Notices that a topic was deleted, or deleted and made anew: a reader would wait for ever."""
+
+    def __init__(self, settings: KafkaSettings, topic: str) -> None:
+        self._settings = settings
+        self._topic = topic
+        self.identity = topic_identity(settings, topic)
+        self._looked = time.monotonic()
+
+    def gone(self, at_once: bool = False) -> bool:
+        """Whether the topic is no longer the one it was; asks the broker only now and then."""
+        if not at_once and time.monotonic() - self._looked < WATCH_SECONDS:
+            return False
+        self._looked = time.monotonic()
+        return topic_identity(self._settings, self._topic) != self.identity
 
 
 def new_topic(plan: Plan, replication: int) -> Any:  # noqa: ANN401 - kafka-python has no types

@@ -88,7 +88,7 @@ class ExactlyOnce:
         committed: Callable[[Iterable[str]], dict[str, int | None]],
         patience_s: float = 30.0,
         pause_s: float = 0.5,
-        attempts: int = 5,
+        attempts: int = 3,
     ) -> None:
         self._source = source
         self._new_producer = new_producer

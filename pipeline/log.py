@@ -36,6 +36,12 @@ class Span:
     partition: int
     start: int
     stop: int
+    identity: str = ""  # of the topic: one that is deleted and made anew counts from 0 again
+
+    @property
+    def source(self) -> tuple[str, str, int]:
+        """Whose offsets these are."""
+        return self.topic, self.identity, self.partition
 
     def __str__(self) -> str:
         return f"{self.topic}[{self.partition}] offsets {self.start} to {self.stop - 1}"
@@ -56,7 +62,7 @@ def encode_record(record: LogRecord) -> bytes:
     block, counts = record.block, record.block.counts
     used = int(counts.table.size[0])
     content = {
-        "spans": [[s.topic, s.partition, s.start, s.stop] for s in record.spans],
+        "spans": [[s.topic, s.partition, s.start, s.stop, s.identity] for s in record.spans],
         "ids": [entry.id for entry in block.entries],
         "rows": [entry.row for entry in block.entries],
         "topics": [entry.topics for entry in block.entries],
@@ -143,7 +149,7 @@ def checked_table(ends: Longs, letters: Bytes) -> TermTable:
 class Coverage:
     """How far a log has come in each partition of its sources."""
 
-    def __init__(self, reached: dict[tuple[str, int], int] | None = None) -> None:
+    def __init__(self, reached: dict[tuple[str, str, int], int] | None = None) -> None:
         self.reached = reached or {}
 
     def admit(self, record: LogRecord, name: str) -> Block | None:
@@ -153,7 +159,7 @@ class Coverage:
         """
         old = np.empty(len(record.spans), np.int64)
         for i, span in enumerate(record.spans):
-            reached = self.reached.get((span.topic, span.partition), span.start)
+            reached = self.reached.get(span.source, span.start)
             if span.start > reached:
                 missing = Span(span.topic, span.partition, reached, span.start)
                 raise GapError(
@@ -163,8 +169,7 @@ class Coverage:
                 )
             old[i] = reached
         for span in record.spans:
-            key = (span.topic, span.partition)
-            self.reached[key] = max(self.reached.get(key, 0), span.stop)
+            self.reached[span.source] = max(self.reached.get(span.source, 0), span.stop)
         fresh = record.offsets >= old[record.span_of]
         if fresh.all():
             return record.block if len(fresh) else None
@@ -172,12 +177,12 @@ class Coverage:
 
     def state(self) -> list[list[Any]]:
         """What a snapshot keeps of it."""
-        return [[topic, partition, offset] for (topic, partition), offset in self.reached.items()]
+        return [[*source, offset] for source, offset in self.reached.items()]
 
 
 def coverage_from(state: Iterable[list[Any]]) -> Coverage:
     """A coverage as a snapshot kept it."""
-    return Coverage({(topic, partition): offset for topic, partition, offset in state})
+    return Coverage({(topic, identity, part): offset for topic, identity, part, offset in state})
 
 
 def selected(block: Block, places: list[int]) -> Block:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,11 +25,9 @@ class Stretch:
         """The same in two, each with half of the events."""
         half = len(self.events) // 2
         span, border = self.span, self.offsets[half]
-        first = Span(span.topic, span.partition, span.start, border)
-        rest = Span(span.topic, span.partition, border, span.stop)
         return [
-            Stretch(first, self.offsets[:half], self.events[:half]),
-            Stretch(rest, self.offsets[half:], self.events[half:]),
+            Stretch(replace(span, stop=border), self.offsets[:half], self.events[:half]),
+            Stretch(replace(span, start=border), self.offsets[half:], self.events[half:]),
         ]
 
 

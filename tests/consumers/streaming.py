@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,12 @@ class Streaming:
         process.send_signal(signal.SIGTERM)
         return process.wait(60)
 
+    def code(self, name: str, seconds: float = 40.0) -> int | None:
+        """The exit code of a worker that ends by itself."""
+        process = self.processes[name]
+        assert eventually(lambda: process.poll() is not None, seconds), self.log(name)
+        return process.poll()
+
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()
 
@@ -166,3 +172,13 @@ class Streaming:
                 for ranked in engine.process(block):
                     rankings += ranking_events(ranked, names, engine.topics.names, self.stream.top)
         return engine, rankings
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Whether something becomes true in time."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return condition()

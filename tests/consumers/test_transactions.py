@@ -173,6 +173,6 @@ def test_what_never_works_is_given_up(setting: Setting) -> None:
     with pytest.raises(ConnectionError, match="on purpose"):
         writer.publish(setting.records(b"a"), setting.at(None), 1)
     writer.close()
-    assert len(faults) == 95
+    assert len(faults) == 97
     assert setting.published() == []
     assert setting.committed() == setting.at(None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from pipeline.log import (
     encode_record,
     narrowed,
 )
+from pipeline.log_writer import Stretch, encoded_records
 from tests.pipeline.test_engine import TOKENIZER, random_events, run
 
 
@@ -99,7 +101,7 @@ def test_a_gap_stops_the_reader() -> None:
     coverage.admit(record(10, 20), "blocks[0] offset=0")
     with pytest.raises(GapError, match=r"documents\[0\] offsets 20 to 24 are in no earlier record"):
         coverage.admit(record(25, 30), "blocks[0] offset=1")
-    assert coverage.reached == {("documents", 0): 20}
+    assert coverage.reached == {("documents", "", 0): 20}
 
 
 def test_offsets_without_events_are_covered_too() -> None:
@@ -120,7 +122,7 @@ def test_offsets_without_events_are_covered_too() -> None:
     coverage = Coverage()
     assert coverage.admit(sparse, "a") is not None
     assert coverage.admit(decode_record(encode_record(empty), "b"), "b") is None
-    assert coverage.reached == {("documents", 0): 12}
+    assert coverage.reached == {("documents", "", 0): 12}
     assert coverage.admit(sparse, "a again") is None
 
 
@@ -165,3 +167,36 @@ def test_numbers_come_back_as_they_were(numbers: list[float]) -> None:
     values = np.array(numbers)
     assert narrowed(values).astype(np.float64).tobytes() == values.tobytes()
     assert narrowed(values).nbytes <= values.nbytes
+
+
+def test_a_topic_made_anew_counts_from_the_start_again() -> None:
+    """Its first documents are not taken for those that the old one had at the same offsets."""
+    coverage = Coverage()
+    assert coverage.admit(record(0, 50), "old") is not None
+    again = record(0, 30)
+    fresh = replace(again, spans=tuple(replace(span, identity="new") for span in again.spans))
+    admitted = coverage.admit(decode_record(encode_record(fresh), "new"), "new")
+    assert admitted is not None
+    assert len(admitted.entries) == 30
+    assert coverage.admit(fresh, "new again") is None
+
+
+@pytest.mark.parametrize("most", [500, 2_000, 10_000, 10**6])
+def test_records_are_split_until_they_fit(most: int) -> None:
+    rng = random.Random(most)
+    stretches = []
+    for partition in range(3):
+        events = random_events(partition, 70)
+        offsets = sorted(rng.sample(range(100, 400), len(events)))
+        stretches.append(Stretch(Span("documents", partition, 90, 410, "id"), offsets, events))
+    records = list(encoded_records(stretches, TOKENIZER, most))
+    decoded = [decode_record(data, "r") for data in records]
+    assert (len(records) == 1) == (most == 10**6)
+    for data, found in zip(records, decoded, strict=True):
+        assert len(data) <= most or len(found.block.entries) == 1
+    coverage, told = Coverage(), list[object]()
+    for found in decoded:
+        admitted = coverage.admit(found, "r")
+        told += described(admitted) if admitted else []
+    assert told == [e for s in stretches for e in described(make_block(s.events, TOKENIZER))]
+    assert coverage.reached == {("documents", "id", p): 410 for p in range(3)}

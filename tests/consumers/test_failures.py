@@ -1,0 +1,133 @@
+"""What goes wrong around the workers: each gets a message with the remedy, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from pathlib import Path
+
+from deploy.kafka import Cluster
+from pipeline.corpora import open_source
+from tests.consumers.streaming import Streaming, eventually
+from tests.kafka_fixture import need_kafka
+
+LANE = "mmp:loss=1"
+
+
+def processor_seconds(process: int) -> float:
+    """What a process has used of the processors so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def share_used(streaming: Streaming, names: list[str], seconds: float) -> dict[str, float]:
+    """The share of a processor that workers use while they have nothing to do."""
+    pids = {name: streaming.processes[name].pid for name in names}
+    before = {name: processor_seconds(pid) for name, pid in pids.items()}
+    time.sleep(seconds)
+    return {name: (processor_seconds(pid) - before[name]) / seconds for name, pid in pids.items()}
+
+
+def test_workers_wait_for_a_broker_and_rest_when_idle(tmp_path: Path) -> None:
+    """Started before the broker; then nothing to do; then the broker goes, and comes back."""
+    need_kafka()
+    events = list(open_source("synthetic:300,topics=12"))
+    names = ["tokenize-0", "learn"]
+    with Cluster(tmp_path / "kafka") as cluster:
+        streaming = Streaming(cluster.bootstrap, tmp_path, [LANE])
+        cluster.stop()
+        with streaming:
+            for name in names:
+                streaming.start(name)
+            assert eventually(lambda: all("trying again" in streaming.log(n) for n in names))
+            for name in names:
+                assert cluster.bootstrap in streaming.log(name)
+            assert max(share_used(streaming, names, 3).values()) < 0.3
+            cluster.start()
+            streaming.produce(events[:100])
+            assert len(streaming.rankings(100)) == 100
+            assert max(share_used(streaming, names, 5).values()) < 0.3
+            cluster.stop()
+            assert max(share_used(streaming, names, 5).values()) < 0.5
+            cluster.start()
+            streaming.produce(events[100:])
+            found = [message.value for message in streaming.rankings(300)]
+            for name in names:
+                assert streaming.end(name) == 0, streaming.log(name)
+            assert found == streaming.undisturbed()[1]
+
+
+def test_a_slow_broker_is_waited_for(tmp_path: Path) -> None:
+    """A broker that stands still for longer than requests may take, in the middle of the work."""
+    need_kafka()
+    events = list(open_source("synthetic:600,topics=12"))
+    with (
+        Cluster(tmp_path / "kafka") as cluster,
+        Streaming(cluster.bootstrap, tmp_path, [LANE]) as streaming,
+    ):
+        streaming.start("tokenize-0")
+        streaming.start("learn")
+        streaming.produce(events[:200])
+        streaming.rankings(200)
+        streaming.produce(events[200:])
+        cluster.brokers[0].pause()
+        time.sleep(14)
+        cluster.brokers[0].resume()
+        found = [message.value for message in streaming.rankings(600, seconds=90)]
+        for name in ("tokenize-0", "learn"):
+            assert streaming.end(name) == 0, streaming.log(name)
+        assert found == streaming.undisturbed()[1]
+
+
+def test_sigterm_is_obeyed_without_a_broker(tmp_path: Path) -> None:
+    """Within the stated bound, and nothing is lost by it."""
+    need_kafka()
+    events = list(open_source("synthetic:400,topics=12"))
+    with (
+        Cluster(tmp_path / "kafka") as cluster,
+        Streaming(cluster.bootstrap, tmp_path, [LANE]) as streaming,
+    ):
+        names = ["tokenize-0", "learn"]
+        for name in names:
+            streaming.start(name)
+        streaming.produce(events[:200])
+        streaming.rankings(200)
+        streaming.produce(events[200:])
+        cluster.kill()
+        time.sleep(1)
+        for name in names:
+            started = time.monotonic()
+            code = streaming.end(name)
+            assert code == 0, streaming.log(name)
+            assert time.monotonic() - started < 30
+        cluster.start()
+        for name in names:
+            streaming.start(name)
+        found = [message.value for message in streaming.rankings(400)]
+        for name in names:
+            assert streaming.end(name) == 0, streaming.log(name)
+        assert found == streaming.undisturbed()[1]
+
+
+def test_a_full_disk_stops_snapshots_but_not_the_work(broker: str, tmp_path: Path) -> None:
+    events = list(open_source("synthetic:200,topics=12"))
+    with Streaming(broker, tmp_path, [LANE], every=0.2) as streaming:
+        streaming.start("tokenize-0")
+        streaming.start("learn")
+        streaming.produce(events[:100])
+        streaming.rankings(100)
+        pid = streaming.processes["learn"].pid
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (60_000, 60_000))  # no file may grow past this
+        streaming.produce(events[100:])
+        found = [message.value for message in streaming.rankings(200)]
+        assert eventually(lambda: "cannot be written" in streaming.log("learn"))
+        assert "make room, or name another snapshots.folder" in streaming.log("learn")
+        streaming.kill("learn")
+        streaming.start("learn")
+        time.sleep(4)
+        for name in ("tokenize-0", "learn"):
+            assert streaming.end(name) == 0, streaming.log(name)
+        assert not list(tmp_path.glob("snapshots/*/*.partial*"))
+        assert found == streaming.undisturbed()[1]
+        assert len(streaming.rankings(200)) == 200
