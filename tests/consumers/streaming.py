@@ -67,17 +67,16 @@ class Streaming:
         """Write the configuration: lanes that are published, and lanes that are only watched."""
         specs = [f'{{spec = "{lane}"}}' for lane in lanes]
         specs += [f'{{spec = "{lane}", publish = false}}' for lane in watched]
-        self.path.write_text(
-            CONFIG.format(
-                bootstrap=self.bootstrap,
-                folder=self.folder,
-                every=self.every,
-                name=self.name,
-                partitions=self.partitions,
-                settings=self.settings,
-                lanes=", ".join(specs),
-            )
+        self.text = CONFIG.format(
+            bootstrap=self.bootstrap,
+            folder=self.folder,
+            every=self.every,
+            name=self.name,
+            partitions=self.partitions,
+            settings=self.settings,
+            lanes=", ".join(specs),
         )
+        self.path.write_text(self.text)
         self.config: Config = read_config(self.path, {})
         self.stream: StreamSettings = self.config.streams[0]
 
