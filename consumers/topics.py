@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.admin import NewTopic
 from kafka.errors import TopicAlreadyExistsError
 
-from consumers.clients import MAX_RECORD_BYTES, connection
+from consumers.clients import MAX_RECORD_BYTES, Admin, new_admin
 from consumers.config import KafkaSettings, StreamSettings
 
 FOR_EVER = "-1"
+PLAYED_PARTITIONS = 4
 
 
 class TopicError(Exception):
@@ -45,31 +47,51 @@ def plans(stream: StreamSettings) -> list[Plan]:
     ]
 
 
+def documents_plan(topic: str) -> Plan:
+    """A topic for a source that is played: history, which no age may delete."""
+    options = {
+        "max.message.bytes": str(MAX_RECORD_BYTES),
+        "retention.ms": FOR_EVER,
+        "retention.bytes": FOR_EVER,
+    }
+    return Plan(topic, PLAYED_PARTITIONS, options=options)
+
+
 def ensure_topics(settings: KafkaSettings, stream: StreamSettings) -> list[str]:
     """Make the missing topics of a stream and check the others; returns the names of new ones."""
-    admin: Any = KafkaAdminClient(**connection(settings))
+    admin = new_admin(settings)
     try:
-        there = {topic["name"]: topic for topic in admin.describe_topics()}
-        made = []
-        for plan in plans(stream):
-            if plan.name in there:
-                found = len(there[plan.name]["partitions"])
-                if plan.exactly and found != plan.partitions:
-                    raise TopicError(
-                        f"{plan.name} has {found} partitions, but must have {plan.partitions}: the "
-                        "log is one order for everybody. Name another topic, or delete this one."
-                    )
-                continue
-            try:
-                admin.create_topics([new_topic(plan, settings.replication_factor)])
-            except TopicAlreadyExistsError:
-                continue  # another worker was faster
-            made.append(plan.name)
-        if made:
-            admin.wait_for_topics(made)
-        return made
+        return ensure(admin, plans(stream), settings.replication_factor)
     finally:
         admin.close()
+
+
+def ensure(admin: Admin, wanted: Sequence[Plan], replication: int) -> list[str]:
+    """Make what is missing and check the others; returns the names of new topics."""
+    there = partitions_by_topic(admin)
+    made = []
+    for plan in wanted:
+        if plan.name in there:
+            found = there[plan.name]
+            if plan.exactly and found != plan.partitions:
+                raise TopicError(
+                    f"{plan.name} has {found} partitions, but must have {plan.partitions}: the "
+                    "log is one order for everybody. Name another topic, or delete this one."
+                )
+            continue
+        try:
+            admin.create_topics([new_topic(plan, replication)])
+        except TopicAlreadyExistsError:
+            continue  # another worker was faster
+        made.append(plan.name)
+    if made:
+        admin.wait_for_topics(made)
+    return made
+
+
+def partitions_by_topic(admin: Admin) -> dict[str, int]:
+    """How many partitions each topic of the broker has."""
+    return {topic["name"]: len(topic["partitions"]) for topic in admin.describe_topics()}
 
 
 def new_topic(plan: Plan, replication: int) -> Any:  # noqa: ANN401 - kafka-python has no types
