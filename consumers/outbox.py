@@ -78,11 +78,15 @@ class Outbox:
         self._said = False
         self.written = 0
 
-    def send(self, record: Outgoing, completes: int) -> None:
-        """Write a record; waits while too many are on their way."""
-        large = len(record.value) >= LARGE_BYTES
+    def make_room(self) -> None:
+        """Wait while too many records are on their way; to be called before each `send`."""
+        self.look()
         while len(self._flight) >= MOST_IN_FLIGHT or self._bytes >= MOST_BYTES_IN_FLIGHT:
             self._wait()
+
+    def send(self, record: Outgoing, completes: int) -> None:
+        """Write a record, with the number that is complete when this one is acknowledged too."""
+        large = len(record.value) >= LARGE_BYTES
         if large:
             self.drain()
         if not self._flight:
@@ -97,7 +101,6 @@ class Outbox:
         self._bytes += len(record.value)
         if large:
             self.drain()
-        self.look()
 
     def look(self) -> None:
         """Take note of what the broker has said, or has not."""

@@ -45,7 +45,7 @@ def play(settings: PlaySettings, kafka: KafkaSettings, watch: Watch) -> Played:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters is said in other words
     if not TOPIC_NAME.fullmatch(settings.topic):
         raise UsageError(
-            f"--topic must be 1 to 249 letters, digits, dots, dashes or underscores. "
+            "--topic must be 1 to 249 letters, digits, dots, dashes or underscores. "
             f"Got {settings.topic!r}."
         )
     source = open_source(settings.source, settings.max_event_bytes)
@@ -123,8 +123,10 @@ class Playing:
         self._chain = ""
         self._already = Already()
         self._skipped = 0
-        self._held: list[tuple[Mark, bytes]] | None = []  # until the source is known to be the same
-        self.source = ""
+        self._held: (
+            list[tuple[int, str, bytes]] | None
+        ) = []  # until the source is known to be the same
+        self.source = ""  # its name, when that and what is there is known
         self._since = time.perf_counter()
         self._outbox = self._new_outbox()
 
@@ -176,7 +178,6 @@ class Playing:
         if index == 0:
             self._look_back(event)
         already = self._already
-        mark = Mark(self.source, index, self._outbox.complete, self._chain, self._partitions)
         if index <= already.complete:
             self._skipped += 1
         elif index in already.beyond:
@@ -185,23 +186,21 @@ class Playing:
                 raise UsageError(not_the_same(self._settings, how))
             self._skipped += 1
         elif self._held is not None and index < already.last:
-            self._held.append((mark, event))
+            self._held.append((index, self._chain, event))
         else:
             self._release()
-            self._write(replace(mark, complete=self._outbox.complete), event, index)
+            self._write(index, self._chain, event, completes=index)
 
     def _look_back(self, first: bytes) -> None:
         """Find out what is there, now that the source can be told by its first event."""
         settings = self._settings
-        self.source = source_name(first, settings.times, settings.format)
-        already = look_back(
-            self._kafka, settings.topic, self._partitions, self.source, self._watch.say
-        )
+        name = source_name(first, settings.times, settings.format)
+        already = look_back(self._kafka, settings.topic, self._partitions, name, self._watch.say)
         if already.partitions - {self._partitions}:
             raise UsageError(
                 f"{settings.topic} had {min(already.partitions)} partitions when a part of this "
                 f"source was played, and has {self._partitions} now: late labels would not find "
-                f"their documents. Play it into a new topic, or all of it again with --pass."
+                "their documents. Play it into a new topic, or all of it again with --pass."
             )
         if already.missing and already.unsearched:
             raise UsageError(
@@ -209,7 +208,7 @@ class Playing:
                 "of others that it cannot be told what is missing. Play it into another topic, or "
                 "all of it again with --pass."
             )
-        self._already = already
+        self.source, self._already = name, already
         self._since = time.perf_counter()
         self._outbox = self._new_outbox()
         there = already.count(settings.limit)
@@ -223,22 +222,24 @@ class Playing:
         if self._held is None:
             return
         held, self._held = self._held, None
-        for mark, event in held:
-            self._write(mark, event, self._already.complete)
+        for index, chain, event in held:
+            self._write(index, chain, event, completes=self._already.complete)
         if held:
             self._outbox.drain()
         self._outbox.complete = self._already.last
 
-    def _write(self, mark: Mark, event: bytes, completes: int) -> None:
+    def _write(self, index: int, chain: str, event: bytes, completes: int) -> None:
         try:
             decoded = self._decode(event, self._settings.max_event_bytes)
         except MalformedEvent:
-            key, moment, partition = None, None, mark.index % self._partitions
+            key, moment, partition = None, None, index % self._partitions
         else:
             key, moment = str(decoded.id).encode(), decoded.time
             partition = partition_of(key, self._partitions)
         if self._pace is not None:
             self._wait_until(self._pace.due(moment, time.monotonic()), moment)
+        self._outbox.make_room()
+        mark = Mark(self.source, index, self._outbox.complete, chain, self._partitions)
         self._outbox.send(Outgoing(partition, key, event, mark.headers()), completes)
 
     def _wait_until(self, due: float, moment: str | None) -> None:
@@ -283,7 +284,8 @@ class Playing:
         say(f"written {written:,}, there already {self._skipped:,}, in {seconds:.1f} s: {rate}")
         there = self._already.count(self._settings.limit) + written
         if failure is not None:
-            failure = f"{failure} There now: {self._of_total(there)}. {GOES_ON}"
+            known = f" There now: {self._of_total(there)}." if self.source else ""
+            failure = f"{failure}{known} {GOES_ON}"
         elif stopped is not None:
             say(f"stopped; there now: {self._of_total(there)}. {GOES_ON}")
         elif not written and self._skipped:

@@ -82,7 +82,7 @@ class Already:
 
     complete: int = NOTHING
     beyond: dict[int, str] = field(default_factory=dict)  # index: chain
-    ends: dict[int, int] = field(default_factory=dict)  # partition: offset behind our last record
+    ends: dict[int, int] = field(default_factory=dict)  # partition: offset behind all of ours
     partitions: frozenset[int] = frozenset()  # numbers of partitions that the marks name
     unsearched: tuple[int, ...] = ()  # partitions where more may lie further back
 
@@ -113,14 +113,26 @@ class Search:
         self._step = FIRST_STEP
         self.marks: list[tuple[int, Mark]] = []  # with offsets
 
-    def reaches(self, index: int) -> bool:
-        """Whether nothing that lies further back can have a higher index."""
-        return self._low <= self._begin or any(mark.index <= index for _, mark in self.marks)
+    def reaches(self, complete: int) -> bool:
+        """Whether nothing that lies further back can have a higher index.
+
+        A run writes in ascending order: first what was missing up to the last that was there, with
+        `complete` as it was; then, when all that is acknowledged, the rest, with `complete` beyond
+        it. So nothing before a record that is not beyond the final `complete` is beyond it.
+        """
+        return self._low <= self._begin or any(mark.index <= complete for _, mark in self.marks)
 
     @property
     def given_up(self) -> bool:
         """Whether too much was looked at."""
         return self._end - self._low >= MOST_LOOKED_AT
+
+    @property
+    def behind_ours(self) -> int | None:
+        """The offset behind our last record; the end, if that may lie further back."""
+        if self.marks:
+            return max(offset for offset, _ in self.marks) + 1
+        return self._end if self._low > self._begin else None
 
     def back(self, source: str) -> None:
         """Look at some more records, further back."""
@@ -181,11 +193,7 @@ def found(searches: Sequence[Search]) -> Already:
     return Already(
         complete,
         {mark.index: mark.chain for mark in marks if mark.index > complete},
-        {
-            number: max(offset for offset, _ in search.marks) + 1
-            for number, search in enumerate(searches)
-            if search.marks
-        },
+        {n: end for n, search in enumerate(searches) if (end := search.behind_ours) is not None},
         frozenset(mark.partitions for mark in marks),
         tuple(n for n, search in enumerate(searches) if not search.reaches(complete)),
     )

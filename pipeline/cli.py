@@ -231,10 +231,11 @@ def play(settings: PlaySettings, quiet: bool) -> None:
     if kafka_player is None:
         fail("--kafka is not there in this program; run `wirerank` or `python -m consumers`.")
     played: Played = kafka_player(settings, TerminalWatch(quiet))
+    code = 1 if played.interrupted is None else 128 + played.interrupted
     if played.failure is not None:
-        fail(played.failure, 1)
+        fail(played.failure, code)
     if played.interrupted is not None:
-        raise typer.Exit(128 + played.interrupted)
+        raise typer.Exit(code)
 
 
 def conclude(settings: ReplaySettings, outcome: Outcome, quiet: bool) -> None:

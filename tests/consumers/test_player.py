@@ -129,11 +129,11 @@ def test_standard_input_is_played_as_it_comes(topic: PlayedTopic) -> None:
 def test_kill_at_any_moment(topic: PlayedTopic) -> None:
     """kill -9 again and again, others writing in between: every event once, and in order."""
     rng = random.Random(5)
-    events = list(open_source("synthetic:15000"))
+    events = list(open_source("synthetic:12000"))
     foreign = 0
-    for _ in range(4):
+    for _ in range(3):
         before = topic.size()
-        with topic.start("synthetic:15000") as process:
+        with topic.start("synthetic:12000") as process:
             topic.wait_for(before + 1, process)
             time.sleep(rng.random() / 4)
             process.kill()
@@ -142,9 +142,9 @@ def test_kill_at_any_moment(topic: PlayedTopic) -> None:
         topic.write(strangers, rng.randrange(4), [("source", b"elsewhere"), ("index", b"7")])
         foreign += len(strangers)
         assert topic.size() - foreign < len(events), "killed too late to show anything"
-    result = topic.play("synthetic:15000")
+    result = topic.play("synthetic:12000")
     assert result.exit_code == 0, result.stderr
-    assert re.search(r"there already: [\d,]+ of 15,000 events; going on", result.stderr)
+    assert re.search(r"there already: [\d,]+ of 12,000 events; going on", result.stderr)
     once_and_in_order(topic, events)
     assert topic.size() == len(events) + foreign
 

@@ -92,7 +92,7 @@ def test_what_a_client_gave_up_is_written_later(
 ) -> None:
     """Records after a lost one may be there already: still nothing is lost, nothing doubled."""
     rng = random.Random(2)
-    source = "synthetic:3000"
+    source = "synthetic:2000"
     events = list(open_source(source))
     holes = 0
     for _ in range(5):
@@ -230,6 +230,20 @@ def test_what_cannot_be_told_is_not_guessed(
     result = topic.play("synthetic:1000")
     assert result.exit_code == 2
     assert "it cannot be told what is missing" in result.stderr
+
+
+def test_a_full_window_leaves_marks_that_are_believed(
+    topic: PlayedTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "MOST_IN_FLIGHT", 20)
+    monkeypatch.setattr(provenance, "MOST_IN_FLIGHT", 20)
+    for limit in ("500", "700"):
+        assert topic.play("synthetic:700", "--limit", limit).exit_code == 0
+    once_and_in_order(topic, list(open_source("synthetic:700")))
+    marks = [read_mark(message.headers) for message in topic.by_number().values()]
+    assert all(marks)
+    ahead = [mark.index - mark.complete for mark in marks if mark is not None]
+    assert max(ahead) == 20
 
 
 def test_headers_of_others_are_not_ours() -> None:
