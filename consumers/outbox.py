@@ -19,8 +19,6 @@ from consumers.clients import MAX_RECORD_BYTES, Header, Producer, Sent, in_words
 from consumers.provenance import MOST_IN_FLIGHT
 
 MOST_BYTES_IN_FLIGHT = 32 << 20
-# What fills a batch by itself is sent alone: if it is refused, nothing after it is there yet.
-LARGE_BYTES = 128 << 10
 LOOK_S = 0.2
 SAY_AFTER_S = 5.0
 GIVE_UP_AFTER_S = 120.0
@@ -86,9 +84,6 @@ class Outbox:
 
     def send(self, record: Outgoing, completes: int) -> None:
         """Write a record, with the number that is complete when this one is acknowledged too."""
-        large = len(record.value) >= LARGE_BYTES
-        if large:
-            self.drain()
         if not self._flight:
             self._heard = time.monotonic()
         try:
@@ -99,8 +94,6 @@ class Outbox:
             raise undelivered(self._topic, error, len(record.value)) from error
         self._flight.append(InFlight(sent, completes, len(record.value)))
         self._bytes += len(record.value)
-        if large:
-            self.drain()
 
     def look(self) -> None:
         """Take note of what the broker has said, or has not."""

@@ -128,9 +128,13 @@ class Heard(Watch):
 
 def once_and_in_order(topic: PlayedTopic, events: list[bytes]) -> None:
     """Every event is there once, unchanged; in each partition in the order of the source."""
-    played = topic.played()
-    for records in played:
+    for records in topic.played():
         numbers = [number for number, _ in records]
         assert numbers == sorted(set(numbers))
-    together = sorted(record for records in played for record in records)
+    once(topic, events)
+
+
+def once(topic: PlayedTopic, events: list[bytes]) -> None:
+    """Every event is there once, unchanged."""
+    together = sorted(record for records in topic.played() for record in records)
     assert together == list(enumerate(events))
