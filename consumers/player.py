@@ -70,7 +70,7 @@ def play(settings: PlaySettings, kafka: KafkaSettings, watch: Watch) -> Played:
         playing = Playing(settings, kafka, partitions, producer, watch, interruption, total)
         played = playing.run(readings)
         if settings.until_ranked and played.failure is None and played.interrupted is None:
-            return ranked_too(ranked, playing, played, interruption)
+            return ranked_too(ranked, playing, played, interruption, watch)
         return played
 
 
@@ -307,12 +307,15 @@ def not_the_same(settings: PlaySettings, how: str) -> str:
 
 
 def ranked_too(
-    ranked: Ranked, playing: Playing, played: Played, interruption: Interruption
+    ranked: Ranked, playing: Playing, played: Played, interruption: Interruption, watch: Watch
 ) -> Played:
     """Wait until the workers have ranked what was played."""
     try:
         ranked.wait(playing.reached())
     except InterruptedWaiting:
+        watch.say(
+            "stopped waiting; everything was played, and is ranked when the workers get there"
+        )
         return replace(played, interrupted=interruption.signal)
     except (KafkaError, TimeoutError) as error:
         return replace(played, failure=f"Everything was played, but {error}.")
