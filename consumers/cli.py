@@ -70,13 +70,23 @@ def tokenize_command(
 
 
 @app.command("learn")
-def learn_command(path: ConfigFile, stream: StreamName = None) -> None:
-    """Work as a learner: blocks in, rankings out, with all lanes of a stream."""
+def learn_command(
+    path: ConfigFile,
+    stream: StreamName = None,
+    lane: Annotated[
+        str | None,
+        typer.Option(help="Only this lane, by its name; no other worker may have it then."),
+    ] = None,
+) -> None:
+    """Work as a learner: blocks in, rankings out, with all lanes of a stream or one of them."""
     from consumers.learner_worker import LearnerWorker  # noqa: PLC0415 - slow to import
 
     config = configured(path)
     mine = stream_of(config, stream)
-    work(config, mine, lambda: LearnerWorker(config, mine))
+    names = [known.parsed.name for known in mine.lanes]
+    if lane is not None and lane not in names:
+        fail(f"--lane must be one of {', '.join(names)}. Got {lane!r}.")
+    work(config, mine, lambda: LearnerWorker(config, mine, lane))
 
 
 def work(config: Config, stream: StreamSettings, new_worker: Callable[[], Worker]) -> None:

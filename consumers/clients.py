@@ -6,7 +6,7 @@ commits, no automatic reset of offsets, and a broker that comes back is found ag
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,6 +17,8 @@ from kafka.partitioner.default import murmur2
 from kafka.structs import OffsetAndMetadata
 
 from consumers.config import KafkaSettings
+from consumers.packed import PackedProducer
+from pipeline.pieces import Pieces
 
 Header = tuple[str, bytes]
 
@@ -89,8 +91,9 @@ class Producer(Protocol):
 
 
 class TransactionalProducer(Producer, Protocol):
-    """A producer that has a transactional id."""
+    """A producer that has a transactional id, and takes many records at once."""
 
+    def send_packed(self, topic: str, keys: Pieces, values: Pieces) -> list[Sent]: ...
     def init_transactions(self) -> None: ...
     def begin_transaction(self) -> None: ...
     def send_offsets_to_transaction(self, offsets: Any, group_metadata: str) -> None: ...  # noqa: ANN401
@@ -100,7 +103,7 @@ class TransactionalProducer(Producer, Protocol):
 class Admin(Protocol):
     """What is used of kafka-python's client for administration."""
 
-    def describe_topics(self) -> list[dict[str, Any]]: ...
+    def describe_topics(self, topics: Sequence[str] | None = None) -> list[dict[str, Any]]: ...
     def create_topics(self, new_topics: Sequence[Any]) -> Any: ...  # noqa: ANN401
     def wait_for_topics(self, topic_names: Sequence[str]) -> None: ...
     def list_groups(self) -> list[dict[str, Any]]: ...
@@ -173,7 +176,11 @@ def new_group_consumer(
     return consumer
 
 
-def new_producer(settings: KafkaSettings, **options: Any) -> Producer:  # noqa: ANN401
+def new_producer(
+    settings: KafkaSettings,
+    kind: type[KafkaProducer] = KafkaProducer,
+    **options: Any,  # noqa: ANN401
+) -> Producer:
     """A producer that waits for all replicas, writes no record twice, and sends large batches."""
     limits = Limits()
     defaults = {
@@ -187,7 +194,7 @@ def new_producer(settings: KafkaSettings, **options: Any) -> Producer:  # noqa: 
         "request_timeout_ms": limits.request_ms,
         "delivery_timeout_ms": limits.delivery_ms,
     }
-    producer: Producer = KafkaProducer(**{**connection(settings), **defaults, **options})
+    producer: Producer = kind(**{**connection(settings), **defaults, **options})
     return producer
 
 
@@ -198,6 +205,7 @@ def new_transactional_producer(
     limits = limits or Limits()
     producer: TransactionalProducer = new_producer(  # type: ignore[assignment]
         settings,
+        PackedProducer,
         transactional_id=transactional_id,
         request_timeout_ms=limits.request_ms,
         delivery_timeout_ms=limits.delivery_ms,
@@ -237,3 +245,17 @@ def in_words(error: Exception) -> str:
 def committable(offsets: Mapping[Any, int]) -> dict[Any, Any]:
     """Offsets by partition in the form that kafka-python commits."""
     return {where: OffsetAndMetadata(offset, "", -1) for where, offset in offsets.items()}
+
+
+def committed_offsets(
+    settings: KafkaSettings, groups: Iterable[str], where: TopicPartition
+) -> dict[str, int | None]:
+    """How far these groups have come in a partition, once no transaction is under way there."""
+    found: dict[str, int | None] = {}
+    for group in groups:
+        consumer = new_consumer(settings, group_id=group)
+        try:
+            found[group] = consumer.committed(where, timeout_ms=Limits().request_ms)
+        finally:
+            consumer.close(autocommit=False, timeout_ms=1000)
+    return found

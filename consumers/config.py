@@ -117,8 +117,8 @@ class StreamSettings(Section):
     profile: Literal["reuters2000", "reuters21578"] = "reuters2000"
     topics: tuple[str, ...] = ()
     top: Annotated[int, Field(ge=0)] = 10
-    block: Annotated[int, Field(ge=1, le=100_000)] = 500
-    max_event_bytes: Annotated[int, Field(ge=100)] = MAX_EVENT_BYTES
+    block: Annotated[int, Field(ge=1, le=100_000)] = 1000
+    max_event_bytes: Annotated[int, Field(ge=100, le=1 << 20)] = MAX_EVENT_BYTES
     max_terms: Annotated[int, Field(ge=16)] = FeatureSettings().max_terms
     min_df: Annotated[int, Field(ge=1)] = 1
     max_topics: Annotated[int, Field(ge=1)] = EngineSettings().max_topics

@@ -3,10 +3,13 @@
 What a crash at each point causes:
 
 1. while a block is ranked and learned: nothing was said yet; the next start does it again;
-2. while its rankings are being published: they are published with the offset, or not at all;
+2. while its rankings are being published: they are published with the offsets, or not at all;
 3. after that, before the next snapshot: the next start loads the last snapshot and follows the log
-   silently up to the committed offset, which gives the same state, and goes on from there;
+   silently up to the committed offsets, which gives the same state, and goes on from there;
 4. while a snapshot is written: the one before it is used.
+
+Lanes that have come equally far share one follower. A lane that is new to the configuration gets
+one of its own, from the beginning of the log, and joins the others where it meets them.
 """
 
 from __future__ import annotations
@@ -15,144 +18,154 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from kafka import TopicPartition
-from kafka.errors import OffsetOutOfRangeError
-
-from consumers.clients import Consumer, Message, new_consumer, new_transactional_producer
 from consumers.config import Config, StreamSettings
-from consumers.transactions import ExactlyOnce, Outgoing
+from consumers.log_reader import POLL_MS, LogReader, log_facts
+from consumers.packed import warm_up_packing
+from consumers.publisher import BrokerAwayError, Publisher
+from consumers.recovery import Recovery
+from consumers.transactions import Outgoing, Task
 from pipeline.engine import Engine
-from pipeline.log import Coverage, coverage_from, decode_record
-from pipeline.rankings import ranking_events
-from pipeline.snapshots import SnapshotFolder, resume, take
+from pipeline.follower import Follower
+from pipeline.snapshot_folder import SnapshotFolder
+from pipeline.snapshots import Snapshot
+from pipeline.tokenizer import Tokenizer
+from pipeline.warmup import warm_up
 
 log = logging.getLogger(__name__)
 
-POLL_MS = 200
 BLOCKS_AT_ONCE = 8  # to a transaction, when the worker is behind
+BYTES_AT_ONCE = 16 << 20
+LAST_SNAPSHOT_SECONDS = 60.0
 
 
-class LogError(Exception):
-    """The log cannot be followed; the message says what to do."""
+@dataclass(frozen=True, slots=True)
+class Following:
+    """A follower and what it reads the log with."""
+
+    follower: Follower
+    reader: LogReader
 
 
 class LearnerWorker:
-    """Follows the log of one stream with all its lanes."""
+    """Follows the log of one stream with all its lanes, or only one of them."""
 
-    def __init__(self, config: Config, stream: StreamSettings) -> None:
+    def __init__(self, config: Config, stream: StreamSettings, only: str | None = None) -> None:
         self._config = config
         self._stream = stream
-        self._source = TopicPartition(stream.blocks, 0)
-        self._published = [lane.publish for lane in stream.lanes]
-        self._names = [lane.parsed.name for lane in stream.lanes]
-        self.group = f"wirerank.{stream.name}.learn"
-        self._consumer: Consumer = new_consumer(config.kafka, group_id=self.group)
-        self._consumer.assign([self._source])
-        self._writer = ExactlyOnce(
-            self.group,
-            self._source,
-            lambda: new_transactional_producer(config.kafka, self.group),
-            lambda: self._consumer.committed(self._source),
-        )
+        lanes = [lane for lane in stream.lanes if only in (None, lane.parsed.name)]
+        self._specs = {lane.parsed.name: lane.parsed for lane in lanes}
+        self._publishing = [lane.parsed.name for lane in lanes if lane.publish]
+        self._transactional_id = f"wirerank.{stream.name}.learn" + (f".{only}" if only else "")
         folder = re.sub(r"[^A-Za-z0-9._-]", "_", stream.name)
         self._snapshots = SnapshotFolder(config.snapshots.folder / folder, config.snapshots.keep)
         self._snapshot_at = time.monotonic()
-        self.engine = self._new_engine()
-        self._coverage = Coverage()
-        self.position = 0  # the next offset of the log
-        self._committed: int | None = None
-
-    def _new_engine(self) -> Engine:
-        lanes = [lane.parsed for lane in self._stream.lanes]
-        return Engine(lanes, self._stream.topics, self._stream.engine_settings())
+        self._snapshotting: Task[None] | None = None
+        self._log_identity = ""
+        self._followings: list[Following] = []  # the one that is furthest comes last
+        warm_up(list(self._specs.values()), Tokenizer(stream.profile), log.info)
+        warm_up_packing()
 
     def run(self, stop: threading.Event) -> None:
         """Recover, then follow the log until asked to stop; then finish the block and snapshot."""
+        self._publisher = Publisher(
+            self._config.kafka, self._stream, self._publishing, self._transactional_id, stop
+        )
         try:
-            self._recover(stop)
+            self._recover()
             while not stop.is_set():
-                messages = self._poll()
-                if messages:
-                    self._publish(messages)
-                if time.monotonic() - self._snapshot_at > self._config.snapshots.every_seconds:
-                    self.snapshot()
-            self.snapshot()
+                self._step()
+            self._publisher.settle()
+            self._snapshot()
+            if self._snapshotting is not None:
+                self._snapshotting.result(LAST_SNAPSHOT_SECONDS)
+        except BrokerAwayError:
+            log.warning("the broker does not answer; leaving without a last snapshot or commit")
         finally:
-            self._writer.close()
-            self._consumer.close(autocommit=False)
-            self.engine.close()
+            self._publisher.close()
+            for following in self._followings:
+                following.reader.close()
+                following.follower.engine.close()
 
-    def _recover(self, stop: threading.Event) -> None:
-        """Load the newest good snapshot and follow the log silently to the committed offset."""
-        self._committed = self._writer.start()
-        damaged: list[str] = []
-        snapshot = self._snapshots.newest(damaged)
-        for problem in damaged:
-            log.warning("a snapshot is passed over: %s", problem)
-        if snapshot is not None:
-            if snapshot.position > (self._committed or 0):
-                raise LogError(
-                    f"the snapshot stands at {snapshot.position} of {self._stream.blocks}, but "
-                    f"only {self._committed} is committed: it belongs to another broker or log. "
-                    f"Move {self._snapshots.path} away to start from the log."
-                )
-            resume(self.engine, snapshot)
-            self._coverage = coverage_from(snapshot.content["coverage"])
-            self.position = snapshot.position
-        else:
-            self.position = self._consumer.beginning_offsets([self._source])[self._source]
-            if self.position > 0:
-                raise LogError(
-                    f"{self._stream.blocks} begins at {self.position}, and no snapshot reaches "
-                    "that far: what was before is gone. Restore a snapshot, or start a new log."
-                )
-        self._consumer.seek(self._source, self.position)
-        target = self._committed or 0
-        log.info("at %s of the log, %s is committed", self.position, target)
-        while self.position < target and not stop.is_set():
-            for message in self._poll(target - self.position):
-                for _ in self._follow(message):
-                    pass
+    def _recover(self) -> None:
+        """Take up where the lanes were, each at its place of the log."""
+        facts = log_facts(self._config.kafka, self._stream.blocks)
+        self._log_identity = facts.identity
+        self._publisher.start()
+        recovery = Recovery(self._snapshots, facts, self._publisher.published, self._new_follower)
+        for follower in recovery.followers(list(self._specs)):
+            reader = LogReader(self._config.kafka, self._stream.blocks, follower.position)
+            self._followings.append(Following(follower, reader))
+        self._join()
 
-    def _poll(self, most: int = BLOCKS_AT_ONCE) -> list[Message]:
-        try:
-            polled = self._consumer.poll(POLL_MS, max_records=min(most, BLOCKS_AT_ONCE))
-        except OffsetOutOfRangeError:
-            raise LogError(
-                f"{self._stream.blocks} has no offset {self.position}: the log was deleted or cut "
-                "since it was last read. Restore it, or start anew with an empty snapshot folder."
-            ) from None
-        return polled.get(self._source, [])
+    def _new_follower(self, lanes: Sequence[str]) -> Follower:
+        specs = [self._specs[lane] for lane in self._specs if lane in lanes]
+        return Follower(Engine(specs, self._stream.topics, self._stream.engine_settings()))
 
-    def _follow(self, message: Message) -> Iterator[Outgoing]:
-        """Rank and learn a record of the log; yields what is to be published."""
-        name = f"{message.topic}[{message.partition}] offset={message.offset}"
-        record = decode_record(message.value or b"", name)
-        block = self._coverage.admit(record, name)
-        self.position = message.offset + 1
-        if block is None:
-            return
-        topics = self.engine.topics.names
-        for ranked in self.engine.process(block):
-            events = ranking_events(ranked, self._names, topics, self._stream.top)
-            for number, event in enumerate(events):
-                document, lane = divmod(number, len(self._names))
-                if self._published[lane]:
-                    key = str(ranked.documents[document].id).encode()
-                    yield Outgoing(self._stream.rankings, key, event)
+    def _step(self) -> None:
+        """Follow the log a little, with those that are behind and with the foremost."""
+        foremost = self._followings[-1]
+        for following in self._followings[:-1]:
+            missing = foremost.follower.position - following.follower.position
+            self._advance(following, min(BLOCKS_AT_ONCE, missing), POLL_MS)
+        waiting = POLL_MS if len(self._followings) == 1 else 0
+        self._advance(foremost, BLOCKS_AT_ONCE, waiting)
+        self._join()
+        self._publisher.check()
+        self._publisher.stay_known()
+        if time.monotonic() - self._snapshot_at > self._config.snapshots.every_seconds:
+            self._snapshot()
 
-    def _publish(self, messages: list[Message]) -> None:
-        outgoing = [record for message in messages for record in self._follow(message)]
-        self._writer.publish(outgoing, self._committed, self.position)
-        self._committed = self.position
+    def _advance(self, following: Following, most: int, timeout_ms: int) -> None:
+        """Rank and learn the next records, and have their rankings published."""
+        follower = following.follower
+        outgoing: list[Outgoing] = []
+        for message in following.reader.poll(most, timeout_ms):
+            name = f"{message.topic}[{message.partition}] offset={message.offset}"
+            for ranked in follower.follow(message.value or b"", message.offset, name):
+                topics = follower.engine.topics.names
+                written = self._publisher.written(ranked, follower.names, topics, message.offset)
+                if written is not None:
+                    outgoing.append(written)
+            if sum(len(records.values.letters) for records in outgoing) > BYTES_AT_ONCE:
+                self._publisher.publish(outgoing, follower.names, follower.position)
+                outgoing = []
+        self._publisher.publish(outgoing, follower.names, follower.position)
 
-    def snapshot(self) -> None:
-        """Keep the state as of the committed offset."""
+    def _join(self) -> None:
+        """Let followers that have met go on together."""
+        self._followings.sort(key=lambda following: following.follower.position)
+        together: list[Following] = []
+        for following in self._followings:
+            last = together[-1].follower if together else None
+            if last is None or last.position != following.follower.position:
+                together.append(following)
+                continue
+            log.info("%s: joined at %s", ", ".join(following.follower.names), last.position)
+            last.join(following.follower, list(self._specs))
+            following.reader.close()
+        self._followings = together
+
+    def _snapshot(self) -> None:
+        """Keep the state, which is that of what is published; written while the work goes on."""
         self._snapshot_at = time.monotonic()
-        if self._committed is None:
+        if self._snapshotting is not None and not self._snapshotting.done():
+            log.warning("a snapshot is still being written; the next one comes later")
             return
-        snapshot = take(self.engine, self.position)
-        snapshot.content["coverage"] = self._coverage.state()
-        self._snapshots.write(snapshot)
+        self._publisher.settle()
+        told = {"log": self._log_identity, "published": self._publishing}
+        taken = [following.follower.snapshot(**told) for following in self._followings]
+        self._snapshotting = Task("snapshot", lambda: self._keep(taken))
+
+    def _keep(self, taken: list[Snapshot]) -> None:
+        for snapshot in taken:
+            try:
+                self._snapshots.write(snapshot)
+            except OSError as error:
+                log.error(
+                    "the snapshot at %s cannot be written to %s: %s. The work goes on, but the "
+                    "next start will take longer: make room, or name another snapshots.folder",
+                    snapshot.position, self._snapshots.path, error.strerror,
+                )  # fmt: skip

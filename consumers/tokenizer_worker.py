@@ -1,8 +1,9 @@
 """A tokenizer worker: documents in, blocks out, at least once.
 
-Workers are stateless members of one consumer group. Each poll becomes one record of the log, which
-says which offsets it covers; only when the broker has it are those offsets committed. A worker that
-dies in between is followed by one that writes the same stretch again, and readers drop the repeat.
+Workers are stateless members of one consumer group. Each poll becomes a record of the log, which
+says which offsets it covers; only when the broker has it are those offsets committed, and only then
+is the next one sent. A worker that dies in between is followed by one that writes the same stretch
+again, and readers drop the repeat.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from kafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
 
 from consumers.clients import (
+    MAX_RECORD_BYTES,
     GroupConsumer,
     Message,
     Producer,
@@ -28,7 +29,8 @@ from consumers.config import Config, StreamSettings
 from pipeline.blocks import make_block
 from pipeline.events import Event, MalformedEvent
 from pipeline.formats import FORMATS
-from pipeline.log import LogRecord, Span, encode_record
+from pipeline.log import Span
+from pipeline.log_writer import Stretch, encoded_records
 from pipeline.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
@@ -38,6 +40,9 @@ POLL_MS = 200
 # long between short polls can rebalance for ever; a long poll until the group is stable helps.
 JOIN_POLL_MS = 5000
 FLUSH_SECONDS = 30.0
+COMMIT_MS = 10_000
+LEAVE_MS = 5_000
+LARGEST_BLOCK_BYTES = MAX_RECORD_BYTES - (64 << 10)  # the rest is for what the client adds
 
 
 class LostDocumentsError(Exception):
@@ -56,7 +61,10 @@ class TokenizerWorker:
         self._stream = stream
         self._tokenizer = Tokenizer(stream.profile)
         self._decode = FORMATS[stream.format]
-        self._reached: dict[Any, int] = {}  # of each partition, the end of what was written
+        self._reached: dict[Any, int] = {}  # of each partition, the end of what was read
+        self._sent: list[Sent] = []  # on its way to the broker
+        self._ends: dict[Any, int] = {}  # of each partition, the end of what is on its way
+        make_block([Event("1", "warm up", None, None, None)], self._tokenizer)
         self._producer: Producer = new_producer(config.kafka)
         self._consumer: GroupConsumer = new_group_consumer(
             config.kafka, group_of(stream), instance, stream.block
@@ -68,11 +76,13 @@ class TokenizerWorker:
         try:
             while not stop.is_set():
                 self._step()
+            self._settle()
         finally:
-            self._consumer.close(autocommit=False)
-            self._producer.close(timeout=FLUSH_SECONDS)
+            self._consumer.close(autocommit=False, timeout_ms=LEAVE_MS)
+            self._producer.close(timeout=LEAVE_MS / 1000)
 
     def _step(self) -> None:
+        """Tokenise the next documents while the block before is on its way to the broker."""
         stable = self._consumer.group_metadata().state == "<stable>"
         try:
             polled = self._consumer.poll(POLL_MS if stable else JOIN_POLL_MS)
@@ -82,11 +92,20 @@ class TokenizerWorker:
         except OffsetOutOfRangeError as error:
             raise LostDocumentsError(
                 f"{self._stream.documents} no longer holds documents that were not read yet "
-                f"({error}): they were deleted by its retention. Set the group "
-                f"{group_of(self._stream)} to an offset that exists, and start a new log."
+                f"({error}): they were deleted by its retention. To go on without them, set the "
+                f"group {group_of(self._stream)} to an offset that exists, and start a new log "
+                "(another `blocks` topic), since this one would have a gap."
             ) from None
-        if polled:
-            self._write(polled)
+        if not polled:
+            self._settle()
+            return
+        stretches, letters = self._read(polled)
+        records = list(encoded_records(stretches, self._tokenizer, LARGEST_BLOCK_BYTES))
+        self._settle()
+        self._sent = [self._bury(message, problem) for message, problem in letters]
+        for record in records:
+            self._sent.append(self._producer.send(self._stream.blocks, record, partition=0))
+        self._ends = {where: messages[-1].offset + 1 for where, messages in polled.items()}
 
     def _begin(self) -> None:
         """Partitions that nobody ever read are read from their beginning."""
@@ -94,41 +113,38 @@ class TokenizerWorker:
             if self._consumer.committed(partition) is None:
                 self._consumer.seek_to_beginning(partition)
 
-    def _write(self, polled: dict[Any, list[Message]]) -> None:
-        """Write one record for one poll, and commit its offsets when the broker has it."""
-        spans, ends = [], {}
-        events: list[Event] = []
-        span_of: list[int] = []
-        offsets: list[int] = []
-        sent: list[Sent] = []
+    def _read(
+        self, polled: dict[Any, list[Message]]
+    ) -> tuple[list[Stretch], list[tuple[Message, MalformedEvent]]]:
+        """The events of a poll, by partition, and the messages that are none."""
+        stretches, letters = [], []
         for partition, messages in polled.items():
             first, end = messages[0].offset, messages[-1].offset + 1
             # From where this worker, or the one before it, had come to: offsets without a document
             # (control records) are covered too. Covering something twice does no harm.
             start = min(first, self._reached.get(partition, self._from(partition, first)))
-            spans.append(Span(partition.topic, partition.partition, start, end))
-            ends[partition] = end
+            stretch = Stretch(Span(partition.topic, partition.partition, start, end), [], [])
             for message in messages:
                 try:
                     event = self._decode(message.value or b"", self._stream.max_event_bytes)
                 except MalformedEvent as problem:
-                    sent.append(self._bury(message, problem))
+                    letters.append((message, problem))
                     continue
-                events.append(event)
-                span_of.append(len(spans) - 1)
-                offsets.append(message.offset)
-        record = LogRecord(
-            make_block(events, self._tokenizer),
-            tuple(spans),
-            np.array(span_of, np.int64),
-            np.array(offsets, np.int64),
-        )
-        sent.append(self._producer.send(self._stream.blocks, encode_record(record), partition=0))
+                stretch.offsets.append(message.offset)
+                stretch.events.append(event)
+            stretches.append(stretch)
+            self._reached[partition] = end
+        return stretches, letters
+
+    def _settle(self) -> None:
+        """When the broker has all that was sent, commit the offsets it covers."""
+        if not self._sent:
+            return
         self._producer.flush(FLUSH_SECONDS)
-        for future in sent:
+        for future in self._sent:
             future.get(0)
-        self._consumer.commit(committable(ends))
-        self._reached.update(ends)
+        self._consumer.commit(committable(self._ends), timeout_ms=COMMIT_MS)
+        self._sent = []
         for partition in self._reached.keys() - self._consumer.assignment():
             del self._reached[partition]  # somebody else's by now
 

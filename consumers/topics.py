@@ -94,6 +94,16 @@ def partitions_by_topic(admin: Admin) -> dict[str, int]:
     return {topic["name"]: len(topic["partitions"]) for topic in admin.describe_topics()}
 
 
+def topic_identity(settings: KafkaSettings, topic: str) -> str:
+    """What tells a topic from another one that had its name before; empty on old brokers."""
+    admin = new_admin(settings)
+    try:
+        (found,) = admin.describe_topics([topic])
+        return str(found.get("topic_id") or "")
+    finally:
+        admin.close()
+
+
 def new_topic(plan: Plan, replication: int) -> Any:  # noqa: ANN401 - kafka-python has no types
     """The plan as kafka-python takes it."""
     return NewTopic(plan.name, plan.partitions, replication, topic_configs=plan.options)

@@ -1,4 +1,4 @@
-"""Rankings and the offset they were made from, written together or not at all, exactly once.
+"""Rankings and the offsets they were made from, written together or not at all, exactly once.
 
 kafka-python's transactions break in five ways: a commit can hang for ever, or return normally
 although a record was lost or nothing was committed; offsets of an aborted transaction can be
@@ -13,13 +13,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from kafka import TopicPartition
 
 from consumers.clients import TransactionalProducer, committable
+from pipeline.pieces import Pieces
 
 log = logging.getLogger(__name__)
 
@@ -32,122 +33,149 @@ class FencedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A record to be published."""
+    """Records to be published, and the topic they go to."""
 
     topic: str
-    key: bytes
-    value: bytes
+    keys: Pieces
+    values: Pieces
+
+
+class Task(Generic[T]):
+    """Something that may hang, in a thread of its own, which ends with the process at least."""
+
+    def __init__(self, what: str, action: Callable[[], T]) -> None:
+        self._what = what
+        self._outcome: list[T] = []
+        self._problem: list[BaseException] = []
+        self._thread = threading.Thread(target=self._work, args=(action,), name=what, daemon=True)
+        self._thread.start()
+
+    def _work(self, action: Callable[[], T]) -> None:
+        try:
+            self._outcome.append(action())
+        except BaseException as error:  # raised again where it is waited for
+            self._problem.append(error)
+
+    def done(self, seconds: float = 0.0) -> bool:
+        """Wait for it no longer than so many seconds; says whether it has ended."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def result(self, seconds: float) -> T:
+        """What came of it; waiting ends after so many seconds."""
+        if not self.done(seconds):
+            raise TimeoutError(f"{self._what} took more than {seconds:.0f} s")
+        if self._problem:
+            raise self._problem[0]
+        return self._outcome[0]
 
 
 def within(seconds: float, what: str, action: Callable[[], T]) -> T:
-    """Do something that may hang, and stop waiting for it after so many seconds.
-
-    What hangs is left behind in a thread of its own, which ends with the process at the latest.
-    """
-    outcome: list[T] = []
-    problem: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            outcome.append(action())
-        except BaseException as error:  # raised again where it is waited for
-            problem.append(error)
-
-    thread = threading.Thread(target=work, name=what, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if problem:
-        raise problem[0]
-    if not outcome:
-        raise TimeoutError(f"{what} took more than {seconds:.0f} s")
-    return outcome[0]
+    """Do something that may hang, and stop waiting for it after so many seconds."""
+    return Task(what, action).result(seconds)
 
 
 class ExactlyOnce:
-    """Publishes records together with the position that they bring a reader of the log to."""
+    """Publishes records together with the positions that they bring readers of the log to.
+
+    A reader is a consumer group of its own: its committed offset says how far it has published.
+    """
 
     def __init__(
         self,
-        group: str,
         source: TopicPartition,
         new_producer: Callable[[], TransactionalProducer],
-        committed: Callable[[], int | None],
+        committed: Callable[[Iterable[str]], dict[str, int | None]],
         patience_s: float = 30.0,
         pause_s: float = 0.5,
+        attempts: int = 5,
     ) -> None:
-        self._group = group
         self._source = source
         self._new_producer = new_producer
         self._committed = committed
         self._patience_s = patience_s
         self._pause_s = pause_s
+        self._attempts = attempts
         self._producer: TransactionalProducer | None = None
-        self.attempts = 0
 
-    def start(self) -> int | None:
-        """Take over from whoever wrote before, and say how far they got.
+    def start(self, groups: Iterable[str]) -> dict[str, int | None]:
+        """Take over from whoever wrote before, and say how far each group got.
 
         The broker finishes or aborts what a former holder of the transactional id had begun
-        before it lets us in, so the committed offset is final when this returns.
+        before it lets us in, so the committed offsets are final when this returns.
         """
         self._drop()
         producer = within(self._patience_s, "connecting", self._new_producer)
         try:
             within(self._patience_s, "init_transactions", producer.init_transactions)
-            reached = within(self._patience_s, "committed", self._committed)
+            reached = within(self._patience_s, "committed", lambda: self._committed(groups))
         except BaseException:
             self._close(producer)
             raise
         self._producer = producer
         return reached
 
-    def publish(self, records: Sequence[Outgoing], before: int | None, after: int) -> None:
-        """Write records and move the committed offset from `before` to `after`, exactly once.
+    def publish(
+        self, records: Sequence[Outgoing], before: Mapping[str, int | None], after: int
+    ) -> None:
+        """Write records and move the groups' offsets from `before` to `after`, exactly once.
 
-        Tries until it is certain; raises `FencedError` if the offset is moved by somebody else.
+        Tries several times until it is certain, then gives up with the last error: whether the
+        records were written is for the next `start` to say. Raises `FencedError` if the offsets
+        were moved by somebody else.
         """
-        while True:
+        for attempt in range(1, self._attempts + 1):
             try:
                 if self._producer is None:
-                    reached = self.start()
-                    if reached == after:
+                    reached = self.start(before)
+                    if all(offset == after for offset in reached.values()):
                         return  # what looked like a failure had been committed
-                    if reached != before:
-                        raise FencedError(
-                            f"the group {self._group} stands at {reached} of {self._source.topic}, "
-                            f"expected {before}: another worker runs with the same lanes. Stop one "
-                            "of them."
-                        )
-                self._attempt(records, after)
+                    self._check(reached, before)
+                self._attempt(records, before, after)
             except FencedError:
                 self._drop()
                 raise
             except Exception as error:  # any doubt has the same cure
+                self._drop()
+                if attempt == self._attempts:
+                    raise
                 log.warning(
                     "transaction in doubt (%s: %s); asking the broker", type(error).__name__, error
                 )
-                self._drop()
                 time.sleep(self._pause_s)
             else:
                 return
 
-    def _attempt(self, records: Sequence[Outgoing], after: int) -> None:
+    def _check(self, reached: Mapping[str, int | None], before: Mapping[str, int | None]) -> None:
+        for group, expected in before.items():
+            if reached[group] != expected:
+                raise FencedError(
+                    f"the group {group} stands at {reached[group]} of {self._source.topic}, "
+                    f"expected {expected}: another worker runs with the same lanes. Stop one of "
+                    "them."
+                )
+
+    def _attempt(self, records: Sequence[Outgoing], groups: Iterable[str], after: int) -> None:
         producer = self._producer
         if producer is None:
             raise RuntimeError("no producer")
-        self.attempts += 1
         patience = self._patience_s
         producer.begin_transaction()
-        sent = [producer.send(record.topic, record.value, record.key) for record in records]
+        sent = [
+            future
+            for outgoing in records
+            for future in producer.send_packed(outgoing.topic, outgoing.keys, outgoing.values)
+        ]
         within(patience, "flush", lambda: producer.flush(patience))
         for future in sent:
             future.get(0)
         offsets = committable({self._source: after})
-        within(
-            patience,
-            "send_offsets_to_transaction",
-            lambda: producer.send_offsets_to_transaction(offsets, self._group),
-        )
+
+        def send_offsets() -> None:
+            for group in groups:
+                producer.send_offsets_to_transaction(offsets, group)
+
+        within(patience, "send_offsets_to_transaction", send_offsets)
         within(patience, "commit_transaction", producer.commit_transaction)
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from kafka.errors import CommitFailedError, KafkaError
 
-from consumers.learner_worker import LogError
+from consumers.log_reader import LogError
 from consumers.tokenizer_worker import LostDocumentsError
 from consumers.topics import TopicError
 from consumers.transactions import FencedError

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,34 +28,68 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 PREFIX = struct.Struct("<4sHHI")
 LENGTH = struct.Struct("<I")
-TYPES = ("bool", "int32", "int64", "uint8", "float64")
+TYPES = ("bool", "int32", "int64", "uint8", "uint16", "float64")
 
 
 class DamagedError(Exception):
     """A box that cannot be opened; the message says what was found and what was expected."""
 
 
-def pack(
-    kind: bytes, version: int, content: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
-) -> bytes:
-    """Put a description and named arrays into a box."""
+def parts(
+    content: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> Iterator[bytes | memoryview]:
+    """All of a box behind its checksum, piece by piece; arrays are not copied."""
     index: dict[str, Any] = {}
-    parts: list[bytes] = []
+    pieces: list[bytes | memoryview] = []
     start = 0
     for name, array in arrays.items():
         if array.dtype.name not in TYPES:
             raise TypeError(f"{name} has type {array.dtype}; a box takes {', '.join(TYPES)}")
-        raw = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+        raw = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         index[name] = {"type": array.dtype.name, "shape": array.shape, "start": start}
-        parts += [raw, bytes(-len(raw) % 8)]
-        start += len(raw) + len(parts[-1])
+        pieces += [raw.reshape(-1).view(np.uint8).data, bytes(-raw.nbytes % 8)]
+        start += raw.nbytes + -raw.nbytes % 8
     header = orjson.dumps({"content": content, "arrays": index})
-    body = b"".join([LENGTH.pack(len(header)), header, *parts])
+    yield LENGTH.pack(len(header))
+    yield header
+    yield from pieces
+
+
+def pack(
+    kind: bytes, version: int, content: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> bytes:
+    """Put a description and named arrays into a box."""
+    body = b"".join(parts(content, arrays))
     return PREFIX.pack(kind, version, 0, zlib.crc32(body)) + body
 
 
-def unpack(data: bytes, kind: bytes, version: int, name: str) -> tuple[dict[str, Any], Arrays]:
-    """Open a box; `name` is what messages call it."""
+def pack_into(
+    file: IO[bytes], kind: bytes, version: int, content: Mapping[str, Any], arrays: Arrays
+) -> None:
+    """Write a box to a new file without holding a second copy of it."""
+    file.write(PREFIX.pack(kind, version, 0, 0))
+    checksum = 0
+    for part in parts(content, arrays):
+        checksum = zlib.crc32(part, checksum)
+        file.write(part)
+    file.seek(0)
+    file.write(PREFIX.pack(kind, version, 0, checksum))
+
+
+def read_content(file: IO[bytes], kind: bytes, version: int, name: str) -> dict[str, Any]:
+    """The description in a box, without its arrays; damage further on is not noticed."""
+    start = file.read(PREFIX.size + LENGTH.size)
+    check_prefix(start, kind, version, name)
+    (length,) = LENGTH.unpack_from(start, PREFIX.size)
+    try:
+        content: dict[str, Any] = orjson.loads(file.read(length))["content"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        raise DamagedError(f"{name} is damaged: its header cannot be read") from None
+    return content
+
+
+def check_prefix(data: bytes, kind: bytes, version: int, name: str) -> int:
+    """Refuse what is no box of this kind and version; returns the checksum it was written with."""
     least = PREFIX.size + LENGTH.size
     if len(data) < least:
         raise DamagedError(f"{name} is cut off: {len(data)} bytes, expected at least {least}")
@@ -67,6 +101,12 @@ def unpack(data: bytes, kind: bytes, version: int, name: str) -> tuple[dict[str,
             f"{name} is of version {found_version}, and this is a program for version {version}: "
             "use the release that wrote it, or start anew from the log"
         )
+    return int(checksum)
+
+
+def unpack(data: bytes, kind: bytes, version: int, name: str) -> tuple[dict[str, Any], Arrays]:
+    """Open a box; `name` is what messages call it."""
+    checksum = check_prefix(data, kind, version, name)
     body = memoryview(data)[PREFIX.size :]
     if zlib.crc32(body) != checksum:
         raise DamagedError(f"{name} is damaged: its checksum is not the one it was written with")

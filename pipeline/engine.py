@@ -156,8 +156,29 @@ class Engine:
         self.lanes = [Lane(spec) for spec in lanes]
         self.documents = 0
         self.rounds = 0
-        threads = threads or min(len(self.lanes), os.cpu_count() or 1)
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._threads = threads or os.cpu_count() or 1
+        self._pool = self._new_pool()
+
+    def _new_pool(self) -> ThreadPoolExecutor | None:
+        threads = min(len(self.lanes), self._threads)
+        return ThreadPoolExecutor(threads) if threads > 1 else None
+
+    def join(self, other: Engine, order: Sequence[str]) -> None:
+        """Take over the lanes of an engine that has followed the same log as far.
+
+        All that lanes share is equal then; `order` says how the lanes stand afterwards.
+        """
+        if (self.documents, self.rounds) != (other.documents, other.rounds):
+            raise ValueError("the engines have not followed the same log as far")
+        lanes = [*self.lanes, *other.lanes]
+        places = sorted(range(len(lanes)), key=lambda place: order.index(lanes[place].name))
+        for key, document in self.pending.documents.items():
+            scores = [*document.scores, *other.pending.documents[key].scores]
+            document.scores = [scores[place] for place in places]
+        self.close()
+        other.close()
+        self.lanes = [lanes[place] for place in places]
+        self._pool = self._new_pool()
 
     def close(self) -> None:
         """Let the threads go."""

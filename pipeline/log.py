@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from learners.segment import Longs
 from pipeline.blocks import Block, Entry
@@ -62,16 +63,28 @@ def encode_record(record: LogRecord) -> bytes:
         "times": [entry.time for entry in block.entries],
     }
     arrays = {
-        "span_of": record.span_of,
+        "span_of": narrowed(record.span_of),
         "offsets": record.offsets,
         "ready": block.ready,
-        "starts": counts.starts,
-        "terms": counts.terms,
-        "values": counts.values,
-        "term_ends": counts.table.ends[: used + 1],
+        "starts": narrowed(counts.starts),
+        "terms": narrowed(counts.terms),
+        "values": narrowed(counts.values),
+        "term_ends": narrowed(counts.table.ends[: used + 1]),
         "term_letters": counts.table.letters[: counts.table.ends[used]],
     }
     return pack(KIND, VERSION, content, arrays)
+
+
+def narrowed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same numbers in as few bytes as hold them all: most counts of a term are below 256."""
+    if np.signbit(array).any():
+        return array  # also keeps the sign of a zero
+    for small in (np.uint8, np.uint16):
+        with np.errstate(invalid="ignore"):  # not a number, or too large: then they differ
+            fits = array.astype(small)
+        if np.array_equal(fits, array):
+            return fits
+    return array
 
 
 def decode_record(data: bytes, name: str) -> LogRecord:
@@ -92,7 +105,8 @@ def decode_record(data: bytes, name: str) -> LogRecord:
         )
         spans = tuple(Span(*span) for span in content["spans"])
         block = Block(entries, counts, arrays["ready"])
-        record = LogRecord(block, spans, arrays["span_of"], arrays["offsets"])
+        span_of, offsets = arrays["span_of"].astype(np.int64), arrays["offsets"].astype(np.int64)
+        record = LogRecord(block, spans, span_of, offsets)
         check_record(record)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DamagedError(f"{name} does not hold what a block must hold: {error!r}") from None

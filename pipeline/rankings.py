@@ -1,15 +1,26 @@
-"""Ranking events: what a lane says of a document, best topic first."""
+"""Ranking events: what a lane says of a document, best topic first.
+
+An event is a JSON object, and a block has thousands of them, most of whose bytes are the same names
+over and over. So names and numbers are written once by a JSON library, and a kernel puts the
+pieces together; the plain-Python twin builds each event as an object.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 
 from learners.jit import njit
-from learners.segment import Floats, Ints
+from learners.segment import Floats, Ints, Longs
 from pipeline.engine import Ranked
+from pipeline.pieces import Pieces, pieces
+from pipeline.terms import Bytes
+
+COMMA, CLOSE, ZERO = ord(","), ord("}"), ord("0")
+LONGEST_ROUND = 20  # digits
 
 
 @njit
@@ -32,31 +43,128 @@ def best_first(scores: Floats, known: Ints, top: int) -> Ints:
     return order
 
 
+@njit
+def put(room: Bytes, at: int, letters: Bytes, start: int, stop: int) -> int:
+    """Copy a piece into the room; returns where it ends."""
+    for i in range(start, stop):
+        room[at] = letters[i]
+        at += 1
+    return at
+
+
+@njit
+def put_number(room: Bytes, at: int, number: int) -> int:
+    """Write a whole number that is not negative."""
+    digits, rest = 1, number // 10
+    while rest > 0:
+        digits += 1
+        rest //= 10
+    for i in range(digits):
+        room[at + digits - 1 - i] = ZERO + number % 10
+        number //= 10
+    return at + digits
+
+
+@njit
+def assemble(
+    room: Bytes,
+    ends: Longs,
+    orders: npt.NDArray[np.int32],  # documents x lanes x places
+    rounds: Longs,
+    heads: Bytes,
+    head_ends: Longs,
+    tails: Bytes,
+    tail_ends: Longs,
+    lanes: Bytes,
+    lane_ends: Longs,
+    topics: Bytes,
+    topic_ends: Longs,
+    opening: Bytes,
+    scores: Bytes,
+) -> None:
+    """Write the events of all documents and lanes one after another."""
+    at, number = 0, 0
+    next_score = 1  # behind the bracket that opens the list of all scores
+    for document in range(orders.shape[0]):
+        for lane in range(orders.shape[1]):
+            at = put(room, at, heads, head_ends[document], head_ends[document + 1])
+            at = put(room, at, lanes, lane_ends[lane], lane_ends[lane + 1])
+            at = put_number(room, at, rounds[document])
+            at = put(room, at, opening, 0, len(opening))
+            for place in range(orders.shape[2]):
+                topic = orders[document, lane, place]
+                if topic < 0:
+                    break
+                if place > 0:
+                    room[at] = COMMA
+                    at += 1
+                at = put(room, at, topics, topic_ends[topic], topic_ends[topic + 1])
+                stop = next_score
+                while scores[stop] != COMMA and stop < len(scores) - 1:
+                    stop += 1
+                at = put(room, at, scores, next_score, stop)
+                next_score = stop + 1
+                room[at] = CLOSE
+                at += 1
+            at = put(room, at, tails, tail_ends[document], tail_ends[document + 1])
+            number += 1
+            ends[number] = at
+
+
+class RankingWriter:
+    """Writes the ranking events of some lanes: `top` topics each; 0 means all that were known."""
+
+    def __init__(self, lanes: Sequence[str], top: int) -> None:
+        self._lanes = pieces([orjson.dumps(lane) + b',"round":' for lane in lanes])
+        self._top = top
+        self._opening = np.frombuffer(b',"ranking":[', np.uint8)
+        self._names: list[bytes] = []
+        self._topics = pieces([])
+
+    def write(self, ranked: Ranked, topics: Sequence[str], which: Sequence[int]) -> Pieces:
+        """The events of a stretch of documents: document by document, lane by lane.
+
+        `which` of the scores belong to the lanes of this writer. `time` is the document's own, so
+        that the same log gives the same events.
+        """
+        self._learn(topics)
+        known = int(ranked.known.max(initial=0))
+        most = min(self._top, known) if self._top else known
+        mine = [ranked.scores[lane] for lane in which]
+        shape = (len(ranked.documents), len(mine), most)
+        orders, values = np.empty(shape, np.int32), np.empty(shape)
+        for lane, scores in enumerate(mine):
+            orders[:, lane] = best_first(scores, ranked.known, most)
+            values[:, lane] = np.take_along_axis(scores, np.maximum(orders[:, lane], 0), 1)
+        there = orders >= 0
+        numbers = orjson.dumps(values[there], option=orjson.OPT_SERIALIZE_NUMPY)
+        heads = pieces([b'{"id":%b,"lane":' % orjson.dumps(d.id) for d in ranked.documents])
+        tails = pieces([b'],"time":%b}' % orjson.dumps(d.time) for d in ranked.documents])
+        names = np.diff(self._topics.ends)
+        size = (
+            (len(heads.letters) + len(tails.letters)) * len(mine)
+            + shape[0] * len(self._lanes.letters)
+            + shape[0] * len(mine) * (LONGEST_ROUND + len(self._opening))
+            + int(names[orders[there]].sum() + 2 * there.sum())
+            + len(numbers)
+        )
+        room, ends = np.empty(size, np.uint8), np.zeros(shape[0] * len(mine) + 1, np.int64)
+        assemble(
+            room, ends, orders, np.array(ranked.rounds, np.int64), *heads, *tails, *self._lanes,
+            *self._topics, self._opening, np.frombuffer(numbers, np.uint8),
+        )  # fmt: skip
+        return Pieces(room[: ends[-1]], ends)
+
+    def _learn(self, topics: Sequence[str]) -> None:
+        """Keep the names of topics ready; they never change, but new ones join."""
+        if len(topics) != len(self._names):
+            fresh = topics[len(self._names) :]
+            self._names += [b'{"topic":%b,"score":' % orjson.dumps(topic) for topic in fresh]
+            self._topics = pieces(self._names)
+
+
 def ranking_events(
     ranked: Ranked, lanes: Sequence[str], topics: Sequence[str], top: int
-) -> Iterator[bytes]:
-    """The ranking events of a stretch of documents: document by document, lane by lane.
-
-    `top` many topics each; 0 means all that were known then. `time` is the document's own, so that
-    the same log gives the same events.
-    """
-    known = int(ranked.known.max(initial=0))
-    most = min(top, known) if top else known
-    orders = [best_first(scores, ranked.known, most) for scores in ranked.scores]
-    for row, document in enumerate(ranked.documents):
-        for lane, order, scores in zip(lanes, orders, ranked.scores, strict=True):
-            best = order[row]
-            best = best[best >= 0]
-            values = scores[row, best].tolist()
-            yield orjson.dumps(
-                {
-                    "id": document.id,
-                    "lane": lane,
-                    "round": ranked.rounds[row],
-                    "ranking": [
-                        {"topic": topics[topic], "score": value}
-                        for topic, value in zip(best.tolist(), values, strict=True)
-                    ],
-                    "time": document.time,
-                }
-            )
+) -> list[bytes]:
+    """The ranking events of a stretch of documents, of all its lanes."""
+    return RankingWriter(lanes, top).write(ranked, topics, range(len(lanes))).split()

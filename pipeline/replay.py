@@ -23,7 +23,7 @@ from pipeline.interruption import Interruption
 from pipeline.narration import LossTable
 from pipeline.outputs import STANDARD_OUTPUT, check_outputs
 from pipeline.plots import check_plot, plot_curves
-from pipeline.rankings import ranking_events
+from pipeline.rankings import RankingWriter
 from pipeline.reader import BlockReader, Prefetched, Reading
 from pipeline.report import Report, make_report, write_curves, write_report
 from pipeline.tokenizer import Tokenizer
@@ -164,13 +164,14 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
         stack.callback(dead_letters.close)
         stack.enter_context(interruption.installed())
         rankings = open_rankings(settings.rankings, stack)
+        writer = RankingWriter([lane.name for lane in lanes], settings.top)
         watch.begin(total)
         stack.callback(watch.end)
         table = LossTable(engine.lanes, watch.say)
         try:
             for reading in until_stopped(reader, interruption, stack):
                 dead_letters.write(reading.dead_letters)
-                follow(engine, reading.block, rankings, settings.top)
+                follow(engine, reading.block, rankings, writer)
                 watch.advance(reading.events)
                 table.update(engine.documents / (time.perf_counter() - started))
         except SourceError as error:
@@ -197,12 +198,12 @@ def until_stopped(
             yield reading
 
 
-def follow(engine: Engine, block: Block, rankings: IO[bytes] | None, top: int) -> None:
+def follow(engine: Engine, block: Block, rankings: IO[bytes] | None, writer: RankingWriter) -> None:
     """Rank and learn a block, and write its rankings."""
-    names = [lane.name for lane in engine.lanes]
+    lanes = range(len(engine.lanes))
     for ranked in engine.process(block):
         if rankings is not None:
-            events = ranking_events(ranked, names, engine.topics.names, top)
+            events = writer.write(ranked, engine.topics.names, lanes).split()
             rankings.writelines(event + b"\n" for event in events)
     if rankings is not None:
         rankings.flush()

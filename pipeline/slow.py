@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import orjson
+
+from pipeline.engine import Ranked
 from pipeline.stopwords import STOPWORDS
 from pipeline.terms import MAX_TERM_BYTES
 from pipeline.tokenizer import NUMBER
@@ -116,3 +119,24 @@ class SlowVocabulary:
 def slow_is_kept(round_: int) -> bool:
     """All rounds up to 128, then 64 to each doubling: at most seven binary digits that matter."""
     return round_ >> max(0, round_.bit_length() - 7) << max(0, round_.bit_length() - 7) == round_
+
+
+def slow_ranking_events(
+    ranked: Ranked, lanes: Sequence[str], topics: Sequence[str], top: int
+) -> list[bytes]:
+    """The ranking events of a stretch of documents, each built as an object."""
+    events = []
+    for row, document in enumerate(ranked.documents):
+        for lane, scores in zip(lanes, ranked.scores, strict=True):
+            mine = scores[row, : ranked.known[row]].tolist()
+            best = sorted(range(len(mine)), key=lambda topic: (-mine[topic], topic))
+            best = best[:top] if top else best
+            event = {
+                "id": document.id,
+                "lane": lane,
+                "round": ranked.rounds[row],
+                "ranking": [{"topic": topics[topic], "score": mine[topic]} for topic in best],
+                "time": document.time,
+            }
+            events.append(orjson.dumps(event))
+    return events

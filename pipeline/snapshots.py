@@ -1,27 +1,21 @@
-"""Snapshots: everything that an engine is, in one file, so that it can go on where it was.
+"""Snapshots: everything that an engine is, so that it can go on where it was.
 
-The order of writing is: the whole file under another name, flushed to the disk, then renamed, and
-the folder flushed too. A crash before the renaming leaves the older snapshots as they were; one
-after it leaves the new one whole. Files that do not check out are passed over for older ones.
+An engine with some of a snapshot's lanes can go on from it too: what lanes share (vocabulary,
+topics, waiting documents) is the same for all that have followed the log as far.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from learners.learner import State
-from pipeline.container import Arrays, DamagedError, pack, unpack
+from pipeline.container import Arrays
 from pipeline.engine import Engine
 from pipeline.pending import PendingDocument
-
-KIND = b"WRSN"
-VERSION = 1
 
 
 class MismatchError(Exception):
@@ -39,6 +33,11 @@ class Snapshot:
     def position(self) -> int:
         """How far into the log the engine was: the next entry to read."""
         return int(self.content["position"])
+
+    @property
+    def lanes(self) -> list[str]:
+        """The names of its lanes."""
+        return list(self.content["settings"]["lanes"])
 
 
 def take(engine: Engine, position: int) -> Snapshot:
@@ -71,19 +70,19 @@ def take(engine: Engine, position: int) -> Snapshot:
         "unmatched_labels": engine.pending.unmatched_labels,
         "superseded": engine.pending.superseded,
         "ignored_labels": engine.pending.ignored_labels,
-        "lanes": [lane.name for lane in engine.lanes],
     }
     return Snapshot(content, arrays)
 
 
 def resume(engine: Engine, snapshot: Snapshot) -> None:
-    """Make a new engine of the same configuration go on from a snapshot."""
+    """Make a new engine of the same configuration, with some or all of the lanes, go on."""
     content, arrays = snapshot.content, snapshot.arrays
     check_settings(content["settings"], settings_of(engine))
+    places = [snapshot.lanes.index(lane.name) for lane in engine.lanes]
     engine.vocabulary.restore(stored(arrays, "vocabulary"))
     engine.topics.restore(content["topics"], content["topics_refused"])
     engine.documents, engine.rounds = content["documents"], content["rounds"]
-    for number, lane in enumerate(engine.lanes):
+    for number, lane in zip(places, engine.lanes, strict=True):
         lane.learner.restore(stored(arrays, f"lane{number}/learner"))
         lane.curve.restore(stored(arrays, f"lane{number}/curve"))
     pending = engine.pending
@@ -93,12 +92,12 @@ def resume(engine: Engine, snapshot: Snapshot) -> None:
     pending.superseded = content["superseded"]
     pending.ignored_labels = content["ignored_labels"]
     pending.documents = dict(
-        zip(content["pending"], waiting_documents(arrays, len(engine.lanes)), strict=True)
+        zip(content["pending"], waiting_documents(arrays, places), strict=True)
     )
 
 
-def waiting_documents(arrays: Arrays, lanes: int) -> Iterator[PendingDocument]:
-    """The documents that waited for their labels."""
+def waiting_documents(arrays: Arrays, lanes: Sequence[int]) -> Iterator[PendingDocument]:
+    """The documents that waited for their labels, with the scores of these lanes."""
     starts, known = arrays["pending/starts"].tolist(), arrays["pending/known"].tolist()
     at = 0
     for i, count in enumerate(known):
@@ -106,7 +105,7 @@ def waiting_documents(arrays: Arrays, lanes: int) -> Iterator[PendingDocument]:
             None,
             arrays["pending/terms"][starts[i] : starts[i + 1]].copy(),
             arrays["pending/values"][starts[i] : starts[i + 1]].copy(),
-            [arrays[f"lane{n}/pending"][at : at + count].copy() for n in range(lanes)],
+            [arrays[f"lane{n}/pending"][at : at + count].copy() for n in lanes],
         )
         at += count
 
@@ -120,25 +119,29 @@ def settings_of(engine: Engine) -> dict[str, Any]:
         "slope": features.slope,
         "max_topics": engine.settings.max_topics,
         "max_pending": engine.settings.max_pending,
-        "lanes": [
-            {
+        "declared topics": engine.topics.declared,
+        "lanes": {
+            lane.name: {
                 "learner": lane.spec.learner,
                 "norm": lane.spec.norm,
                 **{o.name: getattr(lane.learner, o.name) for o in lane.learner.options},
             }
             for lane in engine.lanes
-        ],
-        "declared topics": engine.topics.declared,
+        },
     }
 
 
 def check_settings(found: dict[str, Any], expected: dict[str, Any]) -> None:
     """Refuse a snapshot that another configuration wrote."""
-    for key, value in expected.items():
-        if found.get(key) != value:
+    lanes = found["lanes"]
+    pairs = [(key, found.get(key), value) for key, value in expected.items() if key != "lanes"]
+    pairs += [(f"lane {name}", lanes.get(name), value) for name, value in expected["lanes"].items()]
+    for key, was, value in pairs:
+        if was != value:
             raise MismatchError(
-                f"the snapshot was written with {key} = {found.get(key)}, but the configuration "
-                f"says {value}: go back to the old setting, or start anew in an empty folder"
+                f"the snapshot was written with {key} = {was}, but the configuration says {value}: "
+                "go back to the old setting, give a changed lane another name, or start anew with "
+                "an empty snapshot folder"
             )
 
 
@@ -156,49 +159,3 @@ def stored(arrays: Arrays, prefix: str) -> State:
 def joined(pieces: list[Any], dtype: type[np.generic]) -> Any:  # noqa: ANN401 - any array
     """The pieces one after another; of no pieces, an empty array."""
     return np.concatenate([np.empty(0, dtype), *pieces])
-
-
-class SnapshotFolder:
-    """The last few snapshots of an engine, newest first."""
-
-    def __init__(self, path: Path, keep: int = 3) -> None:
-        self.path = path
-        self.keep = keep
-        path.mkdir(parents=True, exist_ok=True)
-
-    def write(self, snapshot: Snapshot) -> Path:
-        """Keep a snapshot, and let the oldest go."""
-        path = self.path / f"{snapshot.position:020d}.wirerank"
-        partial = path.with_suffix(".partial")
-        with partial.open("wb") as file:
-            file.write(pack(KIND, VERSION, snapshot.content, snapshot.arrays))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-        folder = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-        for old in self.files()[self.keep :]:
-            old.unlink()
-        return path
-
-    def files(self) -> list[Path]:
-        """The snapshots there are, newest first."""
-        return sorted(self.path.glob("*.wirerank"), reverse=True)
-
-    def newest(self, damaged: list[str]) -> Snapshot | None:
-        """The newest snapshot that checks out; what is wrong with newer ones goes to `damaged`."""
-        for path in self.files():
-            try:
-                return read_snapshot(path)
-            except DamagedError as error:
-                damaged.append(str(error))
-        return None
-
-
-def read_snapshot(path: Path) -> Snapshot:
-    """Read one file, or raise `DamagedError`."""
-    content, arrays = unpack(path.read_bytes(), KIND, VERSION, str(path))
-    return Snapshot(content, arrays)

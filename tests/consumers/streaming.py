@@ -28,36 +28,58 @@ bootstrap = "{bootstrap}"
 
 [snapshots]
 folder = "{folder}/snapshots"
-every_seconds = 1.0
+every_seconds = {every}
 
 [[streams]]
 name = "{name}"
 partitions = {partitions}
-block = 40
-max_terms = 3000
+{settings}
 lanes = [{lanes}]
 """
+SMALL = "block = 40\nmax_terms = 3000"
 
 
 class Streaming:
     """One stream: its configuration, its topics, and the processes that work on it."""
 
     def __init__(
-        self, bootstrap: str, folder: Path, lanes: Iterable[str], partitions: int = 1
+        self,
+        bootstrap: str,
+        folder: Path,
+        lanes: Iterable[str],
+        partitions: int = 1,
+        watched: Iterable[str] = (),
+        settings: str = SMALL,
+        every: float = 1.0,
     ) -> None:
+        self.bootstrap = bootstrap
         self.folder = folder
         self.path = folder / "wirerank.toml"
-        name = f"test-{os.getpid()}-{time.time_ns()}"
-        specs = ", ".join(f'{{spec = "{lane}"}}' for lane in lanes)
+        self.name = f"test-{os.getpid()}-{time.time_ns()}"
+        self.partitions = partitions
+        self.settings = settings
+        self.every = every
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.configure(lanes, watched)
+        ensure_topics(self.config.kafka, self.stream)
+
+    def configure(self, lanes: Iterable[str], watched: Iterable[str] = ()) -> None:
+        """Write the configuration: lanes that are published, and lanes that are only watched."""
+        specs = [f'{{spec = "{lane}"}}' for lane in lanes]
+        specs += [f'{{spec = "{lane}", publish = false}}' for lane in watched]
         self.path.write_text(
             CONFIG.format(
-                bootstrap=bootstrap, folder=folder, name=name, partitions=partitions, lanes=specs
+                bootstrap=self.bootstrap,
+                folder=self.folder,
+                every=self.every,
+                name=self.name,
+                partitions=self.partitions,
+                settings=self.settings,
+                lanes=", ".join(specs),
             )
         )
         self.config: Config = read_config(self.path, {})
         self.stream: StreamSettings = self.config.streams[0]
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        ensure_topics(self.config.kafka, self.stream)
 
     def __enter__(self) -> Streaming:
         return self
@@ -67,11 +89,14 @@ class Streaming:
             self.kill(name)
 
     def start(self, name: str) -> None:
-        """Start a worker: `learn`, or `tokenize-N`."""
-        command, _, instance = name.partition("-")
+        """Start a worker: `learn`, `learn@LANE` or `tokenize-N`."""
+        command, _, lane = name.partition("@")
+        command, _, instance = command.partition("-")
         arguments = [command, str(self.path)]
         if instance:
             arguments += ["--instance", instance]
+        if lane:
+            arguments += ["--lane", lane]
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", "consumers", *arguments],

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from kafka import TopicPartition
 
-from consumers.clients import Limits, new_consumer, new_transactional_producer
+from consumers.clients import (
+    Limits,
+    committed_offsets,
+    new_consumer,
+    new_transactional_producer,
+)
 from consumers.config import Config
 from consumers.topics import ensure_topics
 from consumers.transactions import ExactlyOnce, FencedError, Outgoing, within
+from pipeline.pieces import pieces
 
 
 class Setting:
@@ -29,7 +36,7 @@ class Setting:
         self.stream = self.config.streams[0]
         ensure_topics(self.config.kafka, self.stream)
         self.source = TopicPartition(self.stream.blocks, 0)
-        self.consumer = new_consumer(self.config.kafka, group_id=name)
+        self.groups = [f"{name}.a", f"{name}.b"]
 
     def writer(self, wrap: Any = None, patience_s: float = 20.0) -> ExactlyOnce:  # noqa: ANN401
         name = self.stream.name
@@ -38,10 +45,10 @@ class Setting:
             made = new_transactional_producer(self.config.kafka, name, Limits(5000, 8000, 15000))
             return wrap(made) if wrap else made
 
-        def committed() -> int | None:
-            return self.consumer.committed(self.source)
+        def committed(groups: Iterable[str]) -> dict[str, int | None]:
+            return committed_offsets(self.config.kafka, groups, self.source)
 
-        return ExactlyOnce(name, self.source, producer, committed, patience_s, pause_s=0.05)
+        return ExactlyOnce(self.source, producer, committed, patience_s, pause_s=0.05)
 
     def published(self) -> list[bytes]:
         consumer: Any = new_consumer(self.config.kafka, auto_offset_reset="earliest")
@@ -55,8 +62,14 @@ class Setting:
         consumer.close(autocommit=False)
         return found
 
-    def record(self, value: bytes) -> Outgoing:
-        return Outgoing(self.stream.rankings, b"key", value)
+    def records(self, *values: bytes) -> list[Outgoing]:
+        return [Outgoing(self.stream.rankings, pieces([b"key"] * len(values)), pieces(values))]
+
+    def at(self, offset: int | None) -> dict[str, int | None]:
+        return dict.fromkeys(self.groups, offset)
+
+    def committed(self) -> dict[str, int | None]:
+        return committed_offsets(self.config.kafka, self.groups, self.source)
 
 
 @pytest.fixture
@@ -86,7 +99,13 @@ class Faulty:
         return goes_wrong
 
 
-CALLS = ("begin_transaction", "send", "flush", "send_offsets_to_transaction", "commit_transaction")
+CALLS = (
+    "begin_transaction",
+    "send_packed",
+    "flush",
+    "send_offsets_to_transaction",
+    "commit_transaction",
+)
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -96,21 +115,21 @@ def test_a_failure_at_any_call_neither_loses_nor_doubles(
 ) -> None:
     faults = ["once"]
     writer = setting.writer(lambda real: Faulty(real, call, when, faults))
-    assert writer.start() is None
-    writer.publish([setting.record(b"a"), setting.record(b"b")], None, 1)
-    writer.publish([setting.record(b"c")], 1, 2)
+    assert writer.start(setting.groups) == setting.at(None)
+    writer.publish(setting.records(b"a", b"b"), setting.at(None), 1)
+    writer.publish(setting.records(b"c"), setting.at(1), 2)
     writer.close()
     assert not faults
     assert setting.published() == [b"a", b"b", b"c"]
-    assert setting.consumer.committed(setting.source) == 2
+    assert setting.committed() == setting.at(2)
 
 
 def test_a_commit_that_hangs_is_given_up_and_the_broker_decides(setting: Setting) -> None:
     faults = ["once"]
     writer = setting.writer(lambda real: Faulty(real, "commit_transaction", "hang", faults), 4.0)
-    writer.start()
+    writer.start(setting.groups)
     started = time.monotonic()
-    writer.publish([setting.record(b"a")], None, 1)
+    writer.publish(setting.records(b"a"), setting.at(None), 1)
     assert time.monotonic() - started < 40
     writer.close()
     assert setting.published() == [b"a"]
@@ -118,12 +137,12 @@ def test_a_commit_that_hangs_is_given_up_and_the_broker_decides(setting: Setting
 
 def test_a_second_worker_fences_the_first(setting: Setting) -> None:
     first, second = setting.writer(), setting.writer()
-    first.start()
-    first.publish([setting.record(b"a")], None, 1)
-    assert second.start() == 1
-    second.publish([setting.record(b"b")], 1, 2)
+    first.start(setting.groups)
+    first.publish(setting.records(b"a"), setting.at(None), 1)
+    assert second.start(setting.groups) == setting.at(1)
+    second.publish(setting.records(b"b"), setting.at(1), 2)
     with pytest.raises(FencedError, match="another worker runs with the same lanes"):
-        first.publish([setting.record(b"zombie")], 1, 3)
+        first.publish(setting.records(b"zombie"), setting.at(1), 3)
     second.close()
     assert setting.published() == [b"a", b"b"]
 
@@ -131,10 +150,10 @@ def test_a_second_worker_fences_the_first(setting: Setting) -> None:
 def test_an_offset_alone_can_be_published(setting: Setting) -> None:
     """Lanes that are only watched write nothing, but must know where they were."""
     writer = setting.writer()
-    writer.start()
-    writer.publish([], None, 5)
+    writer.start(setting.groups)
+    writer.publish([], setting.at(None), 5)
     writer.close()
-    assert setting.consumer.committed(setting.source) == 5
+    assert setting.committed() == setting.at(5)
     assert setting.published() == []
 
 
@@ -144,3 +163,16 @@ def test_within_gives_up_and_hands_on() -> None:
         within(0.05, "waiting", lambda: threading.Event().wait(5))
     with pytest.raises(ZeroDivisionError):
         within(5, "dividing", lambda: 1 // 0)
+
+
+def test_what_never_works_is_given_up(setting: Setting) -> None:
+    """After a few tries the error is handed on, for somebody to look at the larger picture."""
+    faults = ["always"] * 100
+    writer = setting.writer(lambda real: Faulty(real, "flush", "before", faults))
+    writer.start(setting.groups)
+    with pytest.raises(ConnectionError, match="on purpose"):
+        writer.publish(setting.records(b"a"), setting.at(None), 1)
+    writer.close()
+    assert len(faults) == 95
+    assert setting.published() == []
+    assert setting.committed() == setting.at(None)

@@ -19,6 +19,7 @@ from pipeline.log import (
     coverage_from,
     decode_record,
     encode_record,
+    narrowed,
 )
 from tests.pipeline.test_engine import TOKENIZER, random_events, run
 
@@ -151,6 +152,16 @@ def test_a_log_read_through_records_ranks_as_the_events_do() -> None:
 def test_numbers_that_would_lead_astray_are_damage(name: str, value: int) -> None:
     """A checksum proves what was written, not that it made sense."""
     content, arrays = unpack(encode_record(record(0, 20)), KIND, VERSION, "r")
+    arrays[name] = arrays[name].astype(np.int64)
     arrays[name][len(arrays[name]) // 2] = value
     with pytest.raises(DamagedError, match="r does not hold what a block must hold"):
         decode_record(pack(KIND, VERSION, content, arrays), "r")
+
+
+@pytest.mark.parametrize(
+    "numbers", [[0.0, 255.0], [-0.0, 1.0], [256.0, 3.0], [70000.0], [0.5], [np.nan], [np.inf], []]
+)
+def test_numbers_come_back_as_they_were(numbers: list[float]) -> None:
+    values = np.array(numbers)
+    assert narrowed(values).astype(np.float64).tobytes() == values.tobytes()
+    assert narrowed(values).nbytes <= values.nbytes

@@ -1,0 +1,49 @@
+"""A follower of the log: some lanes of a stream, and how far they have come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pipeline.engine import Engine, Ranked
+from pipeline.log import Coverage, coverage_from, decode_record
+from pipeline.snapshots import Snapshot, resume, take
+
+
+class Follower:
+    """An engine, the next offset of the log that it reads, and what of the sources it has seen."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.position = 0
+        self.coverage = Coverage()
+
+    @property
+    def names(self) -> list[str]:
+        """Its lanes, in order."""
+        return [lane.name for lane in self.engine.lanes]
+
+    def follow(self, data: bytes, offset: int, name: str) -> Iterator[Ranked]:
+        """Rank and learn a record of the log; what an earlier record covered is left out."""
+        block = self.coverage.admit(decode_record(data, name), name)
+        if block is not None:
+            yield from self.engine.process(block)
+        self.position = offset + 1
+
+    def join(self, other: Follower, order: Sequence[str]) -> None:
+        """Take over the lanes of a follower that has come as far."""
+        if self.position != other.position:
+            raise ValueError(f"one follower is at {self.position}, the other at {other.position}")
+        self.engine.join(other.engine, order)
+
+    def snapshot(self, **told: Any) -> Snapshot:  # noqa: ANN401 - whatever JSON can say
+        """The state as it is now, and what else is to be remembered with it."""
+        snapshot = take(self.engine, self.position)
+        snapshot.content.update(coverage=self.coverage.state(), **told)
+        return snapshot
+
+    def resume(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot that has these lanes, and perhaps others."""
+        resume(self.engine, snapshot)
+        self.coverage = coverage_from(snapshot.content["coverage"])
+        self.position = snapshot.position
