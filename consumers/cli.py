@@ -1,4 +1,4 @@
-"""The Kafka side of the command line: `wirerank tokenize`, `learn` and `run`."""
+"""The Kafka side of the command line: `wirerank tokenize`, `learn`, `run` and `replay --kafka`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from consumers.config import Config, ConfigError, StreamSettings, read_config
+import pipeline.cli
+from consumers.config import Config, ConfigError, StreamSettings, kafka_settings, read_config
 from pipeline.cli import app, fail
 from pipeline.cli import main as run_command_line
+from pipeline.errors import UsageError
+from pipeline.playing import Played, PlaySettings
+from pipeline.replay import Watch
 
 if TYPE_CHECKING:
     from consumers.workers import Worker
@@ -112,6 +116,20 @@ def run_workers_command(
 
     config = configured(path)
     raise typer.Exit(supervise(children(config, path, tokenizers), stopped_by_signals()))
+
+
+def play_into_kafka(settings: PlaySettings, watch: Watch) -> Played:
+    """Play a source into a topic, for `wirerank replay --kafka`."""
+    from consumers.player import play  # noqa: PLC0415 - slow to import
+
+    try:
+        kafka = kafka_settings(settings.bootstrap, os.environ)
+    except ConfigError as error:
+        raise UsageError(str(error)) from None
+    return play(settings, kafka, watch)
+
+
+pipeline.cli.kafka_player = play_into_kafka
 
 
 def main() -> None:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.partitioner.default import murmur2
 from kafka.structs import OffsetAndMetadata
 
 from consumers.config import KafkaSettings
@@ -37,6 +39,9 @@ class Message(Protocol):
 
 class Sent(Protocol):
     """A record on its way to the broker."""
+
+    is_done: bool
+    exception: Exception | None
 
     def succeeded(self) -> bool:
         """Whether the broker has it."""
@@ -94,6 +99,21 @@ class TransactionalProducer(Producer, Protocol):
     def begin_transaction(self) -> None: ...
     def send_offsets_to_transaction(self, offsets: Any, group_metadata: str) -> None: ...  # noqa: ANN401
     def commit_transaction(self) -> None: ...
+
+
+class Admin(Protocol):
+    """What is used of kafka-python's client for administration."""
+
+    def describe_topics(self, topics: Sequence[str] | None = None) -> list[dict[str, Any]]: ...
+    def create_topics(self, new_topics: Sequence[Any]) -> Any: ...  # noqa: ANN401
+    def wait_for_topics(self, topic_names: Sequence[str]) -> None: ...
+    def describe_configs(
+        self, config_resources: Sequence[Any], *, config_filter: str
+    ) -> dict[str, Any]: ...
+    def list_groups(self) -> list[dict[str, Any]]: ...
+    def list_group_offsets(self, group_specs: Sequence[str]) -> dict[str, dict[Any, Any]]: ...
+    def list_partition_offsets(self, topic_partition_specs: Mapping[Any, Any]) -> Any: ...  # noqa: ANN401
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +217,34 @@ def new_transactional_producer(
         transaction_timeout_ms=limits.transaction_ms,
     )
     return producer
+
+
+def abandon(producer: Producer) -> None:
+    """Close a producer without sending what it still holds.
+
+    `close(timeout=0)` would wait for that first, raise, leave the thread that sends running, and
+    raise once more when the interpreter ends.
+    """
+    producer._sender.force_close()  # type: ignore[attr-defined]
+    producer.close(timeout=5)
+
+
+def new_admin(settings: KafkaSettings, **options: Any) -> Admin:  # noqa: ANN401
+    """A client to ask for and make topics, and to ask how far groups have come."""
+    admin: Admin = KafkaAdminClient(**{**connection(settings), **options})
+    return admin
+
+
+def partition_of(key: bytes, partitions: int) -> int:
+    """The partition that a key belongs to, as every client of Kafka has it."""
+    number: int = murmur2(key)
+    return (number & 0x7FFFFFFF) % partitions
+
+
+def in_words(error: Exception) -> str:
+    """An error with its name, once; kafka-python puts it into some of its texts."""
+    name, text = type(error).__name__, str(error)
+    return text if text.startswith(name) else f"{name}: {text}"
 
 
 def committable(offsets: Mapping[Any, int]) -> dict[Any, Any]:

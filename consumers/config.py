@@ -197,6 +197,28 @@ def read_config(path: Path, environment: Mapping[str, str]) -> Config:
         raise ConfigError(f"{path} cannot be used:\n  " + "\n  ".join(problems)) from None
 
 
+class OnlyKafka(Section):
+    """What is needed where there is no configuration file."""
+
+    kafka: KafkaSettings
+
+
+def kafka_settings(bootstrap: str, environment: Mapping[str, str]) -> KafkaSettings:
+    """How to reach a broker that is named on the command line; the rest from the environment."""
+    prefix = f"{ENVIRONMENT_PREFIX}KAFKA__"
+    given = {
+        name.removeprefix(prefix).lower(): toml_value(text)
+        for name, text in environment.items()
+        if name.startswith(prefix)
+    }
+    try:
+        return OnlyKafka.model_validate({"kafka": {**given, "bootstrap": bootstrap}}).kafka
+    except ValidationError as error:
+        problems = [explained(problem) for problem in error.errors(include_url=False)]
+        where = f"The broker's settings ({prefix}... in the environment) cannot be used"
+        raise ConfigError(f"{where}:\n  " + "\n  ".join(problems)) from None
+
+
 def toml_value(text: str) -> Any:  # noqa: ANN401 - whatever TOML can say
     """A value as TOML would read it; what TOML cannot read is a string."""
     try:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, NewTopic
+from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import TopicAlreadyExistsError, TopicAuthorizationFailedError
 
-from consumers.clients import MAX_RECORD_BYTES, connection
+from consumers.clients import MAX_RECORD_BYTES, Admin, new_admin
 from consumers.config import KafkaSettings, StreamSettings
 from consumers.packed import BATCH_BYTES
 
 FOR_EVER = "-1"
 WATCH_SECONDS = 10.0
-
+PLAYED_PARTITIONS = 4
 
 log = logging.getLogger(__name__)
 
@@ -56,30 +57,50 @@ def plans(stream: StreamSettings) -> list[Plan]:
     ]
 
 
+def documents_plan(topic: str) -> Plan:
+    """A topic for a source that is played: history, which no age may delete."""
+    options = {
+        "max.message.bytes": str(MAX_RECORD_BYTES),
+        "retention.ms": FOR_EVER,
+        "retention.bytes": FOR_EVER,
+    }
+    return Plan(topic, PLAYED_PARTITIONS, options=options)
+
+
 def ensure_topics(settings: KafkaSettings, stream: StreamSettings) -> list[str]:
     """Make the missing topics of a stream and check the others; returns the names of new ones."""
-    admin: Any = KafkaAdminClient(**connection(settings))
+    admin = new_admin(settings)
     try:
-        there = {topic["name"]: topic for topic in admin.describe_topics()}
-        made = []
-        for plan in plans(stream):
-            if plan.name in there:
-                check_topic(admin, plan, len(there[plan.name]["partitions"]))
-                continue
-            try:
-                admin.create_topics([new_topic(plan, settings.replication_factor)])
-            except TopicAlreadyExistsError:
-                continue  # another worker was faster
-            made.append(plan.name)
-        if made:
-            admin.wait_for_topics(made)
-            log.warning("made the topics %s, which were missing", ", ".join(made))
-        return made
+        return ensure(admin, plans(stream), settings.replication_factor)
     finally:
         admin.close()
 
 
-def check_topic(admin: Any, plan: Plan, partitions: int) -> None:  # noqa: ANN401
+def ensure(admin: Admin, wanted: Sequence[Plan], replication: int) -> list[str]:
+    """Make what is missing and check the others; returns the names of new topics."""
+    there = partitions_by_topic(admin)
+    made = []
+    for plan in wanted:
+        if plan.name in there:
+            check_topic(admin, plan, there[plan.name])
+            continue
+        try:
+            admin.create_topics([new_topic(plan, replication)])
+        except TopicAlreadyExistsError:
+            continue  # another worker was faster
+        made.append(plan.name)
+    if made:
+        admin.wait_for_topics(made)
+        log.warning("made the topics %s, which were missing", ", ".join(made))
+    return made
+
+
+def partitions_by_topic(admin: Admin) -> dict[str, int]:
+    """How many partitions each topic of the broker has."""
+    return {topic["name"]: len(topic["partitions"]) for topic in admin.describe_topics()}
+
+
+def check_topic(admin: Admin, plan: Plan, partitions: int) -> None:
     """Refuse a topic that would sooner or later stop the work."""
     if plan.exactly and partitions != plan.partitions:
         raise TopicError(
@@ -116,7 +137,7 @@ def check_topic(admin: Any, plan: Plan, partitions: int) -> None:  # noqa: ANN40
 
 def topic_identity(settings: KafkaSettings, topic: str) -> str:
     """What tells a topic from another one that had its name before; empty if there is none."""
-    admin: Any = KafkaAdminClient(**connection(settings))
+    admin = new_admin(settings)
     try:
         (found,) = admin.describe_topics([topic])
     finally:

@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 
 from kafka import TopicPartition
 
-from consumers.clients import TransactionalProducer, committable
+from consumers.clients import TransactionalProducer, abandon, committable
 from pipeline.pieces import Pieces
 
 log = logging.getLogger(__name__)
@@ -189,6 +189,6 @@ class ExactlyOnce:
 
     def _close(self, producer: TransactionalProducer) -> None:
         try:
-            within(5.0, "close", lambda: producer.close(timeout=0))
+            within(10.0, "close", lambda: abandon(producer))
         except Exception as error:  # it is not used again in any case
             log.debug("closing a producer: %s", error)

@@ -21,6 +21,8 @@ from pipeline.events import MAX_EVENT_BYTES
 from pipeline.features import FeatureSettings
 from pipeline.formats import FORMATS
 from pipeline.outputs import STANDARD_OUTPUT
+from pipeline.pacing import AS_FAST_AS_IT_GOES, read_speed
+from pipeline.playing import Played, Player, PlaySettings
 from pipeline.replay import (
     DEFAULT_LANES,
     Outcome,
@@ -39,6 +41,12 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Rank the topics of every document of a text stream the moment it arrives.",
 )
+
+# Plays a source into a topic; set by `consumers.cli`, since nothing here knows Kafka.
+kafka_player: Player | None = None
+# Which options of `replay` go with --kafka only, and which with it and without it.
+ONLY_WITH_KAFKA = ("topic", "speed", "until_ranked", "times")
+ALSO_WITH_KAFKA = ("source", "kafka", "limit", "format_", "max_event_bytes", "quiet")
 
 
 def show_version(asked: bool) -> None:
@@ -71,6 +79,7 @@ def fail(message: str, code: int = 2) -> NoReturn:
 
 @app.command("replay")
 def replay_command(
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
@@ -135,15 +144,56 @@ def replay_command(
         int, typer.Option(min=0, max=MOST, help="Ceiling of documents that wait for late labels.")
     ] = EngineSettings().max_pending,
     quiet: Annotated[bool, typer.Option("--quiet", help="No narration.")] = False,
+    kafka: Annotated[
+        str | None,
+        typer.Option(
+            help="Write the events to a topic of this broker instead; the workers of "
+            "`wirerank run` rank and learn them. The same command goes on after a stop.",
+            metavar="HOST:PORT",
+        ),
+    ] = None,
+    topic: Annotated[
+        str | None, typer.Option(help="The topic; made if it is missing.", metavar="NAME")
+    ] = None,
+    speed: Annotated[
+        str,
+        typer.Option(
+            help="As fast as it goes (max), or paced by the events' times: 60x is an hour in a "
+            "minute.",
+            metavar="max|FACTORx",
+        ),
+    ] = AS_FAST_AS_IT_GOES,
+    until_ranked: Annotated[
+        bool, typer.Option("--until-ranked", help="Wait until every event was ranked.")
+    ] = False,
+    times: Annotated[
+        int,
+        typer.Option(
+            "--pass", min=1, max=MOST, help="2 plays a source that is there already a second time."
+        ),
+    ] = 1,
 ) -> None:
-    """Replay a corpus through one or more lanes, as if it were live.
+    """Replay a corpus through one or more lanes, as if it were live; or, with --kafka, to a topic.
 
     Narration goes to standard error, the comparison of the lanes to standard output.
     """
+    check_options(context, kafka)
     if profile not in PROFILES:
         fail(f"--profile must be one of {', '.join(PROFILES)}. Got {profile!r}.")
     if format_ not in FORMATS:
         fail(f"--format must be one of {', '.join(FORMATS)}. Got {format_!r}.")
+    if kafka is not None:
+        if topic is None:
+            fail("--kafka needs --topic NAME: the topic that the events are written to.")
+        try:
+            to_play = PlaySettings(
+                source, kafka, topic, read_speed(speed), until_ranked, times, limit, format_,
+                max_event_bytes,
+            )  # fmt: skip
+            play(to_play, quiet)
+        except (UsageError, SourceError) as error:
+            fail(str(error))
+        return
     settings = ReplaySettings(
         source=source, lanes=tuple(lane or DEFAULT_LANES), limit=limit, block=block,
         format=format_, profile=profile, topics=topics, rankings=rankings, top=top,
@@ -159,6 +209,33 @@ def replay_command(
     except (UsageError, OptionError, SourceError) as error:
         fail(str(error))
     conclude(settings, outcome, quiet)
+
+
+def check_options(context: typer.Context, kafka: str | None) -> None:
+    """Refuse options that have no meaning with --kafka, or without it."""
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "")
+        if given is None or given.name != "COMMANDLINE":
+            continue
+        if kafka is None and option.name in ONLY_WITH_KAFKA:
+            fail(f"{option.opts[0]} has a meaning only with --kafka HOST:PORT.")
+        if kafka is not None and option.name not in (*ONLY_WITH_KAFKA, *ALSO_WITH_KAFKA):
+            fail(
+                f"{option.opts[0]} has no meaning with --kafka: the events are only written to the "
+                "topic. What becomes of them is for the workers' configuration to say."
+            )
+
+
+def play(settings: PlaySettings, quiet: bool) -> None:
+    """Play a source into a topic, and end accordingly."""
+    if kafka_player is None:
+        fail("--kafka is not there in this program; run `wirerank` or `python -m consumers`.")
+    played: Played = kafka_player(settings, TerminalWatch(quiet))
+    code = 1 if played.interrupted is None else 128 + played.interrupted
+    if played.failure is not None:
+        fail(played.failure, code)
+    if played.interrupted is not None:
+        raise typer.Exit(code)
 
 
 def conclude(settings: ReplaySettings, outcome: Outcome, quiet: bool) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
 import queue
 import threading
 from collections.abc import Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 from pipeline.blocks import Block, make_block
-from pipeline.corpora.source import Source, SourceError
+from pipeline.corpora.source import Source, SourceError, numbered
 from pipeline.dead_letters import DeadLetter
 from pipeline.events import MAX_EVENT_BYTES, Decoder, Event, MalformedEvent, parse_event
 from pipeline.tokenizer import Tokenizer
@@ -50,17 +49,16 @@ class BlockReader:
         self._dead: list[DeadLetter] = []
 
     def __iter__(self) -> Iterator[Reading]:
-        line = size = 0
-        lines = iter(self._source)
+        size = 0
+        lines = numbered(self._source)
         while True:
             try:
-                raw = next(lines, None)
+                line, raw = next(lines, (0, None))
             except SourceError:
                 if self._waiting or self._dead:
                     yield self._reading()  # what came before the damage counts
                 raise
             if raw:  # not empty, which says that nothing more is there for now
-                line += 1
                 size += len(raw)
                 self._take(line, raw)
             done = raw is None or (self._limit and self._events >= self._limit)
@@ -74,8 +72,6 @@ class BlockReader:
 
     def _take(self, line: int, raw: bytes) -> None:
         """Decode a line that is not blank; what cannot be used is put aside."""
-        if line == 1:
-            raw = raw.removeprefix(codecs.BOM_UTF8)
         event = raw.rstrip(b"\r\n")
         if not event.strip():
             return

@@ -65,7 +65,7 @@ def test_shown_command(command: str, tmp_path: Path) -> None:
 def test_options_that_the_documents_name_exist() -> None:
     shown = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["replay", "--help"]).stdout
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "".join(p.read_text() for p in DOCUMENTS)))
-    others = {"--multilabel_oaa", "--multilabel", "--documents", "--kafka", "--instance"}
+    others = {"--multilabel_oaa", "--multilabel", "--documents", "--instance"}
     others |= {"--tokenizers"}
     unknown = {option for option in named - others if option not in shown}
     assert not unknown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
@@ -27,3 +28,14 @@ class Source(Protocol):
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield raw events, one after another, from the beginning."""
+
+
+def numbered(source: Source) -> Iterator[tuple[int, bytes]]:
+    """The lines of a source from 1 on, a byte order mark taken off the first.
+
+    An empty line, which says that nothing more is there for now, does not count.
+    """
+    line = 0
+    for raw in source:
+        line += bool(raw)
+        yield line, raw.removeprefix(codecs.BOM_UTF8) if line == 1 else raw
