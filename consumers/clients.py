@@ -25,6 +25,10 @@ Header = tuple[str, bytes]
 MAX_RECORD_BYTES = 8 << 20  # of a block; an event is smaller
 
 
+class BrokerAwayError(Exception):
+    """The broker did not answer before the worker had to leave; nothing is lost by that."""
+
+
 class Message(Protocol):
     """A record that a consumer read."""
 
@@ -41,7 +45,6 @@ class Sent(Protocol):
     """A record on its way to the broker."""
 
     is_done: bool
-    exception: Exception | None
 
     def succeeded(self) -> bool:
         """Whether the broker has it."""
@@ -131,6 +134,7 @@ def connection(settings: KafkaSettings) -> dict[str, Any]:
         "bootstrap_servers": settings.bootstrap,
         "security_protocol": settings.security_protocol,
         "reconnect_backoff_max_ms": 1000,
+        "bootstrap_timeout_ms": 5000,
     }
     files = ("ssl_cafile", "ssl_certfile", "ssl_keyfile")
     options.update({name: str(path) for name in files if (path := getattr(settings, name))})

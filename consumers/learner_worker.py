@@ -21,10 +21,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from consumers.clients import BrokerAwayError
 from consumers.config import Config, StreamSettings
 from consumers.log_reader import POLL_MS, LogReader, log_facts
 from consumers.packed import warm_up_packing
-from consumers.publisher import BrokerAwayError, Publisher
+from consumers.publisher import Publisher
 from consumers.recovery import Recovery
 from consumers.transactions import Outgoing, Task
 from pipeline.engine import Engine

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from kafka import TopicPartition
 
-from consumers.clients import committed_offsets, new_transactional_producer
+from consumers.clients import BrokerAwayError, committed_offsets, new_transactional_producer
 from consumers.config import KafkaSettings, StreamSettings
 from consumers.transactions import ExactlyOnce, Outgoing, Task
 from pipeline.engine import Ranked
@@ -24,10 +24,6 @@ from pipeline.rankings import RankingWriter
 COMMIT_AGAIN_SECONDS = 3600.0
 LEAVE_SECONDS = 10.0  # how long a worker that is to stop waits for the broker
 LOOK_SECONDS = 0.2
-
-
-class BrokerAwayError(Exception):
-    """The broker did not answer before the worker had to leave; nothing is lost by that."""
 
 
 def group_of(stream: StreamSettings, lane: str) -> str:

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from kafka import TopicPartition
-from kafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
+from kafka.errors import KafkaTimeoutError, NoOffsetForPartitionError, OffsetOutOfRangeError
 
 from consumers.clients import (
     MAX_RECORD_BYTES,
+    BrokerAwayError,
     GroupConsumer,
     Message,
     Producer,
@@ -42,7 +45,7 @@ POLL_MS = 200
 # A join that completes while nobody polls is thrown away by kafka-python, and members that work
 # long between short polls can rebalance for ever; a long poll until the group is stable helps.
 JOIN_POLL_MS = 5000
-FLUSH_SECONDS = 30.0
+LOOK_SECONDS = 0.2
 COMMIT_MS = 10_000
 LEAVE_MS = 5_000
 LARGEST_BLOCK_BYTES = MAX_RECORD_BYTES - (64 << 10)  # the rest is for what the client adds
@@ -93,10 +96,13 @@ class TokenizerWorker:
 
     def run(self, stop: threading.Event) -> None:
         """Work until asked to stop; then finish the block and leave the group."""
+        self._stop = stop
         try:
             while not stop.is_set():
                 self._step()
             self._settle()
+        except BrokerAwayError:
+            log.warning("the broker does not answer; leaving without a last commit")
         finally:
             self._consumer.close(autocommit=False, timeout_ms=LEAVE_MS)
             self._producer.close(timeout=LEAVE_MS / 1000)
@@ -168,13 +174,24 @@ class TokenizerWorker:
         """When the broker has all that was sent, commit the offsets it covers."""
         if not self._sent:
             return
-        self._producer.flush(FLUSH_SECONDS)
-        for future in self._sent:
-            future.get(0)
+        self._wait()
         self._consumer.commit(committable(self._ends), timeout_ms=COMMIT_MS)
         self._sent = []
         for partition in self._reached.keys() - self._consumer.assignment():
             del self._reached[partition]  # somebody else's by now
+
+    def _wait(self) -> None:
+        """Wait for what is on its way to the broker; raises what went wrong with it."""
+        leave_at = float("inf")
+        for sent in self._sent:
+            while not sent.is_done:
+                with suppress(KafkaTimeoutError):
+                    sent.get(LOOK_SECONDS)
+                if self._stop.is_set():
+                    leave_at = min(leave_at, time.monotonic() + LEAVE_MS / 1000)
+                    if time.monotonic() > leave_at:
+                        raise BrokerAwayError
+            sent.get(0)
 
     def _from(self, partition: Any, first: int) -> int:  # noqa: ANN401 - kafka-python's
         """Where the group had come to in a partition that is new to this worker."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
-from kafka.errors import TopicAlreadyExistsError, TopicAuthorizationFailedError
+from kafka.errors import KafkaError, TopicAlreadyExistsError, TopicAuthorizationFailedError
 
 from consumers.clients import MAX_RECORD_BYTES, Admin, new_admin
 from consumers.config import KafkaSettings, StreamSettings
@@ -158,8 +158,13 @@ class TopicWatch:
         """Whether the topic is no longer the one it was; asks the broker only now and then."""
         if not at_once and time.monotonic() - self._looked < WATCH_SECONDS:
             return False
-        self._looked = time.monotonic()
-        return topic_identity(self._settings, self._topic) != self.identity
+        try:
+            return topic_identity(self._settings, self._topic) != self.identity
+        except (KafkaError, OSError) as error:
+            log.warning("waiting for the broker at %s: %s", self._settings.bootstrap, error)
+            return False
+        finally:
+            self._looked = time.monotonic()
 
 
 def new_topic(plan: Plan, replication: int) -> Any:  # noqa: ANN401 - kafka-python has no types
