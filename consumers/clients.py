@@ -45,6 +45,7 @@ class Sent(Protocol):
     """A record on its way to the broker."""
 
     is_done: bool
+    exception: Exception | None
 
     def succeeded(self) -> bool:
         """Whether the broker has it."""
