@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bounds bench kafka kafka-stop lock clean
+.PHONY: help demo test bounds bench kafka kafka-stop prometheus dashboards lock clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -45,6 +45,14 @@ kafka: $(VENV)/.created  ## Start Apache Kafka at 127.0.0.1:9092 (needs Java 17 
 
 kafka-stop: $(VENV)/.created  ## Stop it; its data stays
 	@$(BIN)/python -m deploy.kafka stop $(KAFKA)
+
+prometheus:  ## Scrape Wirerank on this machine, at 127.0.0.1:9090, until Ctrl-C (needs Debian's prometheus)
+	@command -v prometheus >/dev/null || { echo "There is no prometheus here; try: apt install prometheus"; exit 1; }
+	prometheus --config.file=deploy/prometheus/prometheus.yml --web.listen-address=127.0.0.1:9090 \
+	  --storage.tsdb.path=$(or $(XDG_STATE_HOME),$(HOME)/.local/state)/wirerank/prometheus
+
+dashboards: $(VENV)/.experiments  ## Write the Grafana dashboards anew from their code
+	@$(BIN)/python -m deploy.grafana
 
 bounds: $(VENV)/.dev  ## Run the tests of all kernels with every index checked
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/pytest --quiet --numprocesses auto --dist loadfile \

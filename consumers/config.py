@@ -8,6 +8,7 @@ contradicts itself is refused with what to write instead.
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -81,6 +82,35 @@ class SnapshotSettings(Section):
     folder: Path = Path("snapshots")
     every_seconds: Annotated[float, Field(gt=0)] = 60.0
     keep: Annotated[int, Field(ge=1)] = 3
+
+
+# Ports of one stream, of which learners take the first hundred and tokenizers the second.
+PORTS_A_STREAM, PORTS_A_ROLE = 200, 100
+ROLES = ("learner", "tokenizer")
+
+
+class MetricsSettings(Section):
+    """Where workers serve metrics: each at a port of its own, the same after every start."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535)] = 9610
+
+    def port_of(self, stream: int, role: Literal["learner", "tokenizer"], instance: str) -> int:
+        """The port of a worker: `port`, and on from there by stream, role and instance.
+
+        The instance counts by the number at its end (`tokenizer-3` is 3; without one it is 0). With
+        `port = 0` every worker takes any free port, and says which.
+        """
+        if self.port == 0:
+            return 0
+        digits = re.search(r"[0-9]*$", instance)
+        number = int(digits[0]) if digits and digits[0] else 0
+        if number >= PORTS_A_ROLE:
+            raise ConfigError(
+                f"metrics have ports for instances 0 to {PORTS_A_ROLE - 1} of a {role}, but this "
+                f"is {instance!r}: number the instances from 0, or set metrics.port = 0."
+            )
+        return self.port + PORTS_A_STREAM * stream + PORTS_A_ROLE * ROLES.index(role) + number
 
 
 class LaneSettings(Section):
@@ -162,6 +192,7 @@ class Config(Section):
 
     kafka: KafkaSettings = KafkaSettings()
     snapshots: SnapshotSettings = SnapshotSettings()
+    metrics: MetricsSettings = MetricsSettings()
     streams: Annotated[tuple[StreamSettings, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -173,6 +204,16 @@ class Config(Section):
                 if topic in taken:
                     raise ValueError(f"{topic!r} is used by two streams; each needs its own")
                 taken[topic] = stream.name
+        return self
+
+    @model_validator(mode="after")
+    def _ports_suffice(self) -> Config:
+        last = self.metrics.port + PORTS_A_STREAM * len(self.streams) - 1
+        if self.metrics.port and last > 65_535:
+            raise ValueError(
+                f"metrics.port = {self.metrics.port} leaves no room: {len(self.streams)} streams "
+                f"take {PORTS_A_STREAM} ports each, up to {last}; start lower, or write 0"
+            )
         return self
 
 
@@ -264,6 +305,7 @@ SECTIONS: dict[tuple[str, ...], type[Section]] = {
     (): Config,
     ("kafka",): KafkaSettings,
     ("snapshots",): SnapshotSettings,
+    ("metrics",): MetricsSettings,
     ("streams",): StreamSettings,
     ("streams", "lanes"): LaneSettings,
 }

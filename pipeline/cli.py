@@ -143,6 +143,15 @@ def replay_command(
     max_pending: Annotated[
         int, typer.Option(min=0, max=MOST, help="Ceiling of documents that wait for late labels.")
     ] = EngineSettings().max_pending,
+    metrics: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65_535,
+            metavar="PORT",
+            help="Serve metrics for Prometheus at this port of 127.0.0.1 while it runs; 0 is any.",
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No narration.")] = False,
     kafka: Annotated[
         str | None,
@@ -198,7 +207,7 @@ def replay_command(
         source=source, lanes=tuple(lane or DEFAULT_LANES), limit=limit, block=block,
         format=format_, profile=profile, topics=topics, rankings=rankings, top=top,
         curves=curves, report=report, plot=plot, dead_letters=dead_letters,
-        max_event_bytes=max_event_bytes,
+        max_event_bytes=max_event_bytes, metrics=metrics,
         engine=EngineSettings(
             FeatureSettings(max_terms=max_terms, min_df=min_df), max_topics, max_pending
         ),

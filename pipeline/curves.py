@@ -123,6 +123,10 @@ class Curve:
         """Where the curve stands now, kept or not."""
         return as_point(self._tally)
 
+    def tally(self) -> Floats:
+        """The round and the sums of its measures (a copy): what `as_point` takes."""
+        return self._tally.copy()
+
     def all_points(self) -> Iterator[Point]:
         """The kept points, and the last round if it is not among them."""
         yield from self.points()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
@@ -19,11 +20,15 @@ T = TypeVar("T")
 
 
 class Reading(NamedTuple):
-    """A block, the malformed events among it, and how many events were read up to its end."""
+    """A block, the malformed events among it, and how many events were read up to its end.
+
+    `began` is when its first event was there, by `time.perf_counter`.
+    """
 
     block: Block
     dead_letters: list[DeadLetter]
     events: int
+    began: float
 
 
 class BlockReader:
@@ -45,6 +50,7 @@ class BlockReader:
         self._max_event_bytes = max_event_bytes
         self._decode = decode
         self._events = 0
+        self._began = 0.0
         self._waiting: list[Event] = []
         self._dead: list[DeadLetter] = []
 
@@ -59,6 +65,8 @@ class BlockReader:
                     yield self._reading()  # what came before the damage counts
                 raise
             if raw:  # not empty, which says that nothing more is there for now
+                if not size:
+                    self._began = time.perf_counter()
                 size += len(raw)
                 self._take(line, raw)
             done = raw is None or (self._limit and self._events >= self._limit)
@@ -82,7 +90,8 @@ class BlockReader:
             self._dead.append(DeadLetter(raw, line, problem))
 
     def _reading(self) -> Reading:
-        reading = Reading(make_block(self._waiting, self._tokenizer), self._dead, self._events)
+        block = make_block(self._waiting, self._tokenizer)
+        reading = Reading(block, self._dead, self._events, self._began)
         self._waiting, self._dead = [], []
         return reading
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from learners.specs import LaneSpec, parse_spec
 from pipeline.blocks import Block
@@ -28,6 +28,9 @@ from pipeline.reader import BlockReader, Prefetched, Reading
 from pipeline.report import Report, make_report, write_curves, write_report
 from pipeline.tokenizer import Tokenizer
 from pipeline.warmup import warm_up
+
+if TYPE_CHECKING:
+    from pipeline.replay_metrics import ReplayMetrics
 
 DEFAULT_LANES = ("mmp:loss=1", "mmp:loss=2", "mmp:loss=3", "perceptron")
 
@@ -55,6 +58,7 @@ class ReplaySettings:
     plot: Path | None = None
     dead_letters: Path = Path("wirerank-dead-letters.jsonl")
     max_event_bytes: int = MAX_EVENT_BYTES
+    metrics: int | None = None  # the port to serve them on; 0 is any free one
     engine: EngineSettings = field(default_factory=EngineSettings)
 
 
@@ -141,6 +145,7 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
     tokenizer = Tokenizer(settings.profile)
     for line in describe(settings, engine):
         watch.say(line)
+    metrics = serve_metrics(settings, watch)
     warm_up(lanes, tokenizer, watch.say, source)
     if settings.source == "-" and sys.stdin.isatty():
         watch.say("reading events from the terminal, one JSON object a line; Ctrl-D ends")
@@ -161,6 +166,9 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
         stack.callback(sys.setswitchinterval, sys.getswitchinterval())
         sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
         stack.callback(engine.close)
+        if metrics is not None:
+            stack.callback(metrics.close)
+            metrics.begin(engine)
         stack.callback(dead_letters.close)
         stack.enter_context(interruption.installed())
         rankings = open_rankings(settings.rankings, stack)
@@ -169,9 +177,12 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
         stack.callback(watch.end)
         table = LossTable(engine.lanes, watch.say)
         try:
-            for reading in until_stopped(reader, interruption, stack):
+            for reading in until_stopped(reader, interruption, stack, metrics):
                 dead_letters.write(reading.dead_letters)
+                began = time.perf_counter()
                 follow(engine, reading.block, rankings, writer)
+                if metrics is not None:
+                    metrics.block(engine, reading, time.perf_counter() - began)
                 watch.advance(reading.events)
                 table.update(engine.documents / (time.perf_counter() - started))
         except SourceError as error:
@@ -185,13 +196,29 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
     return Outcome(report, dead_letters, interruption.signal, failure)
 
 
+def serve_metrics(settings: ReplaySettings, watch: Watch) -> ReplayMetrics | None:
+    """Serve metrics if that was asked for, and say where."""
+    if settings.metrics is None:
+        return None
+    from pipeline.replay_metrics import ReplayMetrics  # noqa: PLC0415 - slow to import
+
+    metrics = ReplayMetrics(settings.source, settings.metrics)
+    watch.say(f"metrics = {metrics.url}")
+    return metrics
+
+
 def until_stopped(
-    reader: BlockReader, interruption: Interruption, stack: ExitStack
+    reader: BlockReader,
+    interruption: Interruption,
+    stack: ExitStack,
+    metrics: ReplayMetrics | None,
 ) -> Iterator[Reading]:
     """The blocks, made ahead by a thread of their own, until somebody asks to stop."""
     readings = Prefetched(reader)
     stack.callback(readings.close)
     for reading in readings:
+        if metrics is not None:
+            metrics.health.moved()
         if interruption.signal is not None:
             return
         if reading is not None:

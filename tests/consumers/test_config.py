@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_the_example_is_valid_and_shows_the_defaults(tmp_path: Path) -> None:
     """What is commented out in the example is what happens if nothing is said."""
     config = read_config(EXAMPLE, {})
     text = EXAMPLE.read_text()
-    for section in (config.snapshots, config.streams[0]):
+    for section in (config.snapshots, config.metrics, config.streams[0]):
         for name, field in type(section).model_fields.items():
             assert f"{name} = " in text or name == "lanes", name
             shown = f"# {name} = {field.default}"
@@ -106,6 +107,31 @@ def test_two_streams_share_nothing(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"'wire\.rankings' is used by two streams"):
         read(SMALL + other, tmp_path)
     assert len(read(SMALL + SMALL.replace('"wire"', '"other"'), tmp_path).streams) == 2
+
+
+def test_every_worker_has_a_port_of_its_own(tmp_path: Path) -> None:
+    config = read(SMALL + SMALL.replace('"wire"', '"other"'), tmp_path)
+    workers: list[tuple[Literal["learner", "tokenizer"], int]] = [("learner", 1)]
+    workers.append(("tokenizer", 64))
+    ports = [
+        config.metrics.port_of(stream, role, str(instance))
+        for stream in range(len(config.streams))
+        for role, instances in workers
+        for instance in range(instances)
+    ]
+    assert len(set(ports)) == len(ports) == 2 * 65
+    assert config.metrics.port_of(0, "learner", "0") == config.metrics.port == 9610
+    assert config.metrics.port_of(0, "tokenizer", "tokenizer-3") == 9713
+    assert config.metrics.port_of(1, "tokenizer", "host") == 9910
+    with pytest.raises(ConfigError, match="number the instances from 0"):
+        config.metrics.port_of(0, "tokenizer", "100")
+    free = read("[metrics]\nport = 0\n" + SMALL, tmp_path)
+    assert free.metrics.port_of(0, "tokenizer", "7") == 0
+
+
+def test_ports_past_the_last_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="start lower, or write 0"):
+        read("[metrics]\nport = 65500\n" + SMALL, tmp_path)
 
 
 def test_a_missing_file_points_to_the_example(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Grafana dashboards, made by code that tests hold against a real Prometheus."""
