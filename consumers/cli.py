@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -20,6 +20,7 @@ from pipeline.playing import Played, PlaySettings
 from pipeline.replay import Watch
 
 if TYPE_CHECKING:
+    from consumers.observed import Observed
     from consumers.workers import Worker
 
 ConfigFile = Annotated[Path, typer.Argument(help="The configuration; deploy/wirerank.toml is one.")]
@@ -66,7 +67,9 @@ def tokenize_command(
     config = configured(path)
     mine = stream_of(config, stream)
     member = f"{socket.gethostname()}-{instance}"
-    work(config, mine, lambda: TokenizerWorker(config, mine, member))
+    observed = observe(config, mine, "tokenizer", instance)
+    metrics = observed.tokenizer()
+    work(config, mine, lambda: TokenizerWorker(config, mine, member, observed, metrics))
 
 
 @app.command("learn")
@@ -86,7 +89,25 @@ def learn_command(
     names = [known.parsed.name for known in mine.lanes]
     if lane is not None and lane not in names:
         fail(f"--lane must be one of {', '.join(names)}. Got {lane!r}.")
-    work(config, mine, lambda: LearnerWorker(config, mine, lane))
+    # A learner of all lanes is instance 0; one of a single lane counts from 1, as lanes are listed.
+    observed = observe(config, mine, "learner", str(names.index(lane) + 1 if lane else 0))
+    metrics = observed.learner()
+    work(config, mine, lambda: LearnerWorker(config, mine, observed, metrics, lane))
+
+
+def observe(
+    config: Config, stream: StreamSettings, role: Literal["learner", "tokenizer"], instance: str
+) -> Observed:
+    """Serve the metrics of a worker at its port, or end with why that cannot be."""
+    from consumers.observed import Observed  # noqa: PLC0415 - slow to import
+
+    try:
+        port = config.metrics.port_of(config.streams.index(stream), role, instance)
+        observed = Observed(config.metrics, stream, port)
+    except (ConfigError, UsageError) as error:
+        fail(str(error))
+    logging.getLogger(__name__).info("metrics = %s", observed.url)
+    return observed
 
 
 def work(config: Config, stream: StreamSettings, new_worker: Callable[[], Worker]) -> None:

@@ -31,12 +31,14 @@ from consumers.clients import (
 )
 from consumers.config import Config, StreamSettings
 from consumers.log_reader import LogError, log_facts
+from consumers.observed import Observed
 from consumers.topics import TopicWatch
 from pipeline.blocks import make_block
 from pipeline.events import Event, MalformedEvent
 from pipeline.formats import FORMATS
 from pipeline.log import Span
 from pipeline.log_writer import Stretch, encoded_records
+from pipeline.metrics import Position, TokenizerMetrics
 from pipeline.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
@@ -63,8 +65,19 @@ def group_of(stream: StreamSettings) -> str:
 class TokenizerWorker:
     """Reads its share of a stream's documents and writes them to the log of rounds."""
 
-    def __init__(self, config: Config, stream: StreamSettings, instance: str) -> None:
+    def __init__(
+        self,
+        config: Config,
+        stream: StreamSettings,
+        instance: str,
+        observed: Observed,
+        metrics: TokenizerMetrics,
+    ) -> None:
         self._stream = stream
+        self._observed = observed
+        self._metrics = metrics
+        self._counted: tuple[int, list[str]] = (0, [])  # events and dead letters on their way
+        self._times: dict[Any, float] = {}  # of each partition, that of the last record read
         self._tokenizer = Tokenizer(stream.profile)
         self._decode = FORMATS[stream.format]
         self._reached: dict[Any, int] = {}  # of each partition, the end of what was read
@@ -110,6 +123,8 @@ class TokenizerWorker:
     def _step(self) -> None:
         """Tokenise the next documents while the block before is on its way to the broker."""
         stable = self._consumer.group_metadata().state == "<stable>"
+        self._observed.health.moved()
+        self._observed.health.ready = stable
         try:
             polled = self._consumer.poll(POLL_MS if stable else JOIN_POLL_MS)
         except NoOffsetForPartitionError:
@@ -123,6 +138,9 @@ class TokenizerWorker:
                 f"group {group_of(self._stream)} to an offset that exists, and start a new log "
                 "(another `blocks` topic), since this one would have a gap."
             ) from None
+        for where, messages in polled.items():
+            self._times[where] = messages[-1].timestamp / 1000
+        self._observed.lag.polled(self._where())
         if not polled:
             self._settle()
             self._check_source()
@@ -134,6 +152,18 @@ class TokenizerWorker:
         for record in records:
             self._sent.append(self._producer.send(self._stream.blocks, record, partition=0))
         self._ends = {where: messages[-1].offset + 1 for where, messages in polled.items()}
+        read = sum(len(messages) for messages in polled.values())
+        self._counted = (read, [problem.reason for _, problem in letters])
+
+    def _where(self) -> dict[str, Position]:
+        """How far each partition of this worker was read, as far as the broker has said."""
+        found = {}
+        for where in self._consumer.assignment():
+            end = self._consumer.highwater(where)
+            if end is not None and where in self._reached:
+                name = f"{where.topic}-{where.partition}"
+                found[name] = Position(self._reached[where], end, self._times.get(where))
+        return found
 
     def _check_source(self, at_once: bool = False) -> None:
         """Start again if the documents are in another topic of the same name by now."""
@@ -157,7 +187,8 @@ class TokenizerWorker:
             # (control records) are covered too. Covering something twice does no harm.
             start = min(first, self._reached.get(partition, self._from(partition, first)))
             number, identity = partition.partition, self._watch.identity
-            stretch = Stretch(Span(partition.topic, number, start, end, identity), [], [])
+            span = Span(partition.topic, number, start, end, identity)
+            stretch = Stretch(span, [], [], min(message.timestamp for message in messages))
             for message in messages:
                 try:
                     event = self._decode(message.value or b"", self._stream.max_event_bytes)
@@ -177,6 +208,7 @@ class TokenizerWorker:
         self._wait()
         self._consumer.commit(committable(self._ends), timeout_ms=COMMIT_MS)
         self._sent = []
+        self._metrics.written(*self._counted)
         for partition in self._reached.keys() - self._consumer.assignment():
             del self._reached[partition]  # somebody else's by now
 

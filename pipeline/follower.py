@@ -17,6 +17,7 @@ class Follower:
         self.engine = engine
         self.position = 0
         self.coverage = Coverage()
+        self.arrived = 0  # when the first event of the last record was written; 0 if unknown
 
     @property
     def names(self) -> list[str]:
@@ -25,7 +26,9 @@ class Follower:
 
     def follow(self, data: bytes, offset: int, name: str) -> Iterator[Ranked]:
         """Rank and learn a record of the log; what an earlier record covered is left out."""
-        block = self.coverage.admit(decode_record(data, name), name)
+        record = decode_record(data, name)
+        self.arrived = record.arrived
+        block = self.coverage.admit(record, name)
         if block is not None:
             yield from self.engine.process(block)
         self.position = offset + 1

@@ -26,6 +26,9 @@ CONFIG = """
 [kafka]
 bootstrap = "{bootstrap}"
 
+[metrics]
+port = 0
+
 [snapshots]
 folder = "{folder}/snapshots"
 every_seconds = {every}
