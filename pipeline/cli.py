@@ -31,6 +31,7 @@ from pipeline.replay import (
 from pipeline.report import comparison, remarks, sizes
 from pipeline.terminal import TerminalWatch
 from pipeline.tokenizer import PROFILES, Tokenizer
+from pipeline.verdicts import verdicts
 from pipeline.warmup import warm_up
 
 app = typer.Typer(
@@ -164,7 +165,8 @@ def replay_command(
 def conclude(settings: ReplaySettings, outcome: Outcome, quiet: bool) -> None:
     """Show the comparison, say what was put aside and where things are, and end accordingly."""
     written = (settings.rankings, settings.curves, settings.report, settings.plot)
-    typer.echo(comparison(outcome.report), err=STANDARD_OUTPUT in written)
+    for line in (comparison(outcome.report), *verdicts(outcome.report)):
+        typer.echo(line, err=STANDARD_OUTPUT in written)
     if not quiet:
         typer.echo(sizes(outcome.report), err=True)
     for line in remarks(outcome.report):  # what may be missing is said to the quiet too
