@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from consumers.config import Config, ConfigError, StreamSettings, read_config
-from pipeline.cli import app, fail
+from pipeline.cli import app
 from pipeline.cli import main as run_command_line
+from pipeline.ending import fail
 
 if TYPE_CHECKING:
     from consumers.workers import Worker

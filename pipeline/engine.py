@@ -40,8 +40,10 @@ class Ranked:
     rounds: list[int]  # rounds learned before each ranking
     known: Ints  # topics that existed then
     scores: list[Floats]  # of each lane: documents x topics
-    labelled: list[Entry]  # what brought the rounds learned here their labels, in log order
-    measured: list[Floats]  # of each lane: those rounds x measures
+    # What brought the rounds that were learned here their labels, in log order; and of each lane
+    # the measures of these rounds, a row each.
+    labelled: list[Entry] = field(default_factory=list)
+    measured: list[Floats] = field(default_factory=list)
 
 
 class Timeline:
