@@ -55,15 +55,14 @@ PSI = (-np.log1p(-2.0 * RATES) - 2.0 * RATES) / 4.0
 def follow_differences(measured: Floats, tallies: Floats) -> None:
     """Add rounds to the tallies of all pairs of lanes.
 
-    `measured` is lanes x rounds x measures. `tallies` is pairs x losses x 3, in the order (1, 0),
-    (2, 0), (2, 1), (3, 0), ..: a further lane has its pairs behind those that were there before.
+    `measured` is lanes x rounds x measures. `tallies` is lanes x lanes x losses x 3, of each pair
+    the later lane first.
     """
-    pair = 0
     for later in range(len(measured)):
         for earlier in range(later):
             for place in range(len(COMPARED)):
                 column = COMPARED[place]
-                tally = tallies[pair, place]
+                tally = tallies[later, earlier, place]
                 rounds, total, spread = tally[ROUNDS], tally[SUM], tally[SPREAD]
                 for i in range(measured.shape[1]):
                     difference = measured[earlier, i, column] - measured[later, i, column]
@@ -72,7 +71,22 @@ def follow_differences(measured: Floats, tallies: Floats) -> None:
                     total += difference
                     spread += off * off
                 tally[ROUNDS], tally[SUM], tally[SPREAD] = rounds, total, spread
-            pair += 1
+
+
+def arranged(tallies: Floats, places: Sequence[int]) -> Floats:
+    """The tallies of lanes at these places, in this order."""
+    found = no_tallies(len(places))
+    for later, its_place in enumerate(places):
+        for earlier, place in enumerate(places[:later]):
+            found[later, earlier] = tallies[max(its_place, place), min(its_place, place)]
+            if its_place < place:  # what was the later lane is the earlier one now
+                found[later, earlier, :, SUM] = 0.0 - found[later, earlier, :, SUM]
+    return found
+
+
+def no_tallies(lanes: int) -> Floats:
+    """The tallies of lanes before their first round."""
+    return np.zeros((lanes, lanes, len(COMPARED), 3))
 
 
 def boundary(spread: Floats, alpha: float) -> Floats:
@@ -104,22 +118,34 @@ class Difference(NamedTuple):
 
 
 class LaneDifferences:
-    """The differences of the losses of every two lanes of a stream."""
+    """The differences of the losses of every two lanes that follow a stream together."""
 
     def __init__(self, lanes: int) -> None:
-        self._lanes = lanes
-        self._tallies: Floats = np.zeros((lanes * (lanes - 1) // 2, len(COMPARED), 3))
+        self.tallies = no_tallies(lanes)
 
     def follow(self, measured: Sequence[Floats]) -> None:
         """Add rounds; of each lane the measures, a row a round."""
-        if self._lanes > 1 and len(measured[0]):
-            follow_differences(np.stack(measured), self._tallies)
+        if len(measured) > 1 and len(measured[0]):
+            follow_differences(np.stack(measured), self.tallies)
+
+    def join(self, other: LaneDifferences, places: Sequence[int]) -> None:
+        """Take over the lanes of another, behind the own ones, then take them in this order.
+
+        Lanes that meet here are compared from now on: of the rounds before, nobody knows any more
+        what both of them lost.
+        """
+        own = len(self.tallies)
+        both = no_tallies(own + len(other.tallies))
+        both[:own, :own], both[own:, own:] = self.tallies, other.tallies
+        self.tallies = arranged(both, places)
 
     def between(self, one: int, other: int) -> dict[str, Difference]:
         """How the losses of one lane differ from those of another, by loss."""
         sign = 1.0 if one < other else -1.0
-        tallies = self.against_earlier(max(one, other))[min(one, other)]
-        bounds = boundary(tallies[:, SPREAD], (1.0 - CONFIDENCE) / self._tallies[..., 0].size / 2)
+        tallies = self.tallies[max(one, other), min(one, other)]
+        lanes = len(self.tallies)
+        statements = lanes * (lanes - 1) // 2 * len(COMPARED)
+        bounds = boundary(tallies[:, SPREAD], (1.0 - CONFIDENCE) / statements / 2)
         differences = {}
         for loss, (rounds, total, _), bound in zip(LOSSES, tallies, bounds, strict=True):
             if not rounds:
@@ -129,7 +155,3 @@ class LaneDifferences:
             low, high = max(-1.0, mean - margin), min(1.0, mean + margin)
             differences[loss] = Difference(int(rounds), mean, low, high)
         return differences
-
-    def against_earlier(self, lane: int) -> Floats:
-        """The tallies of a lane's pairs with the lanes before it, as a view: lanes x losses x 3."""
-        return self._tallies[lane * (lane - 1) // 2 :][:lane]

@@ -185,6 +185,7 @@ class Engine:
         self.close()
         other.close()
         self.lanes = [lanes[place] for place in places]
+        self.differences.join(other.differences, places)
         self._pool = self._new_pool()
 
     def close(self) -> None:

@@ -13,7 +13,15 @@ from learners.measures import LOSS1, LOSS3, MEASURES
 from learners.segment import Floats
 from learners.specs import parse_spec
 from pipeline.blocks import make_block
-from pipeline.comparison import CONFIDENCE, LOSSES, SPREAD, SUM, LaneDifferences, boundary
+from pipeline.comparison import (
+    CONFIDENCE,
+    LOSSES,
+    SPREAD,
+    SUM,
+    LaneDifferences,
+    arranged,
+    boundary,
+)
 from pipeline.engine import Engine
 from pipeline.report import make_report
 from pipeline.slow import SlowDifference
@@ -42,10 +50,6 @@ def followed(measured: list[Floats], block: int) -> LaneDifferences:
     return differences
 
 
-def tallies(differences: LaneDifferences, lanes: int) -> list[Floats]:
-    return [differences.against_earlier(lane) for lane in range(lanes)]
-
-
 def test_the_twin_agrees() -> None:
     measured = losses(0, 4, 600)
     differences = followed(measured, 64)
@@ -56,7 +60,7 @@ def test_the_twin_agrees() -> None:
                 slow = SlowDifference()
                 for one, other in zip(measured[earlier], measured[later], strict=True):
                     slow.add(float(one[loss] - other[loss]))
-                tally = differences.against_earlier(later)[earlier, place]
+                tally = differences.tallies[later, earlier, place]
                 assert tally.tolist() == [slow.rounds, slow.sum, slow.spread]
                 # Six pairs, two losses, two sides.
                 margin = slow.margin(ALPHA / 24)
@@ -80,10 +84,25 @@ def test_the_boundary_is_that_of_the_twin(spread: float, alpha: float) -> None:
 
 def test_blocks_leave_no_trace() -> None:
     measured = losses(1, 3, 500)
-    states = [tallies(followed(measured, block), 3) for block in (1, 13, 1000)]
-    for state in states[1:]:
-        for mine, first in zip(state, states[0], strict=True):
-            assert mine.tobytes() == first.tobytes()
+    states = [followed(measured, block).tallies.tobytes() for block in (1, 13, 1000)]
+    assert states[0] == states[1] == states[2]
+
+
+def test_the_order_of_lanes_is_no_matter() -> None:
+    measured = losses(6, 4, 200)
+    places = [2, 0, 3]
+    whole, some = followed(measured, 50), followed([measured[place] for place in places], 50)
+    assert arranged(whole.tallies, places).tobytes() == some.tallies.tobytes()
+
+
+def test_lanes_that_meet_are_compared_from_then_on() -> None:
+    measured = losses(7, 3, 300)
+    apart = [followed([mine[:200] for mine in part], 50) for part in (measured[:2], measured[2:])]
+    apart[0].join(apart[1], [2, 0, 1])
+    apart[0].follow([measured[place][200:] for place in (2, 0, 1)])
+    assert apart[0].between(1, 2) == followed(measured, 50).between(0, 1)
+    newer = followed([mine[200:] for mine in measured], 50)
+    assert apart[0].between(0, 2) == newer.between(2, 1)
 
 
 def test_looked_at_from_either_side() -> None:
@@ -146,7 +165,7 @@ def missed(stream: Stream, runs: int, rounds: int) -> tuple[float, float]:
         for pair, difference in zip(pairs, drawn.tolist(), strict=True):
             measured[0, 0, LOSS1], measured[1, 0, LOSS1] = max(difference, 0), max(-difference, 0)
             pair.follow([measured[0], measured[1]])
-        tally = np.array([pair.against_earlier(1)[0, 0] for pair in pairs])
+        tally = np.array([pair.tallies[1, 0, 0] for pair in pairs])
         error = np.abs(tally[:, SUM] - expected)
         ours |= error > boundary(tally[:, SPREAD], PER_SIDE)
         if round_ >= 30:
@@ -246,9 +265,7 @@ def test_a_restart_changes_nothing() -> None:
         again = engine_of()
         resume(again, take(engine, at))
         engine = again
-    for lane in range(len(LANES)):
-        mine = engine.differences.against_earlier(lane)
-        assert mine.tobytes() == straight.differences.against_earlier(lane).tobytes()
+    assert engine.differences.tallies.tobytes() == straight.differences.tallies.tobytes()
     assert straight.differences.between(0, 2)["loss1"].rounds > 0
 
 
@@ -256,8 +273,7 @@ def test_a_snapshot_without_comparisons_is_compared_from_there_on() -> None:
     engine, again = engine_of(), engine_of()
     feed(engine, 0, 300, 50)
     snapshot = take(engine, 1)
-    for lane in range(len(LANES)):
-        del snapshot.arrays[f"lane{lane}/against"]
+    del snapshot.arrays["differences"]
     resume(again, snapshot)
     assert again.differences.between(0, 1)["loss1"].rounds == 0
     feed(engine, 300, 400, 50)
