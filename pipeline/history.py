@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.measures import LOSS1, LOSS3, MEASURES
+from learners.measures import MEASURES, ONE_ERROR
 from learners.segment import Floats, Longs
 from pipeline.blocks import Block
 from pipeline.corpus_time import CorpusClock, as_text
@@ -22,7 +22,6 @@ from pipeline.curves import is_kept
 from pipeline.engine import Ranked
 from pipeline.errors import UsageError
 
-LOSSES = MEASURES[LOSS1 : LOSS3 + 1]
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 # Each is a multiple of the one before it, so that moments can be thinned out later.
 STEPS_S = (
@@ -35,10 +34,16 @@ SHOWN_FOR_S = 5 * MINUTE  # how long Prometheus shows a value, unless told other
 
 
 class Moment(NamedTuple):
-    """What was learned by then: the rounds, and of each lane the sums of their losses."""
+    """What was learned by then: the rounds, and of each lane the sums of their measures."""
 
     rounds: int
-    sums: Floats  # lanes x losses
+    with_topics: int  # rounds whose document had at least one topic
+    sums: Floats  # lanes x measures
+
+    def average(self, lane: int, measure: int) -> float | None:
+        """A point of a curve; None if there is none yet."""
+        over = self.rounds if MEASURES[measure].startswith("loss") else self.with_topics
+        return float(self.sums[lane, measure]) / over if over else None
 
 
 class History:
@@ -49,7 +54,7 @@ class History:
         self.clock = CorpusClock()
         self.step_s = step_s or STEPS_S[0]
         self._asked_for = step_s is not None
-        self._last = Moment(0, np.zeros((len(lanes), len(LOSSES))))
+        self._last = Moment(0, 0, np.zeros((len(lanes), len(MEASURES))))
         self._last_ms = -1  # when it was; -1: before the clock ran
         self._points: dict[int, Moment] = {}  # by time in ms
         self._regular: dict[int, Moment] = {}  # by time in steps; what is missing is as before it
@@ -58,7 +63,7 @@ class History:
         """Take what an engine made of a block."""
         times = self._times(block, ranked)
         if len(times):
-            self._take(times, np.stack([self._sums(ranked, n) for n in range(len(self.lanes))], 1))
+            self._take(times, np.concatenate([np.stack(piece.measured, 1) for piece in ranked]))
         self._thin_out()
 
     def _times(self, block: Block, ranked: Sequence[Ranked]) -> Longs:
@@ -73,22 +78,25 @@ class History:
                 awaited = next(labelled, None)
         return np.array(times, np.int64)
 
-    def _sums(self, ranked: Sequence[Ranked], lane: int) -> Floats:
-        """The sums of the losses of a lane after each round, added in the order of the curve."""
-        own = [piece.measured[lane][:, LOSS1 : LOSS3 + 1] for piece in ranked]
-        return np.concatenate([self._last.sums[lane : lane + 1], *own]).cumsum(axis=0)[1:]
-
-    def _take(self, times: Longs, sums: Floats) -> None:
+    def _take(self, times: Longs, measured: Floats) -> None:
+        """Add rounds: when each was, and its measures by lane, NaN where one does not exist."""
         before = self._last.rounds
-        self._last, self._last_ms = Moment(before + len(times), sums[-1].copy()), int(times[-1])
+        # One after the other, as the curve adds them, so that sums are equal to the last bit.
+        sums = np.concatenate([self._last.sums[None], np.nan_to_num(measured)]).cumsum(axis=0)[1:]
+        exists = ~np.isnan(measured[:, 0, ONE_ERROR])
+        with_topics = self._last.with_topics + np.cumsum(exists)
+
+        def moment(i: int) -> Moment:
+            return Moment(before + i + 1, int(with_topics[i]), sums[i].copy())
+
+        self._last, self._last_ms = moment(len(times) - 1), int(times[-1])
         steps = -(-times // (1000 * self.step_s))  # the first regular moment not before the round
         last_of_step = np.append(np.diff(steps) > 0, True)
         for i in range(int(np.searchsorted(times, 0)), len(times)):
-            round_ = before + i + 1
             if last_of_step[i]:
-                self._regular[int(steps[i])] = Moment(round_, sums[i].copy())
-            if is_kept(round_):
-                self._points[int(times[i])] = Moment(round_, sums[i].copy())
+                self._regular[int(steps[i])] = moment(i)
+            if is_kept(before + i + 1):
+                self._points[int(times[i])] = moment(i)
 
     def _thin_out(self) -> None:
         """Go over to larger steps while there are too many moments."""

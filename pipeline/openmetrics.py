@@ -6,11 +6,33 @@ stands by itself and goes forward in time, as the format and promtool want it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from pipeline.history import LOSSES, History, Moment
+from learners.measures import MEASURES
+from pipeline.history import History, Moment
 
 SHARD = "0"  # a replay is one worker
+
+Value = Callable[[Moment, int, int], float | None]
+# What each is called, its kind and meaning, whether there is one a measure, and its value.
+METRICS: tuple[tuple[str, str, str, bool, Value], ...] = (
+    (
+        "wirerank_rounds_total", "counter", "Labelled documents that were ranked, then learned.",
+        False, lambda moment, lane, measure: moment.rounds,
+    ),
+    (
+        "wirerank_rounds_with_topics_total", "counter", "Those with at least one topic.",
+        False, lambda moment, lane, measure: moment.with_topics,
+    ),
+    (
+        "wirerank_loss_total", "counter", "Sum of a loss, or of another measure, over the rounds.",
+        True, lambda moment, lane, measure: float(moment.sums[lane, measure]),
+    ),
+    (
+        "wirerank_round_averaged_loss", "gauge", "The learning curve: the mean of the rounds.",
+        True, lambda moment, lane, measure: moment.average(lane, measure),
+    ),
+)  # fmt: skip
 
 
 def openmetrics(history: History, stream: str) -> bytes:
@@ -19,38 +41,19 @@ def openmetrics(history: History, stream: str) -> bytes:
 
 
 def lines(history: History, stream: str) -> Iterator[str]:
-    """The metrics one after another, in each the lanes, in each the losses, in each the moments."""
+    """The metrics one after another; in each, series by series, the moments that have a value."""
     moments = [(timestamp(time_ms), moment) for time_ms, moment in history.moments()]
-
-    def labels(lane: int, loss: str = "") -> str:
-        own = {"stream": stream, "lane": history.lanes[lane], "shard": SHARD}
-        own |= {"loss": loss} if loss else {}
-        return ",".join(f'{name}="{escaped(value)}"' for name, value in own.items())
-
-    def summed(moment: Moment, lane: int, loss: int) -> float:
-        return float(moment.sums[lane, loss])
-
-    lanes = range(len(history.lanes))
-    yield "# HELP wirerank_rounds Labelled documents learned."
-    yield "# TYPE wirerank_rounds counter"
-    for lane in lanes:
-        start = f"wirerank_rounds_total{{{labels(lane)}}}"
-        for time, moment in moments:
-            yield f"{start} {moment.rounds} {time}"
-    yield "# HELP wirerank_loss Losses of all rounds, added up."
-    yield "# TYPE wirerank_loss counter"
-    for lane in lanes:
-        for number, loss in enumerate(LOSSES):
-            start = f"wirerank_loss_total{{{labels(lane, loss)}}}"
-            for time, moment in moments:
-                yield f"{start} {summed(moment, lane, number)!r} {time}"
-    yield "# HELP wirerank_round_averaged_loss Mean loss of the rounds so far: the learning curve."
-    yield "# TYPE wirerank_round_averaged_loss gauge"
-    for lane in lanes:
-        for number, loss in enumerate(LOSSES):
-            start = f"wirerank_round_averaged_loss{{{labels(lane, loss)}}}"
-            for time, moment in moments:
-                yield f"{start} {summed(moment, lane, number) / moment.rounds!r} {time}"
+    for metric, kind, meaning, by_measure, value in METRICS:
+        yield f"# HELP {metric.removesuffix('_total')} {meaning}"
+        yield f"# TYPE {metric.removesuffix('_total')} {kind}"
+        for lane, name in enumerate(history.lanes):
+            for measure, loss in enumerate(MEASURES if by_measure else [""]):
+                labels = {"stream": stream, "lane": name, "shard": SHARD}
+                labels |= {"loss": loss} if loss else {}
+                shown = ",".join(f'{label}="{escaped(text)}"' for label, text in labels.items())
+                for time, moment in moments:
+                    if (number := value(moment, lane, measure)) is not None:
+                        yield f"{metric}{{{shown}}} {number!r} {time}"
     yield "# EOF"
 
 

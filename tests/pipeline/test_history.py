@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from learners.measures import MEASURES
 from learners.specs import parse_spec
 from pipeline.blocks import Entry, make_block
 from pipeline.corpus_time import CorpusClock, as_text, milliseconds
 from pipeline.engine import Engine
 from pipeline.errors import UsageError
 from pipeline.events import Event
-from pipeline.history import LOSSES, MOST_REGULAR, STEPS_S, History
+from pipeline.history import MOST_REGULAR, STEPS_S, History
 from pipeline.openmetrics import openmetrics
 from tests.pipeline.command_line import wirerank, write_events
 from tests.pipeline.test_engine import TOKENIZER, random_events
@@ -90,23 +91,26 @@ def history_of(
     return history, engine
 
 
-def expected_moments(events: Sequence[Event], step_s: int) -> dict[int, tuple[int, list[float]]]:
+Averages = list[float | None]
+
+
+def expected_moments(events: Sequence[Event], step_s: int) -> dict[int, tuple[int, Averages]]:
     """One event after the other, and by time in ms the rounds and the averages of each lane."""
     engine = Engine([parse_spec(lane) for lane in LANES])
     clock = CorpusClock()
-    states: list[tuple[int, int, list[float]]] = []
+    states: list[tuple[int, int, Averages]] = []
     for event in events:
         made = make_block([event], TOKENIZER)
         list(engine.process(made))
         clock.see(made.entries[0])
         if clock.now_ms is not None and engine.rounds:
-            losses = [lane.curve.last().values[loss] for lane in engine.lanes for loss in LOSSES]
-            states.append((clock.now_ms, engine.rounds, [loss or 0.0 for loss in losses]))
+            points = [lane.curve.last().values[name] for lane in engine.lanes for name in MEASURES]
+            states.append((clock.now_ms, engine.rounds, points))
     engine.close()
     dated: dict[int, int] = {}
     for time, rounds, _ in states:
         dated.setdefault(rounds, time)
-    found: dict[int, tuple[int, list[float]]] = {}
+    found: dict[int, tuple[int, Averages]] = {}
     step_ms = 1000 * step_s
     # Every round is a point of the curve up to the 128th, then every other one up to the 256th.
     for time, rounds, averages in states:
@@ -132,7 +136,8 @@ def test_every_moment_is_the_curve_of_then(mean_gap_s: float) -> None:
     assert moments.keys() >= expected.keys()
     for time, moment in moments.items():
         assert moment.rounds == expected[time][0], as_text(time)
-        assert (moment.sums / moment.rounds).ravel().tolist() == expected[time][1]
+        averages = [moment.average(n, m) for n in range(len(LANES)) for m in range(len(MEASURES))]
+        assert averages == expected[time][1]
     assert len(moments) <= MOST_REGULAR + engine.rounds + 1
 
 
@@ -175,12 +180,15 @@ def test_series_go_forward_one_by_one() -> None:
         seen[series] = float(time)
         if not order or order[-1] != series:
             order.append(series)
-    assert len(order) == len(set(order)) == len(LANES) * (1 + 2 * len(LOSSES))
+    assert len(order) == len(set(order)) == len(LANES) * (2 + 2 * len(MEASURES))
     assert order[0] == (
         'wirerank_rounds_total{stream="a \\"quoted\\\\\\nname\\"",lane="mmp:loss=1",shard="0"}'
     )
     families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
-    assert families == ["wirerank_rounds", "wirerank_loss", "wirerank_round_averaged_loss"]
+    assert families == [
+        "wirerank_rounds", "wirerank_rounds_with_topics", "wirerank_loss",
+        "wirerank_round_averaged_loss",
+    ]  # fmt: skip
 
 
 def test_undated_documents_at_the_beginning_count_from_the_first_date_on() -> None:
@@ -190,7 +198,20 @@ def test_undated_documents_at_the_beginning_count_from_the_first_date_on() -> No
     ]
     history, _ = history_of(events, 10)
     assert [(as_text(t), m.rounds) for t, m in history.moments()] == [("1987-02-26T10:00:00Z", 2)]
-    assert np.array_equal(history.moments()[0][1].sums[0], [1.0, 1.0, 1.0])
+    assert np.array_equal(history.moments()[0][1].sums[0, :3], [1.0, 1.0, 1.0])
+
+
+def test_what_does_not_exist_has_no_sample() -> None:
+    events = [
+        Event("1", {"x": 1.0}, (), None, "1987-02-26T10:00:00Z"),
+        Event("2", {"x": 1.0}, ("b",), None, "1987-02-26T10:00:01Z"),
+    ]
+    text = openmetrics(history_of(events, 10)[0], "s").decode()
+    start = 'wirerank_round_averaged_loss{stream="s",lane="perceptron",shard="0",loss='
+    samples = [line.removeprefix(start) for line in text.splitlines() if line.startswith(start)]
+    assert samples[0] == '"loss1"} 0.0 541332000'
+    assert [line for line in samples if "one_error" in line] == ['"one_error"} 0.0 541332001']
+    assert 'wirerank_rounds_with_topics_total{stream="s",lane="perceptron",shard="0"} 0 ' in text
 
 
 @pytest.fixture
