@@ -13,8 +13,9 @@ import typer
 
 import pipeline.cli
 from consumers.config import Config, ConfigError, StreamSettings, kafka_settings, read_config
-from pipeline.cli import app, fail
+from pipeline.cli import app
 from pipeline.cli import main as run_command_line
+from pipeline.ending import fail
 from pipeline.errors import UsageError
 from pipeline.playing import Played, PlaySettings
 from pipeline.replay import Watch

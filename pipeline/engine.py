@@ -6,12 +6,14 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import numpy as np
 
 from learners.segment import Floats, Ints, Longs, Rows, Segment, Steps
 from learners.specs import LaneSpec
 from pipeline.blocks import Block, Entry
+from pipeline.comparison import LaneDifferences
 from pipeline.features import FeatureSettings, Vectors, Vocabulary
 from pipeline.lanes import Lane, SharedSegment
 from pipeline.pending import PendingDocument, PendingLabels
@@ -38,6 +40,10 @@ class Ranked:
     rounds: list[int]  # rounds learned before each ranking
     known: Ints  # topics that existed then
     scores: list[Floats]  # of each lane: documents x topics
+    # What brought the rounds that were learned here their labels, in log order; and of each lane
+    # the measures of these rounds, a row each.
+    labelled: list[Entry] = field(default_factory=list)
+    measured: list[Floats] = field(default_factory=list)
 
 
 class Timeline:
@@ -55,7 +61,7 @@ class Timeline:
         self.ranked: list[Entry] = []
         self.ranked_known: list[int] = []
         self.rounds_before: list[int] = []
-        self.rounds = 0
+        self.labelled: list[Entry] = []  # documents or late labels, one a round
         self.waiting: list[tuple[str, PendingDocument]] = []  # documents here without labels
         self.late: list[PendingDocument] = []  # their rows come after those of this stretch
 
@@ -69,14 +75,14 @@ class Timeline:
         self._step(row, False, known, ())
         self.ranked.append(entry)
         self.ranked_known.append(known)
-        self.rounds_before.append(self.rounds)
+        self.rounds_before.append(len(self.labelled))
         key = str(entry.id)
         topics = entry.topics
         if self._pending.early:
             topics = self._pending.take_label(key, topics)
         if topics is not None:
             self._pending.drop_document(key)  # a label can only mean the newest of its id
-            self._learn_row(row, topics)
+            self._learn_row(entry, row, topics)
             return
         document = PendingDocument(row)
         self.waiting.append((key, document))
@@ -94,14 +100,14 @@ class Timeline:
         if row is None:
             row = len(self._vectors.rows) + len(self.late)
             self.late.append(document)
-        self._learn_row(row, entry.topics)
+        self._learn_row(entry, row, entry.topics)
 
-    def _learn_row(self, row: int, topics: Sequence[str]) -> None:
+    def _learn_row(self, entry: Entry, row: int, topics: Sequence[str]) -> None:
         numbers = self._topics.numbers(topics)
         if topics and not numbers:
             return  # all of them past the ceiling: no round, rather than one without topics
         self._step(row, True, len(self._topics), numbers)
-        self.rounds += 1
+        self.labelled.append(entry)
 
     def _step(self, row: int, learn: bool, known: int, labels: Sequence[int]) -> None:
         self._row.append(row)
@@ -154,6 +160,7 @@ class Engine:
         self.topics = TopicIndex(declared_topics, self.settings.max_topics)
         self.pending = PendingLabels(self.settings.max_pending)
         self.lanes = [Lane(spec) for spec in lanes]
+        self.differences = LaneDifferences(len(self.lanes))
         self.documents = 0
         self.rounds = 0
         self._threads = threads or os.cpu_count() or 1
@@ -178,6 +185,7 @@ class Engine:
         self.close()
         other.close()
         self.lanes = [lanes[place] for place in places]
+        self.differences.join(other.differences, places)
         self._pool = self._new_pool()
 
     def close(self) -> None:
@@ -219,16 +227,17 @@ class Engine:
         if self._pool and rows >= ROWS_WORTH_THREADS:
             if any(lane.spec.norm == "l2" for lane in self.lanes):
                 _ = shared.l2  # made here, not by two threads at once
-            list(self._pool.map(lambda lane, mine: lane.follow(shared, mine), self.lanes, scores))
+            measured = list(self._pool.map(Lane.follow, self.lanes, repeat(shared), scores))
         else:
-            for lane, mine in zip(self.lanes, scores, strict=True):
-                lane.follow(shared, mine)
+            measured = list(map(Lane.follow, self.lanes, repeat(shared), scores))
+        self.differences.follow(measured)
         self._let_wait(timeline, segment, scores)
         rounds = [self.rounds + before for before in timeline.rounds_before]
         self.documents += len(timeline.ranked)
-        self.rounds += timeline.rounds
+        self.rounds += len(timeline.labelled)
         known = np.array(timeline.ranked_known, np.int32)
-        return Ranked(timeline.ranked, rounds, known, [mine[:rows] for mine in scores])
+        own = [mine[:rows] for mine in scores]
+        return Ranked(timeline.ranked, rounds, known, own, timeline.labelled, measured)
 
     def _let_wait(self, timeline: Timeline, segment: Segment, scores: list[Floats]) -> None:
         """Keep what a late label will need of the documents that still wait for one."""

@@ -58,10 +58,14 @@ class Lane:
         self.curve = Curve()
         self.seconds = 0.0
 
-    def follow(self, shared: SharedSegment, scores: Floats) -> None:
-        """Rank and learn a segment, and measure its rounds by the rankings made before."""
+    def follow(self, shared: SharedSegment, scores: Floats) -> Floats:
+        """Rank and learn a segment, and measure its rounds by the rankings made before.
+
+        Returns the measures of each round.
+        """
         started = time.perf_counter()
         segment = shared.l2 if self.spec.norm == "l2" else shared.plain
         self.learner.follow(segment, scores)
-        self.curve.follow(segment.steps, scores)
+        measured = self.curve.follow(segment.steps, scores)
         self.seconds += time.perf_counter() - started
+        return measured

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -15,7 +15,7 @@ from learners.specs import LaneSpec, parse_spec
 from pipeline.blocks import Block
 from pipeline.corpora import Source, SourceError, open_source, source_path
 from pipeline.dead_letters import DeadLetterFile
-from pipeline.engine import Engine, EngineSettings
+from pipeline.engine import Engine, EngineSettings, Ranked
 from pipeline.errors import UsageError
 from pipeline.events import MAX_EVENT_BYTES
 from pipeline.formats import FORMATS
@@ -26,7 +26,7 @@ from pipeline.plots import check_plot, plot_curves
 from pipeline.rankings import RankingWriter
 from pipeline.reader import BlockReader, Prefetched, Reading
 from pipeline.report import Report, make_report, write_curves, write_report
-from pipeline.tokenizer import Tokenizer
+from pipeline.tokenizer import PROFILES, Tokenizer
 from pipeline.warmup import warm_up
 
 if TYPE_CHECKING:
@@ -74,6 +74,9 @@ class Watch:
     def advance(self, events: int) -> None:
         """So many events were read so far."""
 
+    def followed(self, block: Block, ranked: Sequence[Ranked]) -> None:
+        """A block was ranked and learned."""
+
     def end(self) -> None:
         """The run is over."""
 
@@ -107,8 +110,16 @@ def read_lanes(texts: Sequence[str]) -> list[LaneSpec]:
     return lanes
 
 
+def check_choice(option: str, value: str, known: Iterable[str]) -> None:
+    """Refuse what is not among the known."""
+    if value not in known:
+        raise UsageError(f"{option} must be one of {', '.join(known)}. Got {value!r}.")
+
+
 def check_settings(settings: ReplaySettings) -> None:
     """Refuse what could only fail at the end of a long run, or would destroy something."""
+    check_choice("--profile", settings.profile, PROFILES)
+    check_choice("--format", settings.format, FORMATS)
     written = (settings.rankings, settings.curves, settings.report, settings.plot)
     outputs = [path for path in (*written, settings.dead_letters) if path is not None]
     read = [] if settings.source == "-" else [source_path(settings.source)]
@@ -180,9 +191,10 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
             for reading in until_stopped(reader, interruption, stack, metrics):
                 dead_letters.write(reading.dead_letters)
                 began = time.perf_counter()
-                follow(engine, reading.block, rankings, writer)
+                ranked = follow(engine, reading.block, rankings, writer)
                 if metrics is not None:
                     metrics.block(engine, reading, time.perf_counter() - began)
+                watch.followed(reading.block, ranked)
                 watch.advance(reading.events)
                 table.update(engine.documents / (time.perf_counter() - started))
         except SourceError as error:
@@ -225,15 +237,20 @@ def until_stopped(
             yield reading
 
 
-def follow(engine: Engine, block: Block, rankings: IO[bytes] | None, writer: RankingWriter) -> None:
+def follow(
+    engine: Engine, block: Block, rankings: IO[bytes] | None, writer: RankingWriter
+) -> list[Ranked]:
     """Rank and learn a block, and write its rankings."""
     lanes = range(len(engine.lanes))
+    pieces = []
     for ranked in engine.process(block):
+        pieces.append(ranked)
         if rankings is not None:
             events = writer.write(ranked, engine.topics.names, lanes).split()
             rankings.writelines(event + b"\n" for event in events)
     if rankings is not None:
         rankings.flush()
+    return pieces
 
 
 def told(settings: ReplaySettings, interruption: Interruption) -> dict[str, str | int | float]:

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from learners.measures import MEASURES
+from pipeline.comparison import CONFIDENCE
 from pipeline.engine import Engine
 from pipeline.lanes import Lane
 from pipeline.outputs import write_whole
@@ -26,12 +27,33 @@ def make_report(
     `settings` says what was run; each lane carries it, so that a report can be told from others.
     """
     report = {}
-    for lane in engine.lanes:
+    for number, lane in enumerate(engine.lanes):
         options = {o.name: getattr(lane.learner, o.name) for o in lane.learner.options}
         mine = {"learner": lane.spec.learner, "norm": lane.spec.norm, "options": options}
         measured = lane_report(engine, lane, seconds, dead_letters)
-        report[lane.name] = {**measured, "settings": {**settings, **mine}}
+        against = {"against": against_others(engine, number), "confidence": CONFIDENCE}
+        report[lane.name] = {**measured, **against, "settings": {**settings, **mine}}
     return report
+
+
+def against_others(engine: Engine, number: int) -> dict[str, dict[str, dict[str, Any]]]:
+    """How the losses of a lane differ from those of each other one; `better` is who has less."""
+    against: dict[str, dict[str, dict[str, Any]]] = {}
+    lane = engine.lanes[number]
+    for place, other in enumerate(engine.lanes):
+        if place == number:
+            continue
+        against[other.name] = {}
+        for loss, found in engine.differences.between(number, place).items():
+            better = lane.name if found.high < 0 else other.name if found.low > 0 else None
+            against[other.name][loss] = {
+                "rounds": found.rounds,
+                "difference": found.mean,
+                "low": found.low,
+                "high": found.high,
+                "better": better,
+            }
+    return against
 
 
 def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -> dict[str, Any]:
