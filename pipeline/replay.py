@@ -22,6 +22,8 @@ from pipeline.formats import FORMATS
 from pipeline.interruption import Interruption
 from pipeline.narration import LossTable
 from pipeline.outputs import STANDARD_OUTPUT, check_outputs
+from pipeline.page.feed import Feed
+from pipeline.page.samples import ENDED, FAILED, INTERRUPTED, Standing
 from pipeline.plots import check_plot, plot_curves
 from pipeline.rankings import ranking_events
 from pipeline.reader import BlockReader, Prefetched, Reading
@@ -131,8 +133,9 @@ def describe(settings: ReplaySettings, engine: Engine) -> Iterator[str]:
     )
 
 
-def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
-    """Run a source through the lanes, and write what was asked for."""
+def replay(settings: ReplaySettings, watch: Watch, feed: Feed | None = None) -> Outcome:
+    """Run a source through the lanes, write what was asked for, and feed a page if there is one."""
+    feed = feed or Feed()
     check_settings(settings)
     lanes = read_lanes(settings.lanes)
     source = open_source(settings.source, settings.max_event_bytes)
@@ -166,11 +169,13 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
         rankings = open_rankings(settings.rankings, stack)
         watch.begin(total)
         stack.callback(watch.end)
+        feed.begin(engine, total)
         table = LossTable(engine.lanes, watch.say)
         try:
-            for reading in until_stopped(reader, interruption, stack):
+            for reading in until_stopped(reader, interruption, stack, feed):
                 dead_letters.write(reading.dead_letters)
-                follow(engine, reading.block, rankings, settings.top)
+                standing = Standing(reading.events, total, dead_letters.counts.total())
+                follow(engine, reading.block, rankings, settings.top, feed, standing)
                 watch.advance(reading.events)
                 table.update(engine.documents / (time.perf_counter() - started))
         except SourceError as error:
@@ -180,12 +185,14 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
             table.finish(engine.documents / seconds)
             total_dead = dead_letters.counts.total()
             report = make_report(engine, seconds, total_dead, told(settings, interruption))
+            how = FAILED if failure else INTERRUPTED if interruption.signal else ENDED
+            feed.end(how, seconds, str(failure or ""))
             write_results(settings, engine, report)
     return Outcome(report, dead_letters, interruption.signal, failure)
 
 
 def until_stopped(
-    reader: BlockReader, interruption: Interruption, stack: ExitStack
+    reader: BlockReader, interruption: Interruption, stack: ExitStack, feed: Feed
 ) -> Iterator[Reading]:
     """The blocks, made ahead by a thread of their own, until somebody asks to stop."""
     readings = Prefetched(reader)
@@ -193,19 +200,30 @@ def until_stopped(
     for reading in readings:
         if interruption.signal is not None:
             return
-        if reading is not None:
+        if reading is None:
+            feed.idle()
+        else:
             yield reading
 
 
-def follow(engine: Engine, block: Block, rankings: IO[bytes] | None, top: int) -> None:
-    """Rank and learn a block, and write its rankings."""
+def follow(
+    engine: Engine,
+    block: Block,
+    rankings: IO[bytes] | None,
+    top: int,
+    feed: Feed,
+    standing: Standing,
+) -> None:
+    """Rank and learn a block, write its rankings, and show it to the page."""
     names = [lane.name for lane in engine.lanes]
-    for ranked in engine.process(block):
+    for ranked in engine.process(block, feed.wanted(last=standing.read == standing.total)):
+        feed.take(ranked)
         if rankings is not None:
             events = ranking_events(ranked, names, engine.topics.names, top)
             rankings.writelines(event + b"\n" for event in events)
     if rankings is not None:
         rankings.flush()
+    feed.advance(block, standing)
 
 
 def told(settings: ReplaySettings, interruption: Interruption) -> dict[str, str | int | float]:

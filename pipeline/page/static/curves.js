@@ -1,0 +1,94 @@
+// The learning curves: drawn by plotly, and as a table for who cannot point at a picture.
+import { colourOf, count, fixed, make, setText, strokeOf } from "./dom.js";
+
+const LOGARITHMIC = new Set(["loss2", "loss3", "coverage"]); // the first rounds would hide the rest
+const AXES = {
+  round: { type: "log", title: "round (log scale)", hoverformat: ",d", tickformat: ",d", head: "round %{x:,d}" },
+  document_ms: { type: "date", title: "time of the documents (UTC)", head: "%{x|%Y-%m-%d %H:%M:%S}" },
+  wall_ms: { type: "date", title: "time of learning (UTC; the documents carry none)", head: "%{x|%Y-%m-%d %H:%M:%S}" },
+};
+const CONFIG = { displayModeBar: false, responsive: true, showTips: false, scrollZoom: false };
+
+// Plotly reads its texts as a kind of HTML.
+const plain = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+export function axisOf(model, choice) {
+  return choice.axis === "round" ? "round" : model.timeAxis;
+}
+
+export function draw(chart, model, choice) {
+  if (!window.Plotly || !model.lanes.length) return;
+  const measure = model.measures.find((one) => one.key === choice.measure);
+  const axis = axisOf(model, choice);
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const logarithmic = LOGARITHMIC.has(measure.key);
+  let positive = false;
+  const traces = model.lanes.map((lane, i) => {
+    const points = model.points(lane, measure.key, axis);
+    const y = points.map(([, value]) => (value === null || (logarithmic && value <= 0) ? null : value * measure.scale));
+    positive ||= y.some((value) => value > 0);
+    return {
+      type: "scatter",
+      mode: points.length < 30 ? "lines+markers" : "lines",
+      name: plain(lane.name),
+      visible: !choice.off.has(lane.name),
+      x: points.map(([x]) => x),
+      y,
+      line: { color: colour(colourOf(i).slice(4, -1)), width: 2, dash: strokeOf(i) },
+      marker: { size: 5 },
+      hovertemplate: `%{y:.${measure.digits}f}`,
+    };
+  });
+  const { head, title, ...kind } = AXES[axis];
+  const common = {
+    gridcolor: colour("--grid"), linecolor: colour("--line"), zeroline: false, automargin: true,
+    title: { font: { size: 12 } }, fixedrange: matchMedia("(hover: none)").matches,
+  };
+  const layout = {
+    xaxis: { ...common, ...kind, title: { ...common.title, text: title }, unifiedhovertitle: { text: head }, showspikes: false },
+    yaxis: {
+      ...common, title: { ...common.title, text: measure.title }, rangemode: "tozero",
+      type: logarithmic && positive ? "log" : "linear", exponentformat: "none",
+      ...(logarithmic && positive ? { dtick: "D2" } : {}),
+    },
+    margin: { l: 48, r: 12, t: 12, b: 40 },
+    paper_bgcolor: "transparent",
+    plot_bgcolor: "transparent",
+    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("--soft") },
+    showlegend: false,
+    hovermode: "x unified",
+    hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--text") }, namelength: 40 },
+    dragmode: matchMedia("(hover: none)").matches ? false : "zoom",
+    uirevision: `${model.run} ${measure.key} ${axis}`, // what was zoomed stays so while points come
+  };
+  window.Plotly.react(chart, traces, layout, CONFIG);
+}
+
+export function describe(element, model, choice) {
+  const measure = model.measures.find((one) => one.key === choice.measure);
+  if (!measure) return;
+  const better = measure.higher ? "higher is better" : "lower is better";
+  setText(element, `${measure.title}: ${measure.meaning}, averaged over all rounds up to this one; ${better}.`);
+}
+
+// The shown lanes at rounds 1, 2, 4, 8, .. and where they stand now.
+export function tabulate(table, model, choice) {
+  const measure = model.measures.find((one) => one.key === choice.measure);
+  if (!measure) return;
+  const lanes = model.lanes.filter((lane) => !choice.off.has(lane.name));
+  const rows = new Map();
+  lanes.forEach((lane, i) => {
+    for (const [round, value] of model.points(lane, measure.key, "round")) {
+      if (round !== lane.rounds && (round & (round - 1)) !== 0) continue;
+      if (!rows.has(round)) rows.set(round, lanes.map(() => ""));
+      rows.get(round)[i] = fixed(value, measure);
+    }
+  });
+  const head = lanes.map((lane) => make("th", { scope: "col" }, lane.name));
+  table.tHead.replaceChildren(make("tr", {}, make("th", { scope: "col" }, "round"), ...head));
+  const body = [...rows].sort(([a], [b]) => a - b).map(([round, values]) =>
+    make("tr", {}, make("th", { scope: "row" }, count(round)), ...values.map((value) => make("td", {}, value))),
+  );
+  table.tBodies[0].replaceChildren(...body);
+}
