@@ -3,14 +3,16 @@ import { colourOf, count, fixed, make, setText, strokeOf } from "./dom.js";
 
 const LOGARITHMIC = new Set(["loss2", "loss3", "coverage"]); // the first rounds would hide the rest
 const AXES = {
-  round: { type: "log", title: "round (log scale)", hoverformat: ",d", tickformat: ",d", head: "round %{x:,d}" },
+  round: { type: "log", title: "round (log scale)", hoverformat: ",d", tickformat: ",d", autorangeoptions: { clipmin: 1 }, head: "round %{x:,d}" },
   document_ms: { type: "date", title: "time of the documents (UTC)", head: "%{x|%Y-%m-%d %H:%M:%S}" },
   wall_ms: { type: "date", title: "time of learning (UTC; the documents carry none)", head: "%{x|%Y-%m-%d %H:%M:%S}" },
 };
 const CONFIG = { displayModeBar: false, responsive: true, showTips: false, scrollZoom: false };
 
-// Plotly reads its texts as a kind of HTML.
-const plain = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+// Plotly reads its texts as a kind of HTML. A name that is longer than this is cut.
+const LONGEST = 60;
+const cut = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}\u2026` : text);
+const plain = (text) => cut(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
 export function axisOf(model, choice) {
   return choice.axis === "round" ? "round" : model.timeAxis;
@@ -58,7 +60,8 @@ export function draw(chart, model, choice) {
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("--soft") },
     showlegend: false,
     hovermode: "x unified",
-    hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--text") }, namelength: 40 },
+    hoverdistance: -1, // the nearest point, however far
+    hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--text") } },
     dragmode: matchMedia("(hover: none)").matches ? false : "zoom",
     uirevision: `${model.run} ${measure.key} ${axis}`, // what was zoomed stays so while points come
   };

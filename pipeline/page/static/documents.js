@@ -26,8 +26,8 @@ function about(told) {
   if (told.terms.length) facts.push(`heaviest terms: ${told.terms.map(([term]) => term).join(", ")}`);
   return make(
     "div", { class: "about" },
-    make("span", { class: "id" }, told.id),
-    make("span", { class: "facts" }, facts.join(" \u00b7 ")),
+    make("span", { class: "id clamped", title: told.id }, told.id),
+    make("span", { class: "facts clamped" }, facts.join(" \u00b7 ")),
   );
 }
 
@@ -40,8 +40,12 @@ function places(told, lane) {
       make("td", {}, i + 1),
       make(
         "td", { class: "topic" },
-        make("span", { class: "tick", "aria-hidden": "true" }, isTrue ? "\u2713" : ""),
-        topic, ...(isTrue ? [hidden(" (true)")] : []),
+        make(
+          "div", {},
+          make("span", { class: "tick", "aria-hidden": "true" }, isTrue ? "\u2713" : ""),
+          make("span", { class: "name clamped", title: topic }, topic),
+          ...(isTrue ? [hidden(" (true)")] : []),
+        ),
       ),
       make("td", { class: "score" }, short(score), strength(score, told.rankings[lane][0][1], lane)),
       make("td", { class: "why" }, why(score, terms)),
@@ -70,7 +74,8 @@ function why(score, terms) {
 }
 
 function contribution(term, amount, kind = "") {
-  return make("span", { class: `${kind} ${amount < 0 ? "against" : ""}` }, `${term}\u00a0`, make("b", {}, signed(amount)));
+  const name = make("i", { title: term }, term);
+  return make("span", { class: `${kind} ${amount < 0 ? "against" : ""}` }, name, " ", make("b", {}, signed(amount)));
 }
 
 // True topics that are not among the first, and what else there is to say of the labels.

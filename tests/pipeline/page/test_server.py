@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,15 +21,9 @@ from tests.pipeline.page.stream import Stream, small
 
 @pytest.fixture
 def stream() -> Stream:
-    stream = Stream(total=200)
+    stream = Stream()
     stream.process([small(n) for n in range(100)])
     return stream
-
-
-@pytest.fixture
-def server(stream: Stream) -> Iterator[PageServer]:
-    with PageServer(stream.feed) as server:
-        yield server
 
 
 def port_of(server: PageServer) -> int:
