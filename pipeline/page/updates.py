@@ -73,7 +73,7 @@ def news(sample: Sample, since: int) -> dict[str, Any]:
                 "explains": lane.explains,
                 "rounds": lane.rounds,
                 "rounds_with_topics": lane.rounds_with_topics,
-                "last": [lane.values[measure] for measure in MEASURES],
+                "last": {measure: lane.values[measure] for measure in MEASURES},
                 "curve": columns(lane.points, since),
             }
             for lane in sample.lanes

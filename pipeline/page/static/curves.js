@@ -1,5 +1,5 @@
 // The learning curves: drawn by plotly, and as a table for who cannot point at a picture.
-import { colourOf, count, fixed, make, setText, strokeOf } from "./dom.js";
+import { colourNumber, count, fixed, make, setText, strokeOf } from "./dom.js";
 
 const LOGARITHMIC = new Set(["loss2", "loss3", "coverage"]); // the first rounds would hide the rest
 const AXES = {
@@ -14,46 +14,23 @@ const LONGEST = 60;
 const cut = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}\u2026` : text);
 const plain = (text) => cut(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-export function axisOf(model, choice) {
-  return choice.axis === "round" ? "round" : model.timeAxis;
-}
+const touch = matchMedia("(hover: none)"); // dragging there is for scrolling the page
 
 export function draw(chart, model, choice) {
   if (!window.Plotly || !model.lanes.length) return;
   const measure = model.measures.find((one) => one.key === choice.measure);
-  const axis = axisOf(model, choice);
+  const axis = choice.axis === "round" ? "round" : model.timeAxis;
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();
-  const logarithmic = LOGARITHMIC.has(measure.key);
-  let positive = false;
-  const traces = model.lanes.map((lane, i) => {
-    const points = model.points(lane, measure.key, axis);
-    const y = points.map(([, value]) => (value === null || (logarithmic && value <= 0) ? null : value * measure.scale));
-    positive ||= y.some((value) => value > 0);
-    return {
-      type: "scatter",
-      mode: points.length < 30 ? "lines+markers" : "lines",
-      name: plain(lane.name),
-      visible: !choice.off.has(lane.name),
-      x: points.map(([x]) => x),
-      y,
-      line: { color: colour(colourOf(i).slice(4, -1)), width: 2, dash: strokeOf(i) },
-      marker: { size: 5 },
-      hovertemplate: `%{y:.${measure.digits}f}`,
-    };
-  });
-  const { head, title, ...kind } = AXES[axis];
-  const common = {
-    gridcolor: colour("--grid"), linecolor: colour("--line"), zeroline: false, automargin: true,
-    title: { font: { size: 12 } }, fixedrange: matchMedia("(hover: none)").matches,
-  };
+  const traces = model.lanes.map((lane, i) => ({
+    ...line(model.points(lane, measure.key, axis), measure),
+    name: plain(lane.name),
+    visible: !choice.off.has(lane.name),
+    line: { color: colour(`--lane-${colourNumber(i)}`), width: 2, dash: strokeOf(i) },
+  }));
+  const positive = traces.some(({ y }) => y.some((value) => value > 0));
   const layout = {
-    xaxis: { ...common, ...kind, title: { ...common.title, text: title }, unifiedhovertitle: { text: head }, showspikes: false },
-    yaxis: {
-      ...common, title: { ...common.title, text: measure.title }, rangemode: "tozero",
-      type: logarithmic && positive ? "log" : "linear", exponentformat: "none",
-      ...(logarithmic && positive ? { dtick: "D2" } : {}),
-    },
+    ...axes(axis, measure, LOGARITHMIC.has(measure.key) && positive, colour),
     margin: { l: 48, r: 12, t: 12, b: 40 },
     paper_bgcolor: "transparent",
     plot_bgcolor: "transparent",
@@ -62,10 +39,34 @@ export function draw(chart, model, choice) {
     hovermode: "x unified",
     hoverdistance: -1, // the nearest point, however far
     hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--text") } },
-    dragmode: matchMedia("(hover: none)").matches ? false : "zoom",
+    dragmode: touch.matches ? false : "zoom",
     uirevision: `${model.run} ${measure.key} ${axis}`, // what was zoomed stays so while points come
   };
   window.Plotly.react(chart, traces, layout, CONFIG);
+}
+
+// What does not exist has no point, and on a log scale nothing has no place.
+function line(points, measure) {
+  const none = LOGARITHMIC.has(measure.key) ? (value) => value === null || value <= 0 : (value) => value === null;
+  return {
+    type: "scatter",
+    mode: points.length < 30 ? "lines+markers" : "lines",
+    x: points.map(([x]) => x),
+    y: points.map(([, value]) => (none(value) ? null : value * measure.scale)),
+    marker: { size: 5 },
+    hovertemplate: `%{y:.${measure.digits}f}`,
+  };
+}
+
+function axes(axis, measure, logarithmic, colour) {
+  const { head, title, ...kind } = AXES[axis];
+  const common = { gridcolor: colour("--grid"), linecolor: colour("--line"), zeroline: false, automargin: true, fixedrange: touch.matches };
+  const titled = (text) => ({ text, font: { size: 12 } });
+  const scale = logarithmic ? { type: "log", dtick: "D2", exponentformat: "none" } : { type: "linear", rangemode: "tozero" };
+  return {
+    xaxis: { ...common, ...kind, title: titled(title), unifiedhovertitle: { text: head } },
+    yaxis: { ...common, ...scale, title: titled(measure.title) },
+  };
 }
 
 export function describe(element, model, choice) {
@@ -83,7 +84,7 @@ export function tabulate(table, model, choice) {
   const rows = new Map();
   lanes.forEach((lane, i) => {
     for (const [round, value] of model.points(lane, measure.key, "round")) {
-      if (round !== lane.rounds && (round & (round - 1)) !== 0) continue;
+      if (round !== lane.rounds && !Number.isInteger(Math.log2(round))) continue;
       if (!rows.has(round)) rows.set(round, lanes.map(() => ""));
       rows.get(round)[i] = fixed(value, measure);
     }

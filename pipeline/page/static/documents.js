@@ -1,8 +1,6 @@
 // The last documents: how one lane ranked them, which topics are true, and the terms behind it.
 import { colourOf, count, hidden, make, setText, short, signed } from "./dom.js";
 
-const REST = 5; // so many terms to a topic are told; what the others add up to is shown as one
-
 export function showDocuments(list, model, lane) {
   const shown = new Map([...list.children].map((item) => [item.dataset.key, item]));
   const items = [...model.documents.values()].reverse().map((told) => {
@@ -67,8 +65,10 @@ function why(score, terms) {
   const shown = make("span", { class: "terms" });
   if (terms === null) return shown;
   for (const [term, amount] of terms) shown.append(contribution(term, amount));
+  // Only the strongest terms are told; what the others add up to is the rest of the score.
   const rest = terms.reduce((left, [, amount]) => left - amount, score ?? 0);
-  if (terms.length === REST && Math.abs(rest) > 1e-9 * Math.abs(score)) shown.append(contribution("others", rest, "others"));
+  const roundingErrors = 1e-9 * Math.abs(terms[0]?.[1] ?? 0);
+  if (Math.abs(rest) > roundingErrors) shown.append(contribution("others", rest, "others"));
   if (!terms.length) shown.append(make("b", {}, "none of its terms has a weight here"));
   return shown;
 }

@@ -41,7 +41,8 @@ export function duration(seconds) {
 // One colour to a lane, wherever it shows; beyond eight lanes the lines are dashed, then dotted.
 const COLOURS = 8;
 export const STROKES = ["solid", "dash", "dot"];
-export const colourOf = (lane) => `var(--lane-${lane % COLOURS})`;
+export const colourNumber = (lane) => lane % COLOURS;
+export const colourOf = (lane) => `var(--lane-${colourNumber(lane)})`;
 export const strokeOf = (lane) => STROKES[Math.floor(lane / COLOURS) % STROKES.length];
 
 export function swatch(lane) {

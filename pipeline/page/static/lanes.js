@@ -17,9 +17,9 @@ export function buildSwitches(place, model, choice, changed) {
 }
 
 export function buildTable(table, model) {
-  const titles = ["rounds", ...model.heading.measures.map((measure) => measure.title)];
+  const titles = model.heading.measures.map(({ title }) => title);
   const header = (title, ...more) => make("th", { scope: "col", role: "columnheader" }, title, ...more);
-  const measures = model.heading.measures.map(({ title }) => header(title, star(false)));
+  const measures = titles.map((title) => header(title, star(false)));
   table.tHead.replaceChildren(make("tr", { role: "row" }, header("lane"), header("rounds"), ...measures));
   table.tBodies[0].replaceChildren(
     ...model.lanes.map((lane, i) =>
@@ -27,6 +27,7 @@ export function buildTable(table, model) {
         "tr",
         { role: "row" },
         make("th", { scope: "row", role: "rowheader" }, swatch(i), lane.name),
+        make("td", { role: "cell", "data-title": "rounds" }, make("span", {}, make("span"), make("small"))),
         ...titles.map((title) => make("td", { role: "cell", "data-title": title }, make("span"))),
       ),
     ),
@@ -41,8 +42,10 @@ function star(best) {
 export function updateTable(table, model) {
   model.lanes.forEach((lane, i) => {
     const [, rounds, ...cells] = table.tBodies[0].rows[i].cells;
-    const some = lane.rounds_with_topics !== lane.rounds ? ` (${count(lane.rounds_with_topics)} with topics)` : "";
-    setText(rounds.firstChild, count(lane.rounds) + some);
+    const some = lane.rounds_with_topics !== lane.rounds;
+    const [all, withTopics] = rounds.firstChild.children;
+    setText(all, count(lane.rounds));
+    setText(withTopics, some ? `${count(lane.rounds_with_topics)} with topics` : "");
     cells.forEach((cell, j) => {
       const [text, best] = model.table[i][j];
       const shown = cell.firstChild;

@@ -47,7 +47,7 @@ export class Model {
     const points = curve.round.map((_, i) => [curve[axis][i], curve[key][i]]);
     if (rounds > (curve.round.at(-1) ?? 0)) {
       const now = { round: rounds, document_ms: this.status.stream_ms, wall_ms: this.status.wall_ms };
-      points.push([now[axis], last[this.measures.findIndex((measure) => measure.key === key)]]);
+      points.push([now[axis], last[key]]);
     }
     return points;
   }

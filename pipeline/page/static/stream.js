@@ -46,7 +46,7 @@ export function showFigures(list, status) {
   const figures = [
     ["Documents ranked", count(status.documents)],
     ["Rounds learned", count(status.rounds)],
-    ["Documents per second", speed === null ? "n.a." : count(speed), beside],
+    ["Documents/s", speed === null ? "n.a." : count(speed), beside],
     ["Topics", count(status.topics)],
     ["Terms", count(status.terms)],
   ];

@@ -51,7 +51,7 @@ def test_numbers_are_those_of_the_report(view: Viewer, ended: tuple[PageServer, 
     expect(figure(page, "Documents ranked")).to_have_text(f"{told['documents']:,}")
     expect(figure(page, "Rounds learned")).to_have_text(f"{told['rounds']:,}")
     speed = f"{told['documents_per_second']:,.0f}"
-    expect(figure(page, "Documents per second")).to_have_text(speed)
+    expect(figure(page, "Documents/s")).to_have_text(speed)
     assert page.locator("#through-text").inner_text() == "2,500 of 2,500 (100 %)"
 
 

@@ -72,17 +72,17 @@ def test_everything_can_be_done_with_the_keyboard(
     expect(hold).to_have_attribute("aria-pressed", "true")
 
 
-@pytest.mark.parametrize("width", [320, 375, 768])
+@pytest.mark.parametrize("width", [320, 375, 768, 1100])
 def test_no_width_needs_sideways_scrolling(view: Viewer, width: int) -> None:
     stream = Stream(
         ["mmp:loss=1", "perceptron", f"mmp:loss=3,name={'long' * 30}"], source="x" * 300
     )
     stream.process([small(n) for n in range(150)])
     long = Event("i" * 1024, {"f" * 255: 1.0, "g" * 255: 2.0}, ("t" * 255, "t1"), None, None)
-    stream.process([long, long])
+    stream.process([long, long, Event("none", {"x": 1.0}, (), None, None)])
     with PageServer(stream.feed) as server:
         page = view(server.address, width=width)
-        wait_for_documents(page, 152)
+        wait_for_documents(page, 153)
         page.get_by_text("The curves as a table").click()
         assert page.evaluate("document.documentElement.scrollWidth") == width
         assert page.evaluate(BEYOND) == []
