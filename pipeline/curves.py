@@ -114,6 +114,11 @@ class Curve:
         if kept:
             self._points = np.concatenate((self._points, points[:kept]))
 
+    @property
+    def kept(self) -> int:
+        """Points kept so far."""
+        return len(self._points)
+
     def points(self, start: int = 0) -> Iterator[Point]:
         """The kept points from the `start`-th on."""
         for row in self._points[start:]:

@@ -180,8 +180,10 @@ class PageFeed(Feed):
 
     def _take_points(self, engine: Engine, ranked: Ranked | None) -> None:
         """Add what the curves have kept since the last time."""
-        wall = None if ranked is None else self._wall_ms()
         for points, lane in zip(self._points, engine.lanes, strict=True):
+            if lane.curve.kept == len(points):
+                continue
+            wall = None if ranked is None else self._wall_ms()
             for point in lane.curve.points(len(points)):
                 when = self._document_ms(point, ranked)
                 values = tuple(point.values[measure] for measure in MEASURES)

@@ -64,7 +64,7 @@ function axes(axis, measure, logarithmic, colour) {
   const titled = (text) => ({ text, font: { size: 12 } });
   const scale = logarithmic ? { type: "log", dtick: "D2", exponentformat: "none" } : { type: "linear", rangemode: "tozero" };
   return {
-    xaxis: { ...common, ...kind, title: titled(title), unifiedhovertitle: { text: head } },
+    xaxis: { ...common, ...kind, title: titled(title), unifiedhovertitle: { text: head }, spikecolor: colour("--soft"), spikethickness: 1, spikedash: "dot" },
     yaxis: { ...common, ...scale, title: titled(measure.title) },
   };
 }
