@@ -22,7 +22,7 @@ $(VENV)/.experiments: $(VENV)/.created pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.experiments
-	$(PIP) install --constraint constraints.txt --editable '.[experiments,dev]'
+	$(PIP) install --constraint constraints.txt --editable '.[experiments,page,dev]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.experiments

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,14 +24,20 @@ from pipeline.engine import EngineSettings
 from pipeline.errors import UsageError
 from pipeline.features import FeatureSettings
 from pipeline.formats import FORMATS
+from pipeline.interruption import wait_for_interruption
 from pipeline.options import DEFAULTS
 from pipeline.outputs import STANDARD_OUTPUT
 from pipeline.pacing import AS_FAST_AS_IT_GOES, read_speed
+from pipeline.page.feed import PageFeed
+from pipeline.page.samples import ENDED, FAILED
 from pipeline.playing import Played, Player, PlaySettings
 from pipeline.replay import DEFAULT_LANES, ReplaySettings, check_choice, read_lanes, replay
 from pipeline.terminal import TerminalWatch
 from pipeline.tokenizer import Tokenizer
 from pipeline.warmup import warm_up
+
+if TYPE_CHECKING:
+    from pipeline.page.server import PageServer
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -102,6 +110,8 @@ def replay_command(
     max_topics: options.MaxTopics = DEFAULTS.engine.max_topics,
     max_pending: options.MaxPending = DEFAULTS.engine.max_pending,
     metrics: options.MetricsPort = None,
+    page: options.Page = False,
+    page_port: options.PagePort = 0,
     quiet: options.Quiet = False,
     kafka: options.Kafka = None,
     topic: options.Topic = None,
@@ -138,10 +148,51 @@ def replay_command(
     )  # fmt: skip
     try:
         watch = TerminalWatch(quiet, bar=rankings != STANDARD_OUTPUT or not sys.stdout.isatty())
-        outcome = replay(settings, watch)
+        with live_page(settings, page, page_port) as feed:
+            outcome = replay(settings, watch, feed)
+            conclude(settings, outcome, quiet)
     except (UsageError, OptionError, SourceError) as error:
         fail(str(error))
-    conclude(settings, outcome, quiet)
+
+
+@contextmanager
+def live_page(settings: ReplaySettings, asked: bool, port: int) -> Iterator[PageFeed | None]:
+    """The live page of a run, if it is asked for.
+
+    Who reads it at a terminal is not done when the run is: the page stays until Ctrl-C. In a script
+    it ends with the run.
+    """
+    if not asked:
+        if port:
+            fail("--page-port is the port of a page; ask for one with --page.")
+        yield None
+        return
+    serve = page_server()
+    feed = PageFeed(settings.source)
+    with serve(feed, port) as server:
+        typer.echo(f"live page: {server.address}", err=True)
+        code: typer.Exit | None = None
+        try:
+            yield feed
+        except typer.Exit as end:
+            code = end
+        if feed.sample.state in (ENDED, FAILED) and sys.stderr.isatty():
+            typer.echo(f"the page stays at {server.address}; Ctrl-C ends it", err=True)
+            wait_for_interruption()
+        if code:
+            raise code
+
+
+def page_server() -> type[PageServer]:
+    """What serves the page, or an end with what is missing for it."""
+    missing = [name for name in ("starlette", "uvicorn", "plotly") if not find_spec(name)]
+    if missing:
+        raise UsageError(
+            f"--page needs {', '.join(missing)}, not installed: pip install 'wirerank[page]'"
+        )
+    from pipeline.page.server import PageServer  # noqa: PLC0415 - an extra, and slow to import
+
+    return PageServer
 
 
 def check_options(context: typer.Context, kafka: str | None) -> None:

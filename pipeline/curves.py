@@ -122,6 +122,11 @@ class Curve:
             self._points = np.concatenate((self._points, points[:kept]))
         return measured
 
+    @property
+    def kept(self) -> int:
+        """Points kept so far."""
+        return len(self._points)
+
     def points(self, start: int = 0) -> Iterator[Point]:
         """The kept points from the `start`-th on."""
         for row in self._points[start:]:

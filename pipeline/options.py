@@ -59,6 +59,12 @@ MetricsPort = Annotated[
         help="Serve metrics for Prometheus at this port of 127.0.0.1 while it runs; 0 is any.",
     ),
 ]
+Page = Annotated[
+    bool, typer.Option("--page", help="Serve a live page of the run to browsers here.")
+]
+PagePort = Annotated[
+    int, typer.Option(min=0, max=65_535, help="The port of the page; 0 takes a free one.")
+]
 Kafka = Annotated[
     str | None,
     typer.Option(

@@ -22,6 +22,8 @@ from pipeline.formats import FORMATS
 from pipeline.interruption import Interruption
 from pipeline.narration import LossTable
 from pipeline.outputs import STANDARD_OUTPUT, check_outputs
+from pipeline.page.feed import Feed
+from pipeline.page.samples import ENDED, FAILED, INTERRUPTED, Standing
 from pipeline.plots import check_plot, plot_curves
 from pipeline.rankings import RankingWriter
 from pipeline.reader import BlockReader, Prefetched, Reading
@@ -146,8 +148,9 @@ def describe(settings: ReplaySettings, engine: Engine) -> Iterator[str]:
     )
 
 
-def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
-    """Run a source through the lanes, and write what was asked for."""
+def replay(settings: ReplaySettings, watch: Watch, feed: Feed | None = None) -> Outcome:
+    """Run a source through the lanes, write what was asked for, and feed a page if there is one."""
+    feed = feed or Feed()
     check_settings(settings)
     lanes = read_lanes(settings.lanes)
     source = open_source(settings.source, settings.max_event_bytes)
@@ -186,12 +189,14 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
         writer = RankingWriter([lane.name for lane in lanes], settings.top)
         watch.begin(total)
         stack.callback(watch.end)
+        feed.begin(engine, total)
         table = LossTable(engine.lanes, watch.say)
         try:
-            for reading in until_stopped(reader, interruption, stack, metrics):
+            for reading in until_stopped(reader, interruption, stack, metrics, feed):
                 dead_letters.write(reading.dead_letters)
+                standing = Standing(reading.events, total, dead_letters.counts.total())
                 began = time.perf_counter()
-                ranked = follow(engine, reading.block, rankings, writer)
+                ranked = follow(engine, reading.block, rankings, writer, feed, standing)
                 if metrics is not None:
                     metrics.block(engine, reading, time.perf_counter() - began)
                 watch.followed(reading.block, ranked)
@@ -204,6 +209,8 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
             table.finish(engine.documents / seconds)
             total_dead = dead_letters.counts.total()
             report = make_report(engine, seconds, total_dead, told(settings, interruption))
+            how = FAILED if failure else INTERRUPTED if interruption.signal else ENDED
+            feed.end(how, seconds, str(failure or ""))
             write_results(settings, engine, report)
     return Outcome(report, dead_letters, interruption.signal, failure)
 
@@ -224,6 +231,7 @@ def until_stopped(
     interruption: Interruption,
     stack: ExitStack,
     metrics: ReplayMetrics | None,
+    feed: Feed,
 ) -> Iterator[Reading]:
     """The blocks, made ahead by a thread of their own, until somebody asks to stop."""
     readings = Prefetched(reader)
@@ -233,23 +241,32 @@ def until_stopped(
             metrics.health.moved()
         if interruption.signal is not None:
             return
-        if reading is not None:
+        if reading is None:
+            feed.idle()
+        else:
             yield reading
 
 
 def follow(
-    engine: Engine, block: Block, rankings: IO[bytes] | None, writer: RankingWriter
+    engine: Engine,
+    block: Block,
+    rankings: IO[bytes] | None,
+    writer: RankingWriter,
+    feed: Feed,
+    standing: Standing,
 ) -> list[Ranked]:
-    """Rank and learn a block, and write its rankings."""
+    """Rank and learn a block, write its rankings, and show it to the page."""
     lanes = range(len(engine.lanes))
     pieces = []
-    for ranked in engine.process(block):
+    for ranked in engine.process(block, feed.wanted(last=standing.read == standing.total)):
         pieces.append(ranked)
+        feed.take(ranked)
         if rankings is not None:
             events = writer.write(ranked, engine.topics.names, lanes).split()
             rankings.writelines(event + b"\n" for event in events)
     if rankings is not None:
         rankings.flush()
+    feed.advance(block, standing)
     return pieces
 
 

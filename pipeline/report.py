@@ -125,14 +125,25 @@ def comparison(report: Report) -> str:
         for row, lane in zip(rows, report.values(), strict=True):
             row.append(f"{lane['rounds_with_topics']:,} ")
     for _, key, scale, digits in COLUMNS:
-        values = [lane[key] for lane in report.values()]
-        existing = [value for value in values if value is not None]
-        higher = key in {"average_precision", "max_f1"}
-        best = (max if higher else min)(existing, default=None) if len(existing) > 1 else None
-        for row, value in zip(rows, values, strict=True):
-            shown = "n.a." if value is None else f"{value * scale:.{digits}f}"
-            row.append(shown + ("*" if value is not None and value == best else " "))
+        shown = column([lane[key] for lane in report.values()], key, scale, digits)
+        for row, (text, best) in zip(rows, shown, strict=True):
+            row.append(text + ("*" if best else " "))
     return aligned([header, *rows], gap=1)
+
+
+HIGHER_IS_BETTER = frozenset({"average_precision", "max_f1"})
+
+
+def column(
+    values: Sequence[float | None], key: str, scale: float, digits: int
+) -> Iterator[tuple[str, bool]]:
+    """A measure of all lanes as it is printed, and whether it is the best of them."""
+    existing = [value for value in values if value is not None]
+    extreme = max if key in HIGHER_IS_BETTER else min
+    best = extreme(existing) if len(existing) > 1 else None
+    for value in values:
+        text = "n.a." if value is None else f"{value * scale:.{digits}f}"
+        yield text, value is not None and value == best
 
 
 def sizes(report: Report) -> str:
