@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.admin import KafkaAdminClient
+from kafka.admin import KafkaAdminClient, MemberToRemove
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.errors import GroupIdNotFoundError
 from kafka.partitioner.default import murmur2
 from kafka.structs import OffsetAndMetadata
 
@@ -115,6 +116,8 @@ class Admin(Protocol):
     def describe_configs(
         self, config_resources: Sequence[Any], *, config_filter: str
     ) -> dict[str, Any]: ...
+    def describe_groups(self, group_ids: Sequence[str]) -> dict[str, dict[str, Any]]: ...
+    def remove_group_members(self, group_id: str, members: Iterable[Any]) -> dict[Any, Any]: ...
     def list_groups(self) -> list[dict[str, Any]]: ...
     def list_group_offsets(self, group_specs: Sequence[str]) -> dict[str, dict[Any, Any]]: ...
     def list_partition_offsets(self, topic_partition_specs: Mapping[Any, Any]) -> Any: ...  # noqa: ANN401
@@ -170,8 +173,10 @@ def new_group_consumer(
 
     Not a static member: with kafka-python 3.0.12 a group whose static members were killed and came
     back several times in a few seconds ended with nobody reading, and stayed so. A dynamic member
-    that dies is missed after the session timeout, and its share goes to the others.
+    that dies is missed after the session timeout, and its share goes to the others; one that comes
+    back before that puts its former self out of the group.
     """
+    dismiss(settings, group, instance)
     consumer: GroupConsumer = new_consumer(  # type: ignore[assignment]
         settings,
         group_id=group,
@@ -184,6 +189,20 @@ def new_group_consumer(
         max_poll_records=max_records,
     )
     return consumer
+
+
+def dismiss(settings: KafkaSettings, group: str, instance: str) -> None:
+    """Put the former self of a member out of its group, which would wait for it otherwise."""
+    admin = new_admin(settings)
+    try:
+        members = admin.describe_groups([group])[group]["members"]
+        mine = [m["member_id"] for m in members if m["client_id"] == instance]
+        if mine:
+            admin.remove_group_members(group, [MemberToRemove(member_id=m) for m in mine])
+    except GroupIdNotFoundError:
+        pass  # nobody was ever in it
+    finally:
+        admin.close()
 
 
 def new_producer(
