@@ -1,79 +1,99 @@
-"""A real Prometheus (Debian's package) on a folder of blocks, and its query API."""
+"""A real Prometheus (Debian's package) on the loopback, and its query API."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import time
+import urllib.error
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
-from urllib.parse import urlencode
-from urllib.request import urlopen
 
-from deploy.kafka.ports import PortLease
+from deploy.kafka.ports import LOOPBACK, PortLease
+from deploy.kafka.process import spawn
 from tests.conftest import missing
 
 READY_WITHIN_S = 30.0
 
 
-def need_prometheus() -> None:
-    """Skip, or fail where Prometheus is required, if this machine has none."""
-    if not shutil.which("prometheus") or not shutil.which("promtool"):
-        missing("prometheus", "apt install prometheus (its service need not run)")
+def program(name: str) -> str:
+    """Debian's prometheus or promtool; skips the test if it is not there."""
+    found = shutil.which(name)
+    if found is None:
+        missing("prometheus", "apt install prometheus (for its programs; the service is not used)")
+        raise AssertionError
+    return found
 
 
 class Prometheus:
-    """A server that answers queries."""
+    """A Prometheus on the loopback with a configuration, its data in a folder."""
 
-    def __init__(self, port: int) -> None:
-        self._address = f"http://127.0.0.1:{port}"
+    def __init__(self, folder: Path, configuration: str, data: Path, *options: str) -> None:
+        self._lease = PortLease()
+        self._url = f"http://{LOOPBACK}:{self._lease.port}"
+        config = folder / "prometheus.yml"
+        config.write_text(configuration)
+        self._console = folder / "console.log"
+        self._process = spawn(
+            [
+                program("prometheus"),
+                f"--config.file={config}",
+                f"--storage.tsdb.path={data}",
+                f"--web.listen-address={LOOPBACK}:{self._lease.port}",
+                *options,
+            ],
+            self._console,
+        )
 
-    def query(self, expression: str, at_s: float | str) -> list[dict[str, Any]]:
+    def ready(self) -> bool:
+        """Whether it answers."""
+        assert self._process.poll() is None, self._console.read_text()
+        try:
+            with urllib.request.urlopen(f"{self._url}/-/ready", timeout=5) as answer:  # noqa: S310
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    def ask(self, path: str, **parameters: str | float) -> Any:  # noqa: ANN401 - JSON
+        """A question to its API; an error is one with what Prometheus says of it."""
+        query = urllib.parse.urlencode(parameters)
+        try:
+            with urllib.request.urlopen(  # noqa: S310 - our own server
+                f"{self._url}/api/v1/{path}?{query}", timeout=30
+            ) as answer:
+                return json.load(answer)["data"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{parameters}: {error.read().decode()}") from None
+
+    def query(self, expression: str, at: float | str | None = None) -> list[Any]:
         """The result of an instant query."""
-        asked = urlencode({"query": expression, "time": at_s})
-        with urlopen(f"{self._address}/api/v1/query?{asked}", timeout=30) as answer:  # noqa: S310
-            result: list[dict[str, Any]] = json.load(answer)["data"]["result"]
+        asked: dict[str, str | float] = {"query": expression}
+        if at is not None:
+            asked["time"] = at
+        result: list[Any] = self.ask("query", **asked)["result"]
         return result
 
-    def is_ready(self) -> bool:
-        """Whether it has read its blocks."""
-        try:
-            with urlopen(f"{self._address}/-/ready", timeout=1) as answer:  # noqa: S310
-                return bool(answer.status == 200)
-        except (URLError, OSError):
-            return False
+    def close(self) -> None:
+        """Stop it."""
+        self._process.terminate()
+        self._process.wait(20)
+        self._lease.release()
 
 
 @contextmanager
 def prometheus(blocks: Path, *options: str) -> Iterator[Prometheus]:
-    """Run a server on blocks of any age, scraping nothing, and stop it at the end."""
-    lease = PortLease()
-    config = blocks.parent / "prometheus.yml"
-    config.write_text("global: {}\n")
-    log = blocks.parent / "prometheus.log"
-    with log.open("wb") as written:
-        process = subprocess.Popen(
-            [
-                "prometheus", f"--config.file={config}", f"--storage.tsdb.path={blocks}",
-                "--storage.tsdb.retention.time=100y",
-                f"--web.listen-address=127.0.0.1:{lease.port}", *options,
-            ],
-            stdout=written,
-            stderr=written,
-        )  # fmt: skip
+    """A server on blocks of any age, scraping nothing, stopped at the end."""
+    ages = "--storage.tsdb.retention.time=100y"
+    server = Prometheus(blocks.parent, "global: {}\n", blocks, ages, *options)
     try:
-        server = Prometheus(lease.port)
         deadline = time.monotonic() + READY_WITHIN_S
-        while not server.is_ready():
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
+        while not server.ready():
+            assert time.monotonic() < deadline, "Prometheus does not answer"
             time.sleep(0.05)
         yield server
     finally:
-        process.terminate()
-        process.wait(30)
-        lease.release()
+        server.close()

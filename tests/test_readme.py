@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from pipeline.cli import app
 from pipeline.plots import can_plot
 from tests.conftest import REPOSITORY, missing
-from tests.prometheus_server import need_prometheus
+from tests.prometheus_server import program as need_program
 
 DOCUMENTS = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 
@@ -43,7 +43,7 @@ def test_shown_command(command: str, tmp_path: Path) -> None:
     if "--plot" in command and not can_plot():
         missing("matplotlib", "pip install 'wirerank[experiments]'")
     if "promtool" in command:
-        need_prometheus()
+        need_program("promtool")
     shutil.copytree(REPOSITORY / "docs", tmp_path / "docs")
     script = tmp_path / "bin" / "wirerank"
     script.parent.mkdir()

@@ -15,14 +15,14 @@ from pipeline.corpora import open_source
 from pipeline.corpora.reuters21578 import Reuters21578
 from pipeline.corpus_time import milliseconds
 from tests.pipeline.command_line import wirerank
-from tests.prometheus_server import Prometheus, need_prometheus, prometheus
+from tests.prometheus_server import Prometheus, program, prometheus
 
 Curve = dict[tuple[str, str], dict[int, float]]  # by lane and loss: the value after each round
 
 
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    need_prometheus()
+    program("promtool")
     monkeypatch.chdir(tmp_path)
 
 
