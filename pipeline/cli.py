@@ -1,4 +1,4 @@
-"""The command line: `wirerank replay`, `corpora`, `lanes`, `bench`."""
+"""The command line: `wirerank replay`, `corpora`, `lanes`, `inspect`, `bench`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from pipeline.errors import UsageError
 from pipeline.events import MAX_EVENT_BYTES
 from pipeline.features import FeatureSettings
 from pipeline.formats import FORMATS
+from pipeline.inspection import inspect
+from pipeline.inspection_tables import as_json, description, listing, shown
 from pipeline.outputs import STANDARD_OUTPUT
 from pipeline.pacing import AS_FAST_AS_IT_GOES, read_speed
 from pipeline.playing import Played, Player, PlaySettings
@@ -284,6 +286,29 @@ def lanes_command() -> None:
         width = max(len(first) for first, *_ in rows)
         for first, meaning, rule in rows:
             typer.echo(f"{first.ljust(width)}  {meaning} {rule}")
+
+
+@app.command("inspect")
+def inspect_command(
+    snapshot: Annotated[Path, typer.Argument(help="A snapshot, or a folder that holds some.")],
+    machine: Annotated[bool, typer.Option("--json", help="As JSON, for machines.")] = False,
+) -> None:
+    """Look into a snapshot, or check all in a folder; the exit code is 1 if one is damaged."""
+    try:
+        found = inspect(snapshot)
+    except UsageError as error:
+        fail(shown(str(error), 1000))
+    several = snapshot.is_dir()
+    if machine:
+        typer.echo(as_json(found, several))
+    elif several:
+        typer.echo(listing(found))
+    elif found[0].good:
+        typer.echo(description(found[0]))
+    else:
+        fail(shown(f"{found[0].problem}.", 1000), 1)
+    if not all(one.good for one in found):
+        raise typer.Exit(1)
 
 
 @app.command("bench")
