@@ -41,6 +41,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
+    pretty_exceptions_show_locals=False,  # they may hold passwords
     help="Rank the topics of every document of a text stream the moment it arrives.",
 )
 
