@@ -6,17 +6,19 @@ commits, no automatic reset of offsets, and a broker that comes back is found ag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, MemberToRemove
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.errors import GroupIdNotFoundError
+from kafka.errors import GroupIdNotFoundError, KafkaTimeoutError
+from kafka.net.compat import KafkaNetClient
 from kafka.partitioner.default import murmur2
 from kafka.structs import OffsetAndMetadata
 
+from consumers.access import RefusedError, refusal, security
 from consumers.config import KafkaSettings
 from consumers.packed import PackedProducer
 from pipeline.pieces import Pieces
@@ -135,21 +137,38 @@ class Limits:
 
 def connection(settings: KafkaSettings) -> dict[str, Any]:
     """What every client needs to reach the broker."""
-    options: dict[str, Any] = {
+    return {
         "bootstrap_servers": settings.bootstrap,
-        "security_protocol": settings.security_protocol,
         "reconnect_backoff_max_ms": 1000,
         "bootstrap_timeout_ms": 5000,
+        **security(settings),
     }
-    files = ("ssl_cafile", "ssl_certfile", "ssl_keyfile")
-    options.update({name: str(path) for name in files if (path := getattr(settings, name))})
-    if settings.ssl_password:
-        options["ssl_password"] = settings.ssl_password.get_secret_value()
-    if settings.sasl_mechanism and settings.sasl_password:
-        options["sasl_mechanism"] = settings.sasl_mechanism
-        options["sasl_plain_username"] = settings.sasl_username
-        options["sasl_plain_password"] = settings.sasl_password.get_secret_value()
-    return options
+
+
+def connected(kind: Callable[..., Any], settings: KafkaSettings, options: dict[str, Any]) -> Any:  # noqa: ANN401
+    """A client of kafka-python that has reached the broker; raises `RefusedError` if it may not.
+
+    kafka-python leaves the thread and the sockets of a client behind that could not be made, so
+    that one that is tried again for long would run out of them.
+    """
+    networks: list[KafkaNetClient] = []
+
+    def new_network(**given: Any) -> KafkaNetClient:  # noqa: ANN401
+        networks.append(KafkaNetClient(**given))
+        return networks[-1]
+
+    try:
+        return kind(**{**connection(settings), **options}, kafka_client=new_network)
+    except BaseException as error:
+        for network in networks:
+            network.close()
+        if not isinstance(error, KafkaTimeoutError):
+            raise
+    refused = refusal(settings)
+    if refused is not None:
+        raise refused
+    how = f"security_protocol = {settings.security_protocol}"
+    raise KafkaTimeoutError(f"no broker answers at {settings.bootstrap} ({how})")
 
 
 def new_consumer(settings: KafkaSettings, **options: Any) -> Consumer:  # noqa: ANN401
@@ -162,7 +181,7 @@ def new_consumer(settings: KafkaSettings, **options: Any) -> Consumer:  # noqa: 
         "max_partition_fetch_bytes": MAX_RECORD_BYTES,
         "fetch_max_bytes": 64 << 20,
     }
-    consumer: Consumer = KafkaConsumer(**{**connection(settings), **defaults, **options})
+    consumer: Consumer = connected(KafkaConsumer, settings, {**defaults, **options})
     return consumer
 
 
@@ -224,7 +243,7 @@ def new_producer(
         "request_timeout_ms": limits.request_ms,
         "delivery_timeout_ms": limits.delivery_ms,
     }
-    producer: Producer = kind(**{**connection(settings), **defaults, **options})
+    producer: Producer = connected(kind, settings, {**defaults, **options})
     return producer
 
 
@@ -256,7 +275,7 @@ def abandon(producer: Producer) -> None:
 
 def new_admin(settings: KafkaSettings, **options: Any) -> Admin:  # noqa: ANN401
     """A client to ask for and make topics, and to ask how far groups have come."""
-    admin: Admin = KafkaAdminClient(**{**connection(settings), **options})
+    admin: Admin = connected(KafkaAdminClient, settings, options)
     return admin
 
 
@@ -269,7 +288,8 @@ def partition_of(key: bytes, partitions: int) -> int:
 def in_words(error: Exception) -> str:
     """An error with its name, once; kafka-python puts it into some of its texts."""
     name, text = type(error).__name__, str(error)
-    return text if text.startswith(name) else f"{name}: {text}"
+    named = text.startswith(name) or isinstance(error, RefusedError)
+    return text if named else f"{name}: {text}"
 
 
 def committable(offsets: Mapping[Any, int]) -> dict[Any, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import ssl
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ from pydantic import (
     model_validator,
 )
 
+from consumers.tls import client_context
 from learners.learner import OptionError
 from learners.specs import LaneSpec, parse_spec
 from pipeline.engine import EngineSettings
@@ -31,6 +33,8 @@ from pipeline.events import MAX_EVENT_BYTES
 from pipeline.features import FeatureSettings
 
 ENVIRONMENT_PREFIX = "WIRERANK__"
+# From the environment as they stand there: a password may look like a number or a comment.
+TO_THE_LETTER = {"ssl_password", "sasl_username", "sasl_password"}
 
 TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
 
@@ -42,7 +46,7 @@ class ConfigError(Exception):
 class Section(BaseModel):
     """A part of the configuration: unknown keys are refused, values do not change later."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class KafkaSettings(Section):
@@ -59,11 +63,36 @@ class KafkaSettings(Section):
     sasl_password: SecretStr | None = None
     replication_factor: Annotated[int, Field(ge=1, le=10)] = 1
 
+    @property
+    def uses_tls(self) -> bool:
+        """Whether the connection is encrypted."""
+        return self.security_protocol in {"SSL", "SASL_SSL"}
+
+    def tls_context(self) -> ssl.SSLContext:
+        """What TLS needs, from files that may have been renewed since the last time."""
+        password = None if self.ssl_password is None else self.ssl_password.get_secret_value()
+        return client_context(self.ssl_cafile, self.ssl_certfile, self.ssl_keyfile, password)
+
+    @model_validator(mode="after")
+    def _tls_is_whole(self) -> KafkaSettings:
+        given = {name: getattr(self, name) for name in type(self).model_fields if "ssl_" in name}
+        named = [name for name, value in given.items() if value is not None]
+        if named and not self.uses_tls:
+            raise ValueError(
+                f"{' and '.join(named)} given, but security_protocol is {self.security_protocol}; "
+                "write SSL or SASL_SSL"
+            )
+        if self.ssl_certfile is None and (self.ssl_keyfile or self.ssl_password):
+            raise ValueError("ssl_keyfile and ssl_password have no meaning without ssl_certfile")
+        if self.uses_tls:
+            self.tls_context()
+        return self
+
     @model_validator(mode="after")
     def _sasl_is_whole(self) -> KafkaSettings:
         wanted = self.security_protocol.startswith("SASL")
         given = (self.sasl_mechanism, self.sasl_username, self.sasl_password)
-        if wanted and None in given:
+        if wanted and not all(given):
             raise ValueError(
                 f"security_protocol {self.security_protocol} needs sasl_mechanism, sasl_username "
                 "and sasl_password"
@@ -230,7 +259,7 @@ def read_config(path: Path, environment: Mapping[str, str]) -> Config:
     for name, text in environment.items():
         if name.startswith(ENVIRONMENT_PREFIX):
             place = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
-            lay_over(given, place, toml_value(text), name)
+            lay_over(given, place, value_of(place[-1], text), name)
     try:
         return Config.model_validate(given)
     except ValidationError as error:
@@ -248,7 +277,7 @@ def kafka_settings(bootstrap: str, environment: Mapping[str, str]) -> KafkaSetti
     """How to reach a broker that is named on the command line; the rest from the environment."""
     prefix = f"{ENVIRONMENT_PREFIX}KAFKA__"
     given = {
-        name.removeprefix(prefix).lower(): toml_value(text)
+        (key := name.removeprefix(prefix).lower()): value_of(key, text)
         for name, text in environment.items()
         if name.startswith(prefix)
     }
@@ -258,6 +287,11 @@ def kafka_settings(bootstrap: str, environment: Mapping[str, str]) -> KafkaSetti
         problems = [explained(problem) for problem in error.errors(include_url=False)]
         where = f"The broker's settings ({prefix}... in the environment) cannot be used"
         raise ConfigError(f"{where}:\n  " + "\n  ".join(problems)) from None
+
+
+def value_of(setting: str, text: str) -> Any:  # noqa: ANN401 - whatever TOML can say
+    """What the environment says of a setting; names and passwords are taken to the letter."""
+    return text if setting in TO_THE_LETTER else toml_value(text)
 
 
 def toml_value(text: str) -> Any:  # noqa: ANN401 - whatever TOML can say

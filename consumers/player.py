@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 
-from kafka.errors import KafkaError
+from kafka.errors import AuthorizationError, KafkaError
 
+from consumers.access import RefusedError, not_allowed
 from consumers.clients import Producer, abandon, in_words, new_admin, new_producer, partition_of
 from consumers.config import KafkaSettings
 from consumers.outbox import NEVER_MS, InterruptedWaiting, Outbox, Outgoing, UndeliveredError
@@ -89,6 +90,10 @@ def prepared_topic(kafka: KafkaSettings, topic: str, watch: Watch) -> int:
 
 def unreachable(settings: PlaySettings, error: Exception) -> Played:
     """How it ends if the broker cannot be worked with."""
+    if isinstance(error, AuthorizationError):
+        error = not_allowed(error)
+    if isinstance(error, RefusedError):
+        return Played(0, 0, failure=str(error))
     return Played(
         0,
         0,

@@ -11,6 +11,7 @@ from typing import Any
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError, TopicAuthorizationFailedError
 
+from consumers.access import RefusedError
 from consumers.clients import MAX_RECORD_BYTES, Admin, new_admin
 from consumers.config import KafkaSettings, StreamSettings
 from consumers.packed import BATCH_BYTES
@@ -160,6 +161,8 @@ class TopicWatch:
             return False
         try:
             return topic_identity(self._settings, self._topic) != self.identity
+        except RefusedError:
+            raise
         except (KafkaError, OSError) as error:
             log.warning("waiting for the broker at %s: %s", self._settings.bootstrap, error)
             return False

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Protocol
 
-from kafka.errors import CommitFailedError, KafkaError
+from kafka.errors import AuthorizationError, CommitFailedError, KafkaError
 
+from consumers.access import RefusedError, not_allowed
+from consumers.clients import in_words
 from consumers.log_reader import LogError
 from consumers.tokenizer_worker import LostDocumentsError
 from consumers.topics import TopicError
@@ -30,6 +32,7 @@ FATAL = (
     LogError,
     LostDocumentsError,
     MismatchError,
+    RefusedError,
     TopicError,
 )
 # What passes: the broker is away or slow, or the group has changed hands.
@@ -68,7 +71,9 @@ def keep_working(new_worker: Callable[[], Worker], stop: threading.Event) -> Non
             worker.run(stop)
         except FATAL:
             raise
+        except AuthorizationError as error:
+            raise not_allowed(error) from None
         except PASSING as error:
             pause = FIRST_PAUSE_S if started.is_set() else min(2 * pause, LONGEST_PAUSE_S)
-            log.warning("%s: %s; trying again in %.1f s", type(error).__name__, error, pause)
+            log.warning("%s; trying again in %.1f s", in_words(error), pause)
             stop.wait(pause)

@@ -1,4 +1,4 @@
-"""The command line: `wirerank replay`, `curves`, `corpora`, `lanes`, `bench`."""
+"""The command line: `wirerank replay`, `curves`, `corpora`, `lanes`, `inspect`, `bench`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from pipeline.engine import EngineSettings
 from pipeline.errors import UsageError
 from pipeline.features import FeatureSettings
 from pipeline.formats import FORMATS
+from pipeline.inspection import inspect
+from pipeline.inspection_tables import as_json, description, listing, shown
 from pipeline.interruption import wait_for_interruption
 from pipeline.options import DEFAULTS
 from pipeline.outputs import STANDARD_OUTPUT
@@ -43,6 +45,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
+    pretty_exceptions_show_locals=False,  # they may hold passwords
     help="Rank the topics of every document of a text stream the moment it arrives.",
 )
 
@@ -234,6 +237,29 @@ def lanes_command() -> None:
         width = max(len(first) for first, *_ in rows)
         for first, meaning, rule in rows:
             typer.echo(f"{first.ljust(width)}  {meaning} {rule}")
+
+
+@app.command("inspect")
+def inspect_command(
+    snapshot: Annotated[Path, typer.Argument(help="A snapshot, or a folder that holds some.")],
+    machine: Annotated[bool, typer.Option("--json", help="As JSON, for machines.")] = False,
+) -> None:
+    """Look into a snapshot, or check all in a folder; the exit code is 1 if one is damaged."""
+    try:
+        found = inspect(snapshot)
+    except UsageError as error:
+        fail(shown(str(error), 1000))
+    several = snapshot.is_dir()
+    if machine:
+        typer.echo(as_json(found, several))
+    elif several:
+        typer.echo(listing(found))
+    elif found[0].good:
+        typer.echo(description(found[0]))
+    else:
+        fail(shown(f"{found[0].problem}.", 1000), 1)
+    if not all(one.good for one in found):
+        raise typer.Exit(1)
 
 
 @app.command("bench")

@@ -15,10 +15,11 @@ Nothing in it is executed or unpickled; what does not check out is an error, nev
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,12 @@ Arrays = dict[str, npt.NDArray[Any]]
 PREFIX = struct.Struct("<4sHHI")
 LENGTH = struct.Struct("<I")
 TYPES = ("bool", "int32", "int64", "uint8", "uint16", "float64")
+MOST_DIRECTIONS, MOST_NUMBERS = 8, 1 << 56  # of an array
+CHUNK_BYTES = 1 << 20
+MOST_HEADER_BYTES = 64 << 20  # of a file that anybody may have written
+
+UNREADABLE_HEADER = "{} is damaged: its header cannot be read"
+WRONG_CHECKSUM = "{} is damaged: its checksum is not the one it was written with"
 
 
 class DamagedError(Exception):
@@ -84,7 +91,7 @@ def read_content(file: IO[bytes], kind: bytes, version: int, name: str) -> dict[
     try:
         content: dict[str, Any] = orjson.loads(file.read(length))["content"]
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        raise DamagedError(f"{name} is damaged: its header cannot be read") from None
+        raise DamagedError(UNREADABLE_HEADER.format(name)) from None
     return content
 
 
@@ -109,25 +116,94 @@ def unpack(data: bytes, kind: bytes, version: int, name: str) -> tuple[dict[str,
     checksum = check_prefix(data, kind, version, name)
     body = memoryview(data)[PREFIX.size :]
     if zlib.crc32(body) != checksum:
-        raise DamagedError(f"{name} is damaged: its checksum is not the one it was written with")
+        raise DamagedError(WRONG_CHECKSUM.format(name))
     start = LENGTH.size + LENGTH.unpack_from(body)[0]
-    header = orjson.loads(body[LENGTH.size : start])
-    arrays = {
-        key: _array(body[start:], entry, f"{name}, array {key}")
-        for key, entry in header["arrays"].items()
-    }
-    return header["content"], arrays
+    content, places = read_header(body[LENGTH.size : start], max(0, len(body) - start), name)
+    arrays = body[start:]
+    return content, {key: place.array(arrays[place.span]) for key, place in places.items()}
 
 
-def _array(body: memoryview, entry: dict[str, Any], name: str) -> npt.NDArray[Any]:
-    """One array, as a copy of its own."""
-    if entry["type"] not in TYPES:
-        raise DamagedError(f"{name} has the unknown type {entry['type']!r}")
-    dtype = np.dtype(entry["type"]).newbyteorder("<")
-    shape = tuple(entry["shape"])
-    count = int(np.prod(shape, dtype=np.int64))
-    stop = entry["start"] + count * dtype.itemsize
-    if stop > len(body):
-        raise DamagedError(f"{name} ends at byte {stop} of {len(body)}")
-    flat = np.frombuffer(body[entry["start"] : stop], dtype)
-    return flat.astype(dtype.newbyteorder("="), copy=True).reshape(shape)
+class Place(NamedTuple):
+    """Where among the arrays of a box one lies, and what it is."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    span: slice
+
+    @property
+    def nbytes(self) -> int:
+        """How much it takes."""
+        return int(self.span.stop - self.span.start)
+
+    def array(self, data: bytes | memoryview) -> npt.NDArray[Any]:
+        """The array that these bytes are, as a copy of its own."""
+        flat = np.frombuffer(data, self.dtype)
+        return flat.astype(self.dtype.newbyteorder("="), copy=True).reshape(self.shape)
+
+
+def read_header(
+    data: bytes | memoryview, room: int, name: str
+) -> tuple[dict[str, Any], dict[str, Place]]:
+    """The description in a header, and the places of the arrays, which take `room` bytes."""
+    try:
+        header = orjson.loads(data)
+        content, index = header["content"], header["arrays"]
+        places = {
+            key: read_place(entry, room, f"{name}, array {key}") for key, entry in index.items()
+        }
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+        raise DamagedError(UNREADABLE_HEADER.format(name)) from None
+    if not isinstance(content, dict):
+        raise DamagedError(UNREADABLE_HEADER.format(name))
+    return content, places
+
+
+def read_place(entry: dict[str, Any], room: int, name: str) -> Place:
+    """One entry of a header, which must lie within the `room` of the arrays."""
+    type_, shape, start = entry["type"], entry["shape"], entry["start"]
+    if type_ not in TYPES:
+        raise DamagedError(f"{name} has a type that is unknown; a box takes {', '.join(TYPES)}")
+    sound = len(shape) <= MOST_DIRECTIONS and all(
+        type(n) is int and n >= 0 for n in (start, *shape)
+    )
+    if not sound or math.prod(max(n, 1) for n in shape) > MOST_NUMBERS:
+        raise DamagedError(f"{name} has an impossible place or shape")
+    dtype = np.dtype(type_).newbyteorder("<")
+    stop = start + math.prod(shape) * dtype.itemsize
+    if stop > room:
+        raise DamagedError(f"{name} ends at byte {stop} of {room}")
+    return Place(dtype, tuple(shape), slice(start, stop))
+
+
+class OpenBox:
+    """A box in a file, checked from end to end; an array is read when it is asked for.
+
+    It takes no more memory than the description, however large the arrays are.
+    """
+
+    def __init__(self, file: IO[bytes], kind: bytes, version: int, name: str) -> None:
+        prefix = file.read(PREFIX.size + LENGTH.size)
+        expected = check_prefix(prefix, kind, version, name)
+        checksum = zlib.crc32(prefix[PREFIX.size :])
+        while chunk := file.read(CHUNK_BYTES):
+            checksum = zlib.crc32(chunk, checksum)
+        if checksum != expected:
+            raise DamagedError(WRONG_CHECKSUM.format(name))
+        (length,) = LENGTH.unpack_from(prefix, PREFIX.size)
+        self._file = file
+        self._start = len(prefix) + length
+        room = file.tell() - self._start
+        if room < 0:
+            raise DamagedError(UNREADABLE_HEADER.format(name))
+        if length > MOST_HEADER_BYTES:
+            raise DamagedError(
+                f"{name} has a header of {length:,} bytes; up to {MOST_HEADER_BYTES:,} are read"
+            )
+        file.seek(len(prefix))
+        self.content, self.places = read_header(file.read(length), room, name)
+
+    def array(self, key: str) -> npt.NDArray[Any]:
+        """One of its arrays; KeyError if there is none of that name."""
+        place = self.places[key]
+        self._file.seek(self._start + place.span.start)
+        return place.array(self._file.read(place.nbytes))

@@ -72,7 +72,7 @@ def test_options_that_the_documents_name_exist() -> None:
     )
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "".join(p.read_text() for p in DOCUMENTS)))
     others = {"--multilabel_oaa", "--multilabel", "--documents", "--instance"}
-    others |= {"--tokenizers"}
+    others |= {"--tokenizers", "--json"}
     others |= {"--config", "--storage", "--query", "--web", "--max-block-duration"}  # Prometheus's
     unknown = {option for option in named - others if option not in shown}
     assert not unknown

@@ -62,6 +62,7 @@ class Streaming:
         self.partitions = partitions
         self.settings = settings
         self.every = every
+        self.environment: dict[str, str] = {}  # settings that only the workers have
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.configure(lanes, watched)
         ensure_topics(self.config.kafka, self.stream)
@@ -102,7 +103,7 @@ class Streaming:
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", "consumers", *arguments],
-                cwd=REPOSITORY, stdout=log, stderr=log,
+                cwd=REPOSITORY, stdout=log, stderr=log, env={**os.environ, **self.environment},
             )  # fmt: skip
 
     def kill(self, name: str) -> None:

@@ -6,8 +6,18 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from pydantic import ValidationError
 
-from consumers.config import Config, ConfigError, LaneSettings, Section, StreamSettings, read_config
+from consumers.config import (
+    Config,
+    ConfigError,
+    KafkaSettings,
+    LaneSettings,
+    Section,
+    StreamSettings,
+    kafka_settings,
+    read_config,
+)
 from tests.conftest import REPOSITORY
 
 EXAMPLE = REPOSITORY / "deploy" / "wirerank.toml"
@@ -69,7 +79,21 @@ def test_the_environment_wins(tmp_path: Path) -> None:
         ("[kafak]\n", "kafak: there is no such setting; did you mean 'kafka'?"),
         ("[snapshots]\nkeep = 0\n", "snapshots.keep: Input should be greater than or equal to 1"),
         ("[kafka]\nsecurity_protocol = 'SASL_SSL'\n", "needs sasl_mechanism, sasl_username"),
+        (
+            "[kafka]\nsecurity_protocol = 'SASL_PLAINTEXT'\nsasl_mechanism = 'PLAIN'\n"
+            "sasl_username = 'me'\nsasl_password = ''\n",
+            "needs sasl_mechanism, sasl_username and sasl_password",
+        ),
         ("[kafka]\nsasl_username = 'me'\n", "write SASL_SSL or SASL_PLAINTEXT"),
+        (
+            "[kafka]\nssl_cafile = 'ca.pem'\n",
+            "ssl_cafile given, but security_protocol is PLAINTEXT",
+        ),
+        ("[kafka]\nsecurity_protocol = 'SSL'\nssl_keyfile = 'k'\n", "meaning without ssl_certfile"),
+        (
+            "[kafka]\nsecurity_protocol = 'SSL'\nssl_cafile = 'absent.pem'\n",
+            "ssl_cafile = absent.pem cannot be read: No such file",
+        ),
         ("[kafka\n", "is not valid TOML"),
     ],
 )
@@ -151,14 +175,40 @@ def test_secrets_are_never_shown(tmp_path: Path) -> None:
     sasl = (
         "[kafka]\nsecurity_protocol = 'SASL_SSL'\nsasl_mechanism = 'PLAIN'\nsasl_username = 'me'\n"
     )
-    config = read(sasl + SMALL, tmp_path, WIRERANK__KAFKA__SASL_PASSWORD="'hunter2'")
+    config = read(sasl + SMALL, tmp_path, WIRERANK__KAFKA__SASL_PASSWORD="hunter2")
     assert config.kafka.sasl_password is not None
     assert config.kafka.sasl_password.get_secret_value() == "hunter2"
     assert "hunter2" not in repr(config)
     assert "hunter2" not in config.model_dump_json()
     with pytest.raises(ConfigError) as error:
-        read(sasl + SMALL, tmp_path, WIRERANK__KAFKA__SASL_PASSWORD="['hunter2']")
+        read(f"{sasl}sasl_password = ['hunter2']\n{SMALL}", tmp_path)
+    assert "kafka.sasl_password: Input should be a valid string" in str(error.value)
     assert "hunter2" not in str(error.value)
+    with pytest.raises(ValidationError) as unexplained:
+        KafkaSettings.model_validate({"sasl_password": "hunter2"})
+    assert "hunter2" not in str(unexplained.value)
+
+
+@pytest.mark.parametrize("password", ["12345", "true", "7 # seven", "'quoted'", "[1]"])
+def test_a_password_in_the_environment_is_taken_to_the_letter(
+    password: str, tmp_path: Path
+) -> None:
+    sasl = "[kafka]\nsecurity_protocol = 'SASL_PLAINTEXT'\nsasl_mechanism = 'PLAIN'\n"
+    given = {"WIRERANK__KAFKA__SASL_PASSWORD": password, "WIRERANK__KAFKA__SASL_USERNAME": "007"}
+    for kafka in (
+        read(sasl + SMALL, tmp_path, **given).kafka,
+        kafka_settings(
+            "127.0.0.1:9092",
+            {
+                **given,
+                "WIRERANK__KAFKA__SECURITY_PROTOCOL": "SASL_PLAINTEXT",
+                "WIRERANK__KAFKA__SASL_MECHANISM": "PLAIN",
+            },
+        ),
+    ):
+        assert kafka.sasl_password is not None
+        assert kafka.sasl_password.get_secret_value() == password
+        assert kafka.sasl_username == "007"
 
 
 def test_settings_cannot_be_changed_later(tmp_path: Path) -> None:

@@ -1,0 +1,53 @@
+"""What a client needs for TLS: whom it trusts, and how it says who it is."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+
+def client_context(
+    cafile: Path | None, certfile: Path | None, keyfile: Path | None, password: str | None
+) -> ssl.SSLContext:
+    """The context of a client that checks the broker's certificate and the name in it.
+
+    Without `cafile` it trusts whom this machine trusts. Raises ValueError in the words of the
+    settings if a file cannot be used.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if cafile is None:
+        context.load_default_certs()
+    else:
+        check_readable("ssl_cafile", cafile)
+        try:
+            context.load_verify_locations(cafile)
+        except ssl.SSLError:
+            raise ValueError(f"ssl_cafile = {cafile} holds no certificate in PEM form") from None
+    if certfile is not None:
+        check_readable("ssl_certfile", certfile)
+        if keyfile is not None:
+            check_readable("ssl_keyfile", keyfile)
+        try:
+            # A function, since without a password OpenSSL would ask for one at the terminal.
+            context.load_cert_chain(certfile, keyfile, lambda: password or "")
+        except ssl.SSLError as error:
+            raise ValueError(unusable(certfile, keyfile, error, password is not None)) from None
+    return context
+
+
+def check_readable(setting: str, path: Path) -> None:
+    """Name the file that cannot be read; OpenSSL would not."""
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise ValueError(f"{setting} = {path} cannot be read: {error.strerror}") from None
+
+
+def unusable(certfile: Path, keyfile: Path | None, error: ssl.SSLError, password: bool) -> str:
+    """What is wrong with a client's certificate and key."""
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return f"ssl_keyfile = {keyfile} is not the key of ssl_certfile = {certfile}"
+    hint = "ssl_password may be wrong" if password else "an encrypted one needs ssl_password"
+    where = certfile if keyfile is None else f"{certfile} and {keyfile}"
+    return f"{where} do not hold a certificate and its key in PEM form that can be read; {hint}"

@@ -1,0 +1,383 @@
+"""Looking into snapshots: what is shown is what the engine was, and no file can do harm."""
+
+from __future__ import annotations
+
+import copy
+import os
+import random
+import struct
+import time
+import tracemalloc
+import zlib
+from collections.abc import Iterator
+from itertools import filterfalse, product
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from learners.specs import parse_spec
+from pipeline.container import CHUNK_BYTES, LENGTH, MOST_HEADER_BYTES, PREFIX, pack
+from pipeline.engine import Engine, EngineSettings
+from pipeline.events import Event
+from pipeline.features import FeatureSettings
+from pipeline.follower import Follower
+from pipeline.inspection import inspect
+from pipeline.inspection_tables import as_json, description, listing
+from pipeline.log import Span
+from pipeline.log_writer import Stretch, encoded_records
+from pipeline.snapshot_folder import KIND, SUFFIX, VERSION, SnapshotFolder, read_snapshot
+from tests.pipeline.command_line import wirerank
+from tests.pipeline.test_engine import TOKENIZER, random_events
+
+LANES = ("mmp:loss=1", "perceptron:margin=0.5,name=champion", "frequency")
+SETTINGS = EngineSettings(FeatureSettings(max_terms=60), max_topics=6, max_pending=5)
+
+
+def follower_of(lanes: tuple[str, ...] = LANES, count: int = 200) -> Follower:
+    """A follower that has read a log of documents, late labels, and labels that come early."""
+    follower = Follower(Engine([parse_spec(lane) for lane in lanes], ("t9",), SETTINGS))
+    events = random_events(1, count)[: count - 8]
+    events += [Event(f"to come {n}", None, ("t1",), None, None) for n in range(8)]
+    for number, start in enumerate(range(0, count, 40)):
+        offsets = list(range(start, start + 40))
+        span = Span("wire.documents", 3, start, start + 40, "identity")
+        stretch = Stretch(span, offsets, events[start : start + 40])
+        for record in encoded_records([stretch], TOKENIZER, 1 << 20):
+            for _ in follower.follow(record, number, "a record"):
+                pass
+    return follower
+
+
+@pytest.fixture(scope="module")
+def follower() -> Follower:
+    return follower_of()
+
+
+@pytest.fixture
+def path(follower: Follower, tmp_path: Path) -> Path:
+    """A snapshot as a worker writes it."""
+    folder = SnapshotFolder(tmp_path / "snapshots" / "wire")
+    return folder.write(follower.snapshot(log="the log", published=["champion"]))
+
+
+def test_what_is_said_is_what_the_engine_was(path: Path, follower: Follower) -> None:
+    engine = follower.engine
+    said = orjson.loads(wirerank("inspect", str(path), "--json").stdout)
+    assert said["good"]
+    assert said["path"] == str(path)
+    assert said["size_bytes"] == path.stat().st_size
+    assert said["position"] == follower.position == 5
+    assert said["log"] == "the log"
+    assert (said["documents"], said["rounds"]) == (engine.documents, engine.rounds)
+    assert said["vocabulary_terms"] == len(engine.vocabulary)
+    assert (said["topics"], said["topics_refused"]) == (len(engine.topics), engine.topics.refused)
+    assert said["pending_documents"] == len(engine.pending.documents) > 0
+    assert said["early_labels"] == len(engine.pending.early) > 0
+    assert said["expired_documents"] == engine.pending.expired_documents > 0
+    assert said["unmatched_labels"] == engine.pending.unmatched_labels > 0
+    (source,) = said["coverage"]
+    assert source["topic"] == "wire.documents"
+    assert (source["partition"], source["offset"]) == (3, 200)
+    assert said["settings"]["max_terms"] == 60
+    assert said["settings"]["declared_topics"] == 1
+    for lane in engine.lanes:
+        mine = said["lanes"][lane.name]
+        assert mine["rounds"] == lane.curve.rounds > 0
+        assert {loss: mine[loss] for loss in ("loss1", "loss2", "loss3")} == {
+            loss: value for loss, value in lane.curve.last().values.items() if loss in mine
+        }
+        assert mine["published"] is (lane.name == "champion")
+    assert said["lanes"]["champion"]["learner"] == "perceptron"
+    assert said["lanes"]["champion"]["options"]["margin"] == 0.5
+    assert said["lanes"]["champion"]["model_bytes"] == sum(
+        array.nbytes for array in engine.lanes[1].learner.state().values()
+    )
+
+
+def test_a_person_can_read_it(path: Path, follower: Follower) -> None:
+    os.utime(path, (0, time.time() - 400))
+    done = wirerank("inspect", str(path))
+    assert done.exit_code == 0
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "position 5 of the log the log" in lines
+    assert f"documents {follower.engine.documents}" in lines
+    assert f"vocabulary terms {len(follower.engine.vocabulary)} of 60" in lines
+    assert "wire.documents 3 200" in lines
+    assert "champion = perceptron:norm=none,margin=0.5,average=false" in lines
+    loss = follower.engine.lanes[1].curve.last().values["loss1"]
+    (champion,) = [line for line in lines if line.startswith("champion published")]
+    assert loss is not None
+    assert f" {100 * loss:.2f} " in champion
+    assert "6 min ago" in done.stdout
+
+
+def test_a_snapshot_before_the_first_round_has_no_losses(tmp_path: Path) -> None:
+    empty = Follower(Engine([parse_spec(LANES[0])], (), SETTINGS))
+    path = SnapshotFolder(tmp_path).write(empty.snapshot(log="", published=[]))
+    assert (
+        orjson.loads(wirerank("inspect", str(path), "--json").stdout)["lanes"][LANES[0]]["loss1"]
+        is None
+    )
+    assert "n.a." in wirerank("inspect", str(path)).stdout
+
+
+def test_a_folder_is_listed_newest_first(path: Path, follower: Follower, tmp_path: Path) -> None:
+    snapshot = follower.snapshot(log="the log", published=[])
+    snapshot.content["position"] = 70
+    newer = SnapshotFolder(path.parent).write(snapshot)
+    other = SnapshotFolder(tmp_path / "snapshots" / "another").write(snapshot)
+    (tmp_path / "snapshots" / "notes.txt").write_text("not looked at")
+    done = wirerank("inspect", str(tmp_path / "snapshots"))
+    assert done.exit_code == 0
+    header, *lines = done.stdout.splitlines()
+    assert header.split() == ["snapshot", "position", "size", "age", "state", "lanes"]
+    assert [line.split()[0] for line in lines] == [str(other), str(newer), str(path)]
+    assert [line.split()[1] for line in lines] == ["70", "70", "5"]
+    assert all("good     mmp:loss=1, champion, frequency" in line for line in lines)
+    found = orjson.loads(wirerank("inspect", str(path.parent), "--json").stdout)
+    assert [one["position"] for one in found] == [70, 5]
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda data: data[:-9], "checksum"),
+        (lambda data: data[: len(data) // 2] + b"\x07" + data[len(data) // 2 + 1 :], "checksum"),
+        (lambda data: b"", "cut off: 0 bytes"),
+        (lambda data: b"%PDF" + data[4:], "something else"),
+        (lambda data: data[:4] + b"\x63" + data[5:], "version 99, and this is a program for"),
+    ],
+)
+def test_damage_is_named(damage: Any, reason: str, path: Path, follower: Follower) -> None:  # noqa: ANN401
+    snapshot = follower.snapshot(log="the log", published=[])
+    snapshot.content["position"] = 2
+    SnapshotFolder(path.parent).write(snapshot)
+    path.write_bytes(damage(path.read_bytes()))
+    one = wirerank("inspect", str(path))
+    assert one.exit_code == 1
+    assert path.name in one.stderr
+    assert reason in one.stderr
+    assert not one.stdout
+    every = wirerank("inspect", str(path.parent))
+    assert every.exit_code == 1
+    first, second, problem = every.stdout.splitlines()[1:]
+    assert first.split()[-1] == "damaged"
+    assert "good" in second
+    assert reason in problem
+    machine = wirerank("inspect", str(path), "--json")
+    assert machine.exit_code == 1
+    assert orjson.loads(machine.stdout)["good"] is False
+    assert reason in orjson.loads(machine.stdout)["problem"]
+
+
+def test_what_is_no_snapshot_is_refused(tmp_path: Path) -> None:
+    text, pipe, loop = tmp_path / "notes.txt", tmp_path / "pipe", tmp_path / "loop"
+    text.write_text("WRITE")
+    os.mkfifo(pipe)
+    loop.symlink_to(loop)
+    for given, message in (
+        (text, "is not a snapshot"),
+        (pipe, "neither a file nor a folder"),
+        (loop, "cannot be read: Too many levels of symbolic links"),
+        (tmp_path / "absent", "cannot be read: No such file"),
+        (tmp_path, "holds no snapshots"),
+    ):
+        done = wirerank("inspect", str(given))
+        assert done.exit_code == 2, done.stdout
+        assert str(given) in done.stderr
+        assert message in done.stderr
+
+
+def test_one_that_cannot_be_read_does_not_hide_the_others(path: Path) -> None:
+    (path.parent / f"loop{SUFFIX}").symlink_to(path.parent / f"loop{SUFFIX}")
+    os.mkfifo(path.parent / f"pipe{SUFFIX}")
+    done = wirerank("inspect", str(path.parent))
+    assert done.exit_code == 1
+    assert done.stdout.count("damaged") == 2
+    assert "Too many levels of symbolic links" in done.stdout
+    assert "neither a file nor a folder" in done.stdout
+    assert "good     mmp" in done.stdout
+
+
+def test_a_snapshot_by_another_name_is_one(path: Path, tmp_path: Path) -> None:
+    moved = path.rename(tmp_path / "kept")
+    assert wirerank("inspect", str(moved)).exit_code == 0
+    moved.write_bytes(moved.read_bytes()[:-1])
+    assert wirerank("inspect", str(moved)).exit_code == 1
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - whatever JSON can say
+    """Every place in a description where something else could stand."""
+    keys = value.keys() if isinstance(value, dict) else range(min(3, len(value)))
+    for key in list(keys):
+        yield value, key
+        if isinstance(value[key], dict | list):
+            yield from places(value[key])
+
+
+ODD: list[Any] = [
+    None, True, -1, 2**63, 1e308, "", "\x1b[2J\u202eevil", [], [[]], [[1, 2]], {}, {"a": 1}, [{}],
+    [None] * 5, "x" * 100_000, [["a", "b", "c", "d"]], [["a", "b", 1, 2, 3]],
+]  # fmt: skip
+
+
+def test_no_content_with_a_right_checksum_does_harm(path: Path) -> None:
+    """Everything in the description is left out and replaced by odd things, one at a time."""
+    snapshot = read_snapshot(path)
+    for n in range(len(list(places(snapshot.content)))):
+        for odd in [KeyError, *ODD]:
+            content = copy.deepcopy(snapshot.content)
+            where, key = list(places(content))[n]
+            if odd is KeyError:
+                del where[key]
+            else:
+                where[key] = odd
+            path.write_bytes(pack(KIND, VERSION, content, snapshot.arrays))
+            check_no_harm(path)
+
+
+def check_no_harm(path: Path) -> None:
+    """What the command does, without the command, which takes longer."""
+    (found,) = inspect(path)
+    orjson.loads(as_json([found], several=False))
+    for said in (listing([found]), description(found) if found.good else ""):
+        assert said.isprintable() or set(filterfalse(str.isprintable, said)) == {"\n"}
+        assert len(said) < 10_000
+
+
+def boxed(header: bytes, arrays: bytes, length: int | None = None) -> bytes:
+    """A file with a right checksum."""
+    body = LENGTH.pack(len(header) if length is None else length) + header + arrays
+    return PREFIX.pack(KIND, VERSION, 0, zlib.crc32(body)) + body
+
+
+def header_of(path: Path) -> tuple[dict[str, Any], bytes]:
+    data = path.read_bytes()[PREFIX.size :]
+    (length,) = LENGTH.unpack_from(data)
+    return orjson.loads(data[LENGTH.size : LENGTH.size + length]), data[LENGTH.size + length :]
+
+
+@pytest.mark.parametrize("name", ["lane0/curve/tally", "vocabulary/df", "lane1/learner/weights"])
+def test_no_index_of_arrays_does_harm(name: str, path: Path) -> None:
+    header, arrays = header_of(path)
+    good = header["arrays"][name]
+    changes: list[tuple[str, Any]] = [
+        *product(["type"], ["object", "O8", "V1", None, 3, ["int64"], "<f8"]),
+        *product(["start"], [-8, 2**62, len(arrays), None, 1.5, "0", True]),
+        *product(["shape"], [[-1], [2**62, 2**62], [1] * 100, None, "ab", [0, 2**62], {}, []]),
+        *product(["shape"], [[[11]], [10], [11, 1], [1.5], [len(arrays)]]),
+    ]
+    for key, odd in changes:
+        header["arrays"][name] = {**good, key: odd}
+        path.write_bytes(boxed(orjson.dumps(header), arrays))
+        check_no_harm(path)
+    entries: list[Any] = [None, [], {}, "x"]
+    for entry in entries:
+        header["arrays"][name] = entry
+        path.write_bytes(boxed(orjson.dumps(header), arrays))
+        (found,) = inspect(path)
+        assert not found.good
+
+
+def test_no_sums_do_harm(path: Path) -> None:
+    header, arrays = header_of(path)
+    start = header["arrays"]["lane0/curve/tally"]["start"]
+    for odd in (float("nan"), float("inf"), -5.0, 1e300):
+        for column in range(11):
+            at = start + 8 * column
+            changed = arrays[:at] + struct.pack("<d", odd) + arrays[at + 8 :]
+            path.write_bytes(boxed(orjson.dumps(header), changed))
+            check_no_harm(path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"", b"[]", b"null", b"{}", b"[" * 100_000, b'{"content": 3, "arrays": {}}', b'{"content":{}}',
+     b'{"content": {}, "arrays": []}', b"\xff\xfe", b'{"content": {"position": ' + b"9" * 5000],
+)  # fmt: skip
+def test_no_header_does_harm(header: bytes, path: Path) -> None:
+    path.write_bytes(boxed(header, b"12345678"))
+    check_no_harm(path)
+    (found,) = inspect(path)
+    assert not found.good
+
+
+def test_a_header_that_says_it_is_longer_than_the_file(path: Path) -> None:
+    for length in (10, 2**31, 2**32 - 1):
+        path.write_bytes(boxed(b"{}", b"", length))
+        (found,) = inspect(path)
+        assert "its header cannot be read" in str(found.problem)
+
+
+def test_random_rubbish(path: Path) -> None:
+    rng = random.Random(5)
+    whole = path.read_bytes()
+    for _ in range(100):
+        data = bytearray(whole)
+        for _ in range(rng.randrange(1, 5)):
+            at = rng.randrange(PREFIX.size, len(data))
+            data[at : at + rng.randrange(4)] = rng.randbytes(rng.randrange(4))
+        path.write_bytes(boxed(bytes(data[PREFIX.size + LENGTH.size :]), b""))
+        check_no_harm(path)
+        path.write_bytes(bytes(data))
+        check_no_harm(path)
+
+
+def test_large_arrays_take_no_memory(path: Path) -> None:
+    """A model of 200 MB, zeros that take no room on the disk either."""
+    header, arrays = header_of(path)
+    room = 200 << 20
+    header["arrays"]["lane2/learner/more"] = {
+        "type": "float64", "shape": [room // 8], "start": len(arrays)
+    }  # fmt: skip
+    data = boxed(orjson.dumps(header), arrays)
+    checksum = zlib.crc32(data[PREFIX.size :])
+    for _ in range(room // CHUNK_BYTES):
+        checksum = zlib.crc32(bytes(CHUNK_BYTES), checksum)
+    path.write_bytes(PREFIX.pack(KIND, VERSION, 0, checksum) + data[PREFIX.size :])
+    os.truncate(path, len(data) + room)
+    tracemalloc.start()
+    try:
+        (found,) = inspect(path)
+        assert found.facts["lanes"]["frequency"]["model_bytes"] > room
+        assert tracemalloc.get_traced_memory()[1] < 10 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_header_beyond_the_limit_is_not_read(path: Path) -> None:
+    room = MOST_HEADER_BYTES + 1
+    checksum = zlib.crc32(LENGTH.pack(room))
+    left = room
+    while left > 0:
+        checksum = zlib.crc32(bytes(min(left, CHUNK_BYTES)), checksum)
+        left -= CHUNK_BYTES
+    path.write_bytes(PREFIX.pack(KIND, VERSION, 0, checksum) + LENGTH.pack(room))
+    os.truncate(path, PREFIX.size + LENGTH.size + room)
+    (found,) = inspect(path)
+    assert "up to 67,108,864 are read" in str(found.problem)
+
+
+def test_very_many_partitions_and_lanes_are_cut_short(path: Path) -> None:
+    snapshot = read_snapshot(path)
+    snapshot.content["coverage"] = [["wire.documents", "i", n, n] for n in range(10_000)]
+    path.write_bytes(pack(KIND, VERSION, snapshot.content, snapshot.arrays))
+    done = wirerank("inspect", str(path))
+    assert "and 9,960 partitions more; --json has them all" in done.stdout
+    assert len(done.stdout) < 10_000
+    machine = orjson.loads(wirerank("inspect", str(path), "--json").stdout)
+    assert len(machine["coverage"]) == 10_000
+
+
+def test_names_cannot_play_tricks_on_a_terminal(path: Path) -> None:
+    snapshot = read_snapshot(path)
+    lanes = snapshot.content["settings"]["lanes"]
+    lanes["two\nlines\x1b[2J\u202e"] = lanes.pop("frequency")
+    path.write_bytes(pack(KIND, VERSION, snapshot.content, snapshot.arrays))
+    for given in (path, path.parent):
+        done = wirerank("inspect", str(given))
+        assert done.exit_code == 0
+        assert "two\\nlines\\x1b[2J\\u202e" in done.stdout
+        assert not set("\x1b\u202e") & set(done.stdout)
