@@ -99,7 +99,8 @@ class TokenizerWorker:
         for number in self._consumer.partitions_for_topic(self._stream.documents) or ():
             partition = TopicPartition(self._stream.documents, number)
             reached = self._consumer.committed(partition)
-            if reached:
+            # Looked at once more: another tokenizer may have written and committed meanwhile.
+            if reached and log_facts(config.kafka, self._stream.blocks).end == 0:
                 raise LogError(
                     f"{self._stream.blocks} is empty, but {self._stream.documents} was read up to "
                     f"{reached}: the log was deleted. Restore it, or start anew: set the group "
