@@ -186,7 +186,7 @@ class TokenizerWorker:
             first, end = messages[0].offset, messages[-1].offset + 1
             # From where this worker, or the one before it, had come to: offsets without a document
             # (control records) are covered too. Covering something twice does no harm.
-            start = min(first, self._reached.get(partition, self._from(partition, first)))
+            start = min(first, self._from(partition, first))
             number, identity = partition.partition, self._watch.identity
             span = Span(partition.topic, number, start, end, identity)
             stretch = Stretch(span, [], [], min(message.timestamp for message in messages))
@@ -227,7 +227,9 @@ class TokenizerWorker:
             sent.get(0)
 
     def _from(self, partition: Any, first: int) -> int:  # noqa: ANN401 - kafka-python's
-        """Where the group had come to in a partition that is new to this worker."""
+        """Where this worker had come to, or the group in a partition that is new to the worker."""
+        if partition in self._reached:
+            return self._reached[partition]
         committed = self._consumer.committed(partition)
         return first if committed is None else committed
 
