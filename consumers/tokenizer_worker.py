@@ -16,7 +16,13 @@ from contextlib import suppress
 from typing import Any
 
 from kafka import TopicPartition
-from kafka.errors import KafkaTimeoutError, NoOffsetForPartitionError, OffsetOutOfRangeError
+from kafka.errors import (
+    CommitFailedError,
+    KafkaTimeoutError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+    RebalanceInProgressError,
+)
 
 from consumers.clients import (
     MAX_RECORD_BYTES,
@@ -82,7 +88,7 @@ class TokenizerWorker:
         self._decode = FORMATS[stream.format]
         self._reached: dict[Any, int] = {}  # of each partition, the end of what was read
         self._sent: list[Sent] = []  # on its way to the broker
-        self._ends: dict[Any, int] = {}  # of each partition, the end of what is on its way
+        self._ends: dict[Any, int] = {}  # of each partition, the end of what is to be committed
         make_block([Event("1", "warm up", None, None, None)], self._tokenizer)
         self._producer: Producer = new_producer(config.kafka)
         self._consumer: GroupConsumer = new_group_consumer(
@@ -152,7 +158,7 @@ class TokenizerWorker:
         self._sent = [self._bury(message, problem) for message, problem in letters]
         for record in records:
             self._sent.append(self._producer.send(self._stream.blocks, record, partition=0))
-        self._ends = {where: messages[-1].offset + 1 for where, messages in polled.items()}
+        self._ends.update({where: found[-1].offset + 1 for where, found in polled.items()})
         read = sum(len(messages) for messages in polled.values())
         self._counted = (read, [problem.reason for _, problem in letters])
 
@@ -203,14 +209,25 @@ class TokenizerWorker:
         return stretches, letters
 
     def _settle(self) -> None:
-        """When the broker has all that was sent, commit the offsets it covers."""
-        if not self._sent:
-            return
-        self._wait()
-        self._consumer.commit(committable(self._ends), timeout_ms=COMMIT_MS)
-        self._sent = []
-        self._metrics.written(*self._counted)
-        for partition in self._reached.keys() - self._consumer.assignment():
+        """When the broker has all that was sent, commit the offsets it covers.
+
+        While the group changes hands nothing can be committed. To start again for that would make
+        the group change hands once more, and so on; so the offsets wait for the next time.
+        """
+        if self._sent:
+            self._wait()
+            self._sent = []
+            self._metrics.written(*self._counted)
+        mine = self._consumer.assignment()
+        ends = {where: end for where, end in self._ends.items() if where in mine}
+        if ends:
+            try:
+                self._consumer.commit(committable(ends), timeout_ms=COMMIT_MS)
+            except (CommitFailedError, RebalanceInProgressError) as error:
+                log.debug("not committed yet: %s", error)
+                return
+        self._ends = {}
+        for partition in self._reached.keys() - mine:
             del self._reached[partition]  # somebody else's by now
 
     def _wait(self) -> None:
