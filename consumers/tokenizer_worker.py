@@ -50,9 +50,7 @@ from pipeline.tokenizer import Tokenizer
 log = logging.getLogger(__name__)
 
 POLL_MS = 200
-# A join that completes while nobody polls is thrown away by kafka-python, and members that work
-# long between short polls can rebalance for ever; a long poll until the group is stable helps.
-JOIN_POLL_MS = 5000
+JOIN_SECONDS = 5.0
 LOOK_SECONDS = 0.2
 COMMIT_MS = 10_000
 LEAVE_MS = 5_000
@@ -129,11 +127,10 @@ class TokenizerWorker:
 
     def _step(self) -> None:
         """Tokenise the next documents while the block before is on its way to the broker."""
-        stable = self._consumer.group_metadata().state == "<stable>"
         self._observed.health.moved()
-        self._observed.health.ready = stable
+        self._observed.health.ready = self._stable()
         try:
-            polled = self._consumer.poll(POLL_MS if stable else JOIN_POLL_MS)
+            polled = self._poll()
         except NoOffsetForPartitionError:
             self._begin()
             return
@@ -161,6 +158,23 @@ class TokenizerWorker:
         self._ends.update({where: found[-1].offset + 1 for where, found in polled.items()})
         read = sum(len(messages) for messages in polled.values())
         self._counted = (read, [problem.reason for _, problem in letters])
+
+    def _poll(self) -> dict[Any, list[Message]]:
+        """The next documents, if any come; while the group changes hands, nothing else is done.
+
+        A join that completes while nobody polls is thrown away by kafka-python, and members that
+        work long between short polls can rebalance for ever.
+        """
+        until = time.monotonic() + JOIN_SECONDS
+        while True:
+            polled = self._consumer.poll(POLL_MS)
+            patient = time.monotonic() < until and not self._stop.is_set()
+            if polled or self._stable() or not patient:
+                return polled
+
+    def _stable(self) -> bool:
+        """Whether this worker is a member of the group, and the group does not change hands."""
+        return bool(self._consumer.group_metadata().state == "<stable>")
 
     def _where(self) -> dict[str, Position]:
         """How far each partition of this worker was read, as far as the broker has said."""
