@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.partitioner.default import murmur2
 from kafka.structs import OffsetAndMetadata
 
+from consumers.assignor import HonestAssignor
 from consumers.config import KafkaSettings
 from consumers.packed import PackedProducer
 from pipeline.pieces import Pieces
@@ -172,11 +172,12 @@ def new_group_consumer(
     back several times in a few seconds ended with nobody reading, and stayed so. A dynamic member
     that dies is missed after the session timeout, and its share goes to the others.
     """
+    assignor = HonestAssignor()
     consumer: GroupConsumer = new_consumer(  # type: ignore[assignment]
         settings,
         group_id=group,
         client_id=instance,
-        partition_assignment_strategy=[CooperativeStickyAssignor],
+        partition_assignment_strategy=[assignor],
         session_timeout_ms=6_000,
         heartbeat_interval_ms=1_500,
         # Also how long a rebalance waits for a member that died in the middle of it.
@@ -184,6 +185,7 @@ def new_group_consumer(
         max_poll_records=max_records,
     )
     return consumer
+    assignor.owned = consumer.assignment
 
 
 def new_producer(
