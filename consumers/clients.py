@@ -179,13 +179,14 @@ def new_group_consumer(
         client_id=instance,
         partition_assignment_strategy=[assignor],
         session_timeout_ms=6_000,
-        heartbeat_interval_ms=1_500,
+        # A change of hands lasts until all members have heard of it, which is at their heartbeats.
+        heartbeat_interval_ms=500,
         # Also how long a rebalance waits for a member that died in the middle of it.
         max_poll_interval_ms=10_000,
         max_poll_records=max_records,
     )
-    return consumer
     assignor.owned = consumer.assignment
+    return consumer
 
 
 def new_producer(
