@@ -12,13 +12,13 @@ from typing import Any, Protocol
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, MemberToRemove
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import GroupIdNotFoundError, KafkaTimeoutError
 from kafka.net.compat import KafkaNetClient
 from kafka.partitioner.default import murmur2
 from kafka.structs import OffsetAndMetadata
 
 from consumers.access import RefusedError, refusal, security
+from consumers.assignor import HonestAssignor
 from consumers.config import KafkaSettings
 from consumers.packed import PackedProducer
 from pipeline.pieces import Pieces
@@ -196,17 +196,20 @@ def new_group_consumer(
     back before that puts its former self out of the group.
     """
     dismiss(settings, group, instance)
+    assignor = HonestAssignor()
     consumer: GroupConsumer = new_consumer(  # type: ignore[assignment]
         settings,
         group_id=group,
         client_id=instance,
-        partition_assignment_strategy=[CooperativeStickyAssignor],
+        partition_assignment_strategy=[assignor],
         session_timeout_ms=6_000,
-        heartbeat_interval_ms=1_500,
+        # A change of hands lasts until all members have heard of it, which is at their heartbeats.
+        heartbeat_interval_ms=500,
         # Also how long a rebalance waits for a member that died in the middle of it.
         max_poll_interval_ms=10_000,
         max_poll_records=max_records,
     )
+    assignor.owned = consumer.assignment
     return consumer
 
 
