@@ -90,9 +90,12 @@ def test_who_is_better_is_followed_live(view: Viewer, stream: Stream, server: Pa
     pairs = page.get_by_role("table", name="against the others")
     frequency = pairs.get_by_role("row").filter(has=page.get_by_role("rowheader", name="frequency"))
     expect(frequency.get_by_role("cell")).to_have_text(
-        ["0", "n.a. (\u2212100.00 to 100.00)", "undecided so far"]
-        + ["n.a. (\u2212100.000 to 100.000)", "undecided so far"]
-    )
+        [
+            "0",
+            "n.a. (\u2212100.00 to 100.00)", "undecided so far",
+            "n.a. (\u2212100.000 to 100.000)", "undecided so far",
+        ]
+    )  # fmt: skip
     stream.process([small(n) for n in range(300)])
     page.select_option("#compared", label="mmp:loss=1")
     expect(frequency.get_by_role("cell").nth(0)).to_have_text("300")
