@@ -26,6 +26,7 @@ from consumers.config import Config, StreamSettings
 from consumers.log_reader import POLL_MS, LogReader, log_facts
 from consumers.observed import Observed
 from consumers.packed import warm_up_packing
+from consumers.paged import LearnerPage
 from consumers.publisher import Publisher
 from consumers.recovery import Recovery
 from consumers.transactions import Outgoing, Task
@@ -61,11 +62,13 @@ class LearnerWorker:
         stream: StreamSettings,
         observed: Observed,
         metrics: LearnerMetrics,
+        page: LearnerPage,
         only: str | None = None,
     ) -> None:
         self._config = config
         self._observed = observed
         self._metrics = metrics
+        self._page = page
         self._shown_from: dict[str, int] = {}  # by lane: where it had come to before this start
         self._stream = stream
         lanes = [lane for lane in stream.lanes if only in (None, lane.parsed.name)]
@@ -101,6 +104,7 @@ class LearnerWorker:
             log.warning("the broker does not answer; leaving without a last snapshot or commit")
         finally:
             self._publisher.close()
+            self._page.interrupt()
             for following in self._followings:
                 following.reader.close()
                 following.follower.engine.close()
@@ -149,7 +153,9 @@ class LearnerWorker:
         for message in following.reader.poll(most, timeout_ms):
             name = f"{message.topic}[{message.partition}] offset={message.offset}"
             began, documents = time.perf_counter(), follower.engine.documents
-            for ranked in follower.follow(message.value or b"", message.offset, name):
+            wanted = self._page.wanted(follower)
+            for ranked in follower.follow(message.value or b"", message.offset, name, wanted):
+                self._page.take(follower, ranked)
                 topics = follower.engine.topics.names
                 written = self._publisher.written(ranked, follower.names, topics, message.offset)
                 if written is not None:
@@ -157,6 +163,7 @@ class LearnerWorker:
             seconds, documents = time.perf_counter() - began, follower.engine.documents - documents
             arrived = (follower.arrived or message.timestamp) / 1000
             blocks.append(Followed(documents, seconds, arrived))
+            self._page.advance(follower, following.reader.end)
             if sum(len(records.values.letters) for records in outgoing) > BYTES_AT_ONCE:
                 self._publisher.publish(outgoing, follower.names, follower.position)
                 self._show(blocks)
@@ -164,6 +171,8 @@ class LearnerWorker:
         if blocks:
             self._publisher.publish(outgoing, follower.names, follower.position)
             self._show(blocks)
+        else:
+            self._page.idle(follower, following.reader.end)
 
     def _show(self, blocks: Sequence[Followed]) -> None:
         """Have those lanes shown that are where they had been, once what they said is published."""
@@ -192,6 +201,9 @@ class LearnerWorker:
             last.join(following.follower, list(self._specs))
             following.reader.close()
         self._followings = together
+        *behind, foremost = together
+        others = [following.follower for following in behind]
+        self._page.show(foremost.follower, foremost.reader.end, others)
 
     def _snapshot(self) -> None:
         """Keep the state, which is that of what is published; written while the work goes on."""

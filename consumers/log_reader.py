@@ -72,9 +72,14 @@ class LogReader:
             "tokenizers' group set back, and an empty snapshot folder."
         )
 
+    @property
+    def end(self) -> int | None:
+        """How far the log reaches, once the broker has said so."""
+        return self._consumer.highwater(self._source)
+
     def where(self) -> dict[str, Position]:
         """How far the log was read, once the broker has said how far it reaches."""
-        end = self._consumer.highwater(self._source)
+        end = self.end
         if end is None:
             return {}
         name = f"{self._source.topic}-{self._source.partition}"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,14 +34,20 @@ class Child:
     not_before: float = 0.0
 
 
-def children(config: Config, path: Path, tokenizers: int) -> list[Child]:
-    """The workers that a configuration asks for."""
+def children(config: Config, path: Path, tokenizers: int, pages: Sequence[int] = ()) -> list[Child]:
+    """The workers that a configuration asks for; learners with a page at the ports given, if any.
+
+    A port for each stream, in order; 0 is any free one.
+    """
     made = []
-    for stream in config.streams:
+    for place, stream in enumerate(config.streams):
         for number in range(tokenizers):
             where = ["tokenize", str(path), "--stream", stream.name, "--instance", str(number)]
             made.append(Child(f"{stream.name} tokenizer {number}", where))
-        made.append(Child(f"{stream.name} learner", ["learn", str(path), "--stream", stream.name]))
+        learner = ["learn", str(path), "--stream", stream.name]
+        if pages:
+            learner += ["--page", "--page-port", str(pages[place])]
+        made.append(Child(f"{stream.name} learner", learner))
     return made
 
 

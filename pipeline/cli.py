@@ -165,9 +165,8 @@ def live_page(settings: ReplaySettings, asked: bool, port: int) -> Iterator[Page
     Who reads it at a terminal is not done when the run is: the page stays until Ctrl-C. In a script
     it ends with the run.
     """
+    check_page(asked, port)
     if not asked:
-        if port:
-            fail("--page-port is the port of a page; ask for one with --page.")
         yield None
         return
     serve = page_server()
@@ -184,6 +183,12 @@ def live_page(settings: ReplaySettings, asked: bool, port: int) -> Iterator[Page
             wait_for_interruption()
         if code:
             raise code
+
+
+def check_page(asked: bool, port: int) -> None:
+    """Refuse a port for a page that nobody asked for."""
+    if port and not asked:
+        fail("--page-port is the port of a page; ask for one with --page.")
 
 
 def page_server() -> type[PageServer]:

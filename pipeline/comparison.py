@@ -116,6 +116,11 @@ class Difference(NamedTuple):
     low: float
     high: float
 
+    def turned(self) -> Difference:
+        """The same with the two lanes in each other's place."""
+        mean = None if self.mean is None else 0.0 - self.mean
+        return Difference(self.rounds, mean, 0.0 - self.high, 0.0 - self.low)
+
 
 class LaneDifferences:
     """The differences of the losses of every two lanes that follow a stream together."""
@@ -127,6 +132,12 @@ class LaneDifferences:
         """Add rounds; of each lane the measures, a row a round."""
         if len(measured) > 1 and len(measured[0]):
             follow_differences(np.stack(measured), self.tallies)
+
+    def copy(self) -> LaneDifferences:
+        """The differences as they are now, for good."""
+        taken = LaneDifferences(len(self.tallies))
+        taken.tallies = self.tallies.copy()
+        return taken
 
     def join(self, other: LaneDifferences, places: Sequence[int]) -> None:
         """Take over the lanes of another, behind the own ones, then take them in this order.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,8 @@ from pipeline.features import FeatureSettings, Vectors, Vocabulary
 from pipeline.lanes import Lane, SharedSegment, share
 from pipeline.pending import PendingDocument, PendingLabels
 from pipeline.topics import TopicIndex
+
+log = logging.getLogger(__name__)
 
 # Below this many steps handing lanes to threads costs more than it saves.
 STEPS_WORTH_THREADS = 32
@@ -168,6 +171,7 @@ class Engine:
         self.differences = LaneDifferences(len(self.lanes))
         self.documents = 0
         self.rounds = 0
+        self._explains = True
         self._threads = threads or os.cpu_count() or 1
         self._pool = self._new_pool()
 
@@ -232,14 +236,14 @@ class Engine:
                 mine[rows + i, : len(then)] = then
             scores.append(mine)
         shared = share(segment, {lane.spec.norm for lane in self.lanes})
-        explained = []
+        explained = list[Explained]()
         done, measured = 0, list[list[Floats]]()
         ranking_steps = np.flatnonzero(~segment.steps.learn)
         for row in range(max(0, rows - to_explain), rows):
             # Cut right after the ranking: nothing of this document was learned yet.
             ranked = int(ranking_steps[row]) + 1
             measured.append(self._run(shared.between(done, ranked), scores))
-            explained.append(self._explain(timeline, shared, row, scores))
+            explained += self._explained(timeline, shared, row, scores)
             done = ranked
         measured.append(self._run(shared.between(done, len(shared)), scores))
         by_lane = [np.concatenate(pieces) for pieces in zip(*measured, strict=True)]
@@ -257,6 +261,22 @@ class Engine:
         if self._pool and len(shared) >= STEPS_WORTH_THREADS:
             return list(self._pool.map(Lane.follow, self.lanes, repeat(shared), scores))
         return list(map(Lane.follow, self.lanes, repeat(shared), scores))
+
+    def _explained(
+        self, timeline: Timeline, shared: SharedSegment, row: int, scores: list[Floats]
+    ) -> list[Explained]:
+        """Why a document was ranked so; nothing, from then on, if that cannot be said.
+
+        It is only for show: rankings and learning go on as if nobody had asked.
+        """
+        if not self._explains:
+            return []
+        try:
+            return [self._explain(timeline, shared, row, scores)]
+        except Exception:
+            log.exception("rankings cannot be explained, so no more documents are shown")
+            self._explains = False
+            return []
 
     def _explain(
         self, timeline: Timeline, shared: SharedSegment, row: int, scores: list[Floats]

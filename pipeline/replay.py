@@ -189,7 +189,7 @@ def replay(settings: ReplaySettings, watch: Watch, feed: Feed | None = None) -> 
         writer = RankingWriter([lane.name for lane in lanes], settings.top)
         watch.begin(total)
         stack.callback(watch.end)
-        feed.begin(engine, total)
+        feed.begin(engine, Standing(0, total))
         table = LossTable(engine.lanes, watch.say)
         try:
             for reading in until_stopped(reader, interruption, stack, metrics, feed):

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from itertools import combinations
 
-from pipeline.comparison import CONFIDENCE, LOSSES
+from pipeline.comparison import CONFIDENCE, LOSSES, Difference
 from pipeline.report import COLUMNS, Report
 
 WIDTH = 80
@@ -40,10 +40,18 @@ def verdicts(report: Report) -> Iterator[str]:
 
 def verdict(report: Report, loss: str, better: str, worse: str) -> str:
     """By how much one lane is better than another, in the units of the table of lanes."""
-    title, scale, digits = SHOWN[loss]
     found = report[better]["against"][worse][loss]
-    mean, low, high = (f"{scale * found[key]:.{digits}f}" for key in ("difference", "low", "high"))
-    return f"{better} is better than {worse} in {title}: {mean} ({low} to {high})"
+    known = Difference(found["rounds"], found["difference"], found["low"], found["high"])
+    title, *_ = SHOWN[loss]
+    return f"{better} is better than {worse} in {title}: {as_text(loss, known)}"
+
+
+def as_text(loss: str, found: Difference) -> str:
+    """A difference and its interval, in the units of the table of lanes."""
+    _, scale, digits = SHOWN[loss]
+    numbers = (found.mean, found.low, found.high)
+    mean, low, high = ("n.a." if n is None else f"{scale * n:z.{digits}f}" for n in numbers)
+    return f"{mean} ({low} to {high})"
 
 
 def folded(line: str) -> Iterator[str]:

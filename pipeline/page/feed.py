@@ -72,8 +72,11 @@ def harmless(
 class Feed:
     """What a run tells of itself, block by block. Here nobody listens; see `PageFeed`."""
 
-    def begin(self, engine: Engine, total: int | None) -> None:
-        """The run begins, with an engine that is new or goes on from where it was left."""
+    def begin(self, engine: Engine, standing: Standing) -> None:
+        """The run begins, with an engine that is new or goes on from where it was left.
+
+        It begins anew when the engine is another one, or has other lanes.
+        """
 
     def wanted(self, last: bool = False) -> int:
         """How many documents of the next block are to be explained; it may be known to be last."""
@@ -85,22 +88,28 @@ class Feed:
     def advance(self, block: Block, standing: Standing) -> None:
         """A block is done, and the run stands there."""
 
-    def idle(self) -> None:
-        """Nothing is there to be done for now."""
+    def idle(self, standing: Standing | None = None) -> None:
+        """Nothing is there to be done for now; where the run stands, if that may have changed."""
 
-    def end(self, state: str, seconds: float, note: str = "") -> None:
+    def end(self, state: str, seconds: float | None = None, note: str = "") -> None:
         """The run is over."""
 
 
 class PageFeed(Feed):
     """Takes what a run has to show, and keeps the newest sample of it."""
 
-    def __init__(self, source: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        source: str,
+        clock: Callable[[], float] = time.monotonic,
+        counted: str = "events",
+    ) -> None:
         readable = source.encode("utf-8", "replace").decode()
-        self.sample = Sample(1, STARTING, readable)
+        self.sample = Sample(1, STARTING, readable, counted)
         self._clock = clock
         self._epoch = time.time() - clock()  # of the clock, since 1970
         self._engine: Engine | None = None
+        self._begun = 0
         self._points: list[list[TimedPoint]] = []
         self._documents: deque[ShownDocument] = deque(maxlen=LAST_DOCUMENTS)
         self._allowance = float(LAST_DOCUMENTS)
@@ -120,14 +129,24 @@ class PageFeed(Feed):
         return round(1000 * (self._epoch + self._clock()))
 
     @harmless
-    def begin(self, engine: Engine, total: int | None) -> None:
-        """Show an engine, from where it stands."""
+    def begin(self, engine: Engine, standing: Standing) -> None:
+        """Show an engine, from where it stands; of lanes shown before, times are still known."""
+        known = {lane.name: lane.points for lane in self.sample.lanes}
         self._engine = engine
+        self._begun = self._next
         self._began = self._clock()
-        self._standing = Standing(0, total)
+        self._standing = standing
         self._points = [[] for _ in engine.lanes]
         self._take_points(engine, None)
+        for points, lane in zip(self._points, engine.lanes, strict=True):
+            for place, (point, before) in enumerate(
+                zip(points, known.get(lane.name, ()), strict=False)
+            ):
+                if (point.round, point.values) == (before.round, before.values):
+                    points[place] = before._replace(stamp=point.stamp)
+        self._documents.clear()  # what they say of lanes is in the order of the old ones
         self._documents_before = engine.documents
+        self._rates.clear()
         self._rates.append((self._began, engine.documents))
         self._make(RUNNING)
 
@@ -166,14 +185,19 @@ class PageFeed(Feed):
             self._make(RUNNING)
 
     @harmless
-    def idle(self) -> None:
+    def idle(self, standing: Standing | None = None) -> None:
         """Show what was not shown yet, and let the rate fall."""
+        if self._engine is None:
+            return
+        if standing is not None and standing != self._standing:
+            self._standing = standing
+            self._unsampled = True
         since = self._clock() - self._sampled_at
         if self._unsampled or (since >= RATE_SECONDS / 10 and self.sample.rate):
             self._make(RUNNING)
 
     @harmless
-    def end(self, state: str, seconds: float, note: str = "") -> None:
+    def end(self, state: str, seconds: float | None = None, note: str = "") -> None:
         """Show where the run ended, from now on; the engine is let go."""
         self._make(state, seconds, note)
         self._engine = None
@@ -233,6 +257,8 @@ class PageFeed(Feed):
             version=self._next,
             state=state,
             source=self.sample.source,
+            counted=self.sample.counted,
+            begun=self._begun,
             note=note,
             documents=engine.documents,
             rounds=engine.rounds,
@@ -245,6 +271,7 @@ class PageFeed(Feed):
             average_rate=new_documents / seconds if seconds > 0 else None,
             rate=rate if state == RUNNING else None,
             lanes=tuple(map(lane_sample, engine.lanes, self._points)),
+            differences=engine.differences.copy(),
             last_documents=tuple(self._documents),
         )
         self._sampled_at = now

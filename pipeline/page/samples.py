@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from pipeline.comparison import LaneDifferences
 from pipeline.explanations import Explained
 
 STARTING = "starting"
@@ -17,11 +18,12 @@ FROZEN = "frozen"  # the page itself had a fault; the run goes on
 
 
 class Standing(NamedTuple):
-    """How far a run has come through its source."""
+    """How far a run has come through its source: events, or records of a log."""
 
-    read: int  # events so far
-    total: int | None  # events there are by now, if that is known
+    read: int  # so far
+    total: int | None  # there are by now, if that is known
     put_aside: int = 0  # malformed ones among those read
+    behind: tuple[str, ...] = ()  # lanes that still catch up, and are shown once they have
 
 
 class TimedPoint(NamedTuple):
@@ -71,6 +73,8 @@ class Sample:
     version: int
     state: str
     source: str
+    counted: str = "events"  # what the source consists of
+    begun: int = 0  # the first version of these lanes; what was told before means others
     note: str = ""
     documents: int = 0
     rounds: int = 0
@@ -83,6 +87,7 @@ class Sample:
     average_rate: float | None = None  # documents a second since the run began
     rate: float | None = None  # documents a second, of late
     lanes: tuple[LaneSample, ...] = ()
+    differences: LaneDifferences = field(default_factory=lambda: LaneDifferences(0))
     last_documents: tuple[ShownDocument, ...] = ()  # oldest first
 
 

@@ -94,6 +94,8 @@ def page_app(feed: PageFeed) -> Starlette:
             return Response("`since` must be the version that was last seen.", 400)
         sample = feed.sample
         seen = int(since) if request.query_params.get("run") == run else 0
+        if seen < sample.begun:
+            seen = 0  # it knows other lanes, or these from before they were begun anew
         if seen >= sample.version:
             return Response(status_code=204, headers={"cache-control": "no-store"})
         told = {"run": run, **news(sample, seen)}

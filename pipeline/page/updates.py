@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from learners.measures import MEASURES
+from pipeline.comparison import CONFIDENCE, LOSSES, Difference
 from pipeline.page.feed import LAST_DOCUMENTS
 from pipeline.page.samples import LaneSample, Sample, ShownDocument, TimedPoint, milliseconds
 from pipeline.report import COLUMNS, HIGHER_IS_BETTER, column
+from pipeline.verdicts import SHOWN, as_text
 
 MEANINGS = {
     "loss1": "share of rankings with an error, in percent",
@@ -26,7 +28,10 @@ def heading(sample: Sample) -> dict[str, Any]:
     """What never changes during a run."""
     return {
         "source": sample.source,
+        "counted": sample.counted,
         "last_documents": LAST_DOCUMENTS,
+        "confidence": CONFIDENCE,
+        "compared": [SHOWN[loss][0] for loss in LOSSES],
         "measures": [
             {
                 "key": key,
@@ -63,6 +68,7 @@ def news(sample: Sample, since: int) -> dict[str, Any]:
             "read": sample.standing.read,
             "total": sample.standing.total,
             "put_aside": sample.standing.put_aside,
+            "behind": sample.standing.behind,
             "rate": sample.rate,
             "average_rate": sample.average_rate,
         },
@@ -79,6 +85,7 @@ def news(sample: Sample, since: int) -> dict[str, Any]:
             for lane in sample.lanes
         ],
         "table": table(sample.lanes),
+        "against": against(sample),
         "documents": [document(shown) for shown in sample.last_documents if shown.stamp > since],
     }
 
@@ -90,6 +97,28 @@ def table(lanes: Sequence[LaneSample]) -> list[list[tuple[str, bool]]]:
         for _, key, scale, digits in COLUMNS
     )
     return [list(row) for row in zip(*shown, strict=True)]
+
+
+def against(sample: Sample) -> list[list[dict[str, Any]]]:
+    """Of each lane, in order: how its losses differ from those of each other one, in order."""
+    lanes = range(len(sample.lanes))
+    rows: list[list[dict[str, Any]]] = [[] for _ in lanes]
+    for one in lanes:
+        for other in lanes[one + 1 :]:
+            found = sample.differences.between(one, other)
+            turned = {loss: difference.turned() for loss, difference in found.items()}
+            rows[one].append(compared(other, found))
+            rows[other].append(compared(one, turned))
+    return rows
+
+
+def compared(other: int, found: dict[str, Difference]) -> dict[str, Any]:
+    """One lane against another: texts as the report prints them, and whether it is better."""
+    return {
+        "other": other,
+        "rounds": min(difference.rounds for difference in found.values()),
+        "losses": [(as_text(loss, d), d.high < 0, d.low > 0) for loss, d in found.items()],
+    }
 
 
 def columns(points: Sequence[TimedPoint], since: int) -> dict[str, list[float | None]]:

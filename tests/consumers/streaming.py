@@ -95,11 +95,11 @@ class Streaming:
         for name in list(self.processes):
             self.kill(name)
 
-    def start(self, name: str, program: Iterable[str] = ("consumers",)) -> None:
+    def start(self, name: str, *options: str, program: Iterable[str] = ("consumers",)) -> None:
         """Start a worker: `learn`, `learn@LANE` or `tokenize-N`."""
         command, _, lane = name.partition("@")
         command, _, instance = command.partition("-")
-        arguments = [command, str(self.path)]
+        arguments = [command, str(self.path), *options]
         if instance:
             arguments += ["--instance", instance]
         if lane:

@@ -53,7 +53,7 @@ def seconds_to_settle(broker: str, folder: Path, apart_s: float) -> float:
             Flow(streaming, events, 0.02),
         ):
             for number in range(3):
-                streaming.start(f"tokenize-{number}", slow(0.5))
+                streaming.start(f"tokenize-{number}", program=slow(0.5))
                 time.sleep(apart_s)
             watch.wait_settled(members=3, quiet_s=2.0, seconds=40)
         joined = next(moment.at for moment in watch.history if len(moment.members) == 3)
@@ -123,7 +123,7 @@ def test_long_work_does_not_cost_the_membership(broker: str, tmp_path: Path) -> 
         group = group_of(streaming.stream)
         where = TopicPartition(streaming.stream.documents, 0)
         with GroupWatch(streaming.config.kafka, group, 1) as watch:
-            streaming.start("tokenize-0", slow(SESSION_S + 1.0))
+            streaming.start("tokenize-0", program=slow(SESSION_S + 1.0))
             watch.wait_settled(members=1)
             streaming.produce(open_source("synthetic:30,topics=12"))
             admin = KafkaAdminClient(**connection(streaming.config.kafka))

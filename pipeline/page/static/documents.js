@@ -4,7 +4,7 @@ import { colourOf, count, hidden, make, setText, short, signed } from "./dom.js"
 export function showDocuments(list, model, lane) {
   const shown = new Map([...list.children].map((item) => [item.dataset.key, item]));
   const items = [...model.documents.values()].reverse().map((told) => {
-    const key = [model.run, lane, told.number, told.true !== null].join(" ");
+    const key = [model.run, lane, model.lanes[lane].name, told.number, told.true !== null].join(" ");
     return shown.get(key) ?? item(told, lane, key);
   });
   if (items.length !== list.children.length || items.some((one, i) => one !== list.children[i])) list.replaceChildren(...items);

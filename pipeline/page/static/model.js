@@ -9,6 +9,7 @@ export class Model {
     this.status = null;
     this.lanes = [];
     this.table = [];
+    this.against = [];
     this.documents = new Map(); // by number, oldest first
   }
 
@@ -24,6 +25,7 @@ export class Model {
     this.version = update.version;
     this.status = update.status;
     this.table = update.table;
+    this.against = update.against;
     const before = this.lanes;
     this.lanes = update.lanes.map((lane, i) => {
       if (before[i]) for (const [name, column] of Object.entries(lane.curve)) before[i].curve[name].push(...column);

@@ -4,6 +4,7 @@ import { explainLane, showDocuments } from "./documents.js";
 import { make } from "./dom.js";
 import { buildSwitches, buildTable, updateTable } from "./lanes.js";
 import { Model } from "./model.js";
+import { ALWAYS_THE_BEST, showPairs } from "./pairs.js";
 import { showFigures, showState, showThrough } from "./stream.js";
 
 const RUNNING_MS = 1000;
@@ -19,7 +20,7 @@ let held = false;
 
 function restored() {
   const kept = JSON.parse(sessionStorage.getItem("choice") ?? "{}");
-  return { measure: "loss1", axis: "round", rankedBy: "", ...kept, off: new Set(kept.off ?? []) };
+  return { measure: "loss1", axis: "round", rankedBy: "", compared: ALWAYS_THE_BEST, ...kept, off: new Set(kept.off ?? []) };
 }
 
 function keep() {
@@ -49,9 +50,10 @@ function take(update) {
   if (anew || names !== model.lanes.map((lane) => lane.name).join("\n")) build();
   by("source").textContent = model.heading.source;
   document.title = `${model.heading.source} \u2013 Wirerank`;
-  showThrough(by("through"), by("through-text"), model.status);
+  showThrough(by("through"), by("through-label"), by("through-text"), model.status, model.heading.counted);
   showFigures(by("figures"), model.status);
   updateTable(by("lanes"), model);
+  compare();
   showCurves();
   if (!held) showLast();
 }
@@ -66,6 +68,14 @@ function build() {
     showCurves();
   });
   buildTable(by("lanes"), model);
+  const others = model.lanes.map(({ name }, i) => [`lane ${i}`, name]);
+  const place = model.lanes.findIndex(({ name }) => name === choice.compared);
+  fill(by("compared"), [[ALWAYS_THE_BEST, "the best in loss1 so far"], ...others], `lane ${place}`);
+}
+
+function compare() {
+  by("comparison").hidden = model.lanes.length < 2;
+  showPairs(by("pairs"), by("sureness"), model, by("compared").selectedIndex - 1);
 }
 
 function fill(menu, options, chosen) {
@@ -103,6 +113,11 @@ by("ranked-by").addEventListener("change", (event) => {
   choice.rankedBy = event.target.value;
   keep();
   showLast();
+});
+by("compared").addEventListener("change", (event) => {
+  choice.compared = model.lanes[event.target.selectedIndex - 1]?.name ?? ALWAYS_THE_BEST;
+  keep();
+  compare();
 });
 by("hold").addEventListener("click", () => {
   held = !held;

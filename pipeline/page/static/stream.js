@@ -23,7 +23,10 @@ export function showState(stateElement, noteElement, state, note = "") {
   noteElement.hidden = !text;
 }
 
-export function showThrough(bar, text, status) {
+const COUNTED = { events: "Events read", records: "Records of the log read" };
+
+export function showThrough(bar, label, text, status, counted) {
+  setText(label, COUNTED[counted] ?? counted);
   const { read, total, rate } = status;
   bar.hidden = !total;
   let shown = count(read);
@@ -33,7 +36,7 @@ export function showThrough(bar, text, status) {
     const left = total - read;
     if (status.state === "running" && left > 0) {
       shown += `, ${count(left)} to go`;
-      if (rate) shown += `, about ${duration(left / rate)}`;
+      if (rate && counted === "events") shown += `, about ${duration(left / rate)}`;
     }
   }
   setText(text, shown);
@@ -52,6 +55,7 @@ export function showFigures(list, status) {
   ];
   if (status.waiting) figures.push(["Waiting for labels", count(status.waiting)]);
   if (status.put_aside) figures.push(["Malformed, put aside", count(status.put_aside)]);
+  if (status.behind.length) figures.push(["Lanes catching up", count(status.behind.length), status.behind.join(", ")]);
   if (status.stream_time !== null) {
     const [day, hour = ""] = status.stream_time.split(/[Tt ]/);
     figures.push(["Time of the stream", day, hour]);

@@ -1,15 +1,13 @@
-"""A stream and its page, and a real browser: Debian's chromium, driven by playwright."""
+"""A stream and its page, and who looks at it."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page
 
 from pipeline.page.server import PageServer
-from tests.conftest import missing
 from tests.pipeline.page.stream import Stream
 
 # Plotly's bundle carries a map library that tries to add its own styles when it is loaded. The
@@ -29,18 +27,6 @@ def stream() -> Stream:
 def server(stream: Stream) -> Iterator[PageServer]:
     with PageServer(stream.feed) as server:
         yield server
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        missing("chromium", "apt install chromium")
-    with sync_playwright() as playwright:
-        # No sandbox: it does not work for root, which tests in containers are run by.
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

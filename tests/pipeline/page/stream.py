@@ -42,7 +42,7 @@ class Stream:
         self.feed = PageFeed(source, self.clock)
         self.total = total
         self.read = 0
-        self.feed.begin(self.engine, total)
+        self.feed.begin(self.engine, Standing(0, total))
 
     def process(self, events: Sequence[Event], seconds: float = 1.0) -> None:
         """Take a block that lasts so long."""

@@ -9,10 +9,11 @@ import orjson
 import pytest
 
 from learners.measures import MEASURES
+from pipeline import engine as engine_module
 from pipeline.events import Event
 from pipeline.page import feed as feed_module
 from pipeline.page.feed import LAST_DOCUMENTS, TRUE_TOPICS, Feed, PageFeed
-from pipeline.page.samples import ENDED, FROZEN, RUNNING, milliseconds
+from pipeline.page.samples import ENDED, FROZEN, RUNNING, Standing, milliseconds
 from pipeline.page.updates import news
 from pipeline.replay import ReplaySettings, Watch, replay
 from tests.pipeline.page.stream import Stream, small
@@ -208,6 +209,53 @@ def test_a_page_changes_no_result(tmp_path: Path) -> None:
     sample = feed.sample
     assert sample.state == ENDED
     assert [told.explained.number for told in sample.last_documents] == list(range(2995, 3001))
+
+
+def test_a_lane_that_joins_is_shown_from_its_beginning() -> None:
+    """And of the others nothing is lost: their points keep the times they were learned at."""
+    stream, late = Stream(["mmp:loss=1", "perceptron"]), Stream(["frequency"])
+    for block in range(4):
+        stream.process([small(n) for n in range(50 * block, 50 * block + 50)])
+        late.process([small(n) for n in range(50 * block, 50 * block + 50)])
+    before = stream.feed.sample
+    stream.engine.join(late.engine, ["frequency", "mmp:loss=1", "perceptron"])
+    stream.feed.begin(stream.engine, Standing(200, None))
+    joined = stream.feed.sample
+    assert joined.begun == joined.version > before.version
+    assert [lane.name for lane in joined.lanes] == ["frequency", "mmp:loss=1", "perceptron"]
+    times = [(p.round, p.document_ms, p.wall_ms) for p in joined.lanes[1].points]
+    assert times == [(p.round, p.document_ms, p.wall_ms) for p in before.lanes[0].points]
+    assert all(wall is not None for *_, wall in times)
+    assert joined.lanes[0].points[-1].wall_ms is None  # learned where nobody looked
+    stream.process([small(n) for n in range(200, 230)])
+    shown = stream.feed.sample
+    assert {lane.rounds for lane in shown.lanes} == {230}
+    assert shown.rate == pytest.approx(30)
+    assert {len(told.explained.rankings) for told in shown.last_documents} == {3}
+    pairs = orjson.loads(as_json(stream))["against"]
+    assert [[row["rounds"] for row in rows] for rows in pairs] == [[30, 30], [30, 230], [30, 230]]
+
+
+def test_explanations_that_fail_change_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = run_of(None, tmp_path, "alone")
+    calls = 0
+
+    def faulty(*unused: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls < 4:
+            return ()
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(engine_module, "explain", faulty)
+    feed = PageFeed("synthetic:3000")
+    with caplog.at_level(logging.ERROR):
+        assert run_of(feed, tmp_path, "shown") == expected
+    assert feed.sample.state == ENDED
+    assert feed.sample.rounds == 3000
+    assert caplog.text.count("rankings cannot be explained") == 1
 
 
 def test_a_fault_of_the_page_does_not_end_the_run(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from playwright.sync_api import Browser, expect
 
 from pipeline.page.feed import LAST_DOCUMENTS
+from pipeline.page.samples import Standing
 from pipeline.page.server import PageServer
 from tests.pipeline.page.conftest import Viewer
-from tests.pipeline.page.seen import drawn, visible, wait_for_documents
-from tests.pipeline.page.stream import Stream, small
+from tests.pipeline.page.seen import drawn, figure, visible, wait_for_documents
+from tests.pipeline.page.stream import LANES, Stream, small
 
 
 def test_updates_come_while_the_stream_runs_to_several_viewers(
@@ -75,6 +76,26 @@ def test_a_lost_connection_is_said_and_taken_up_again(stream: Stream, browser: o
         assert page.locator("#switches label").all_inner_texts() == ["perceptron"]
         assert len(drawn(page)[0]["x"]) == 7
     page.close()
+
+
+def test_a_lane_that_joins_appears_to_who_is_looking(
+    view: Viewer, stream: Stream, server: PageServer
+) -> None:
+    late = Stream(["mmp:loss=3"])
+    for one in (stream, late):
+        one.process([small(n) for n in range(60)])
+    stream.feed.idle(Standing(60, 80, behind=("mmp:loss=3",)))
+    page = view(server.address)
+    expect(figure(page, "Lanes catching up")).to_have_text("1")
+    stream.engine.join(late.engine, ["mmp:loss=3", *LANES])
+    stream.feed.begin(stream.engine, Standing(60, 80))
+    expect(page.locator("#switches label")).to_have_text(["mmp:loss=3", *LANES])
+    expect(figure(page, "Lanes catching up")).to_have_count(0)
+    stream.process([small(n) for n in range(60, 80)])
+    wait_for_documents(page, 80)
+    for trace, lane in zip(drawn(page), stream.engine.lanes, strict=True):
+        assert trace["x"] == [point.round for point in lane.curve.all_points()]
+    expect(page.locator("#pairs tbody tr")).to_have_count(3)
 
 
 def test_holding_the_list_keeps_it_readable(

@@ -55,6 +55,64 @@ def test_numbers_are_those_of_the_report(view: Viewer, ended: tuple[PageServer, 
     assert page.locator("#through-text").inner_text() == "2,500 of 2,500 (100 %)"
 
 
+def test_who_is_better_is_what_the_report_says(
+    view: Viewer, ended: tuple[PageServer, Outcome]
+) -> None:
+    """Every lane against every other: difference, interval and verdict, in both losses."""
+    server, outcome = ended
+    page = view(server.address)
+    expect(page.locator("#state")).to_have_text("ended")
+    best = min(LANES, key=lambda name: outcome.report[name]["loss1"])
+    expect(page.locator("#pairs caption")).to_have_text(f"{best} against the others")
+    said = set()
+    for lane in LANES:
+        page.select_option("#compared", label=lane)
+        expect(page.locator("#pairs caption")).to_have_text(f"{lane} against the others")
+        rows = page.locator("#pairs tbody tr").all()
+        against = outcome.report[lane]["against"]
+        for row, (other, found) in zip(rows, against.items(), strict=True):
+            cells = row.locator("th, td").all_inner_texts()
+            expected = [other, f"{found['loss1']['rounds']:,}"]
+            for loss, digits in (("loss1", 2), ("loss3", 3)):
+                numbers = (found[loss][key] for key in ("difference", "low", "high"))
+                mean, low, high = (f"{100 * number:z.{digits}f}" for number in numbers)
+                better = found[loss]["better"]
+                verdict = f"{better} is better" if better else "undecided so far"
+                expected += [f"{mean} ({low} to {high})".replace("-", "\u2212"), verdict]
+                said.add(verdict)
+            assert cells == expected
+    assert "undecided so far" in said
+    assert len(said) > 1
+
+
+def test_who_is_better_is_followed_live(view: Viewer, stream: Stream, server: PageServer) -> None:
+    page = view(server.address)
+    pairs = page.get_by_role("table", name="against the others")
+    frequency = pairs.get_by_role("row").filter(has=page.get_by_role("rowheader", name="frequency"))
+    expect(frequency.get_by_role("cell")).to_have_text(
+        [
+            "0",
+            "n.a. (\u2212100.00 to 100.00)", "undecided so far",
+            "n.a. (\u2212100.000 to 100.000)", "undecided so far",
+        ]
+    )  # fmt: skip
+    stream.process([small(n) for n in range(300)])
+    page.select_option("#compared", label="mmp:loss=1")
+    expect(frequency.get_by_role("cell").nth(0)).to_have_text("300")
+    expect(frequency.get_by_role("cell").nth(2)).to_have_text("mmp:loss=1 is better")
+    page.reload()
+    expect(pairs.locator("caption")).to_have_text("mmp:loss=1 against the others")
+
+
+def test_one_lane_is_compared_with_nothing(view: Viewer) -> None:
+    alone = Stream(["perceptron"])
+    alone.process([small(n) for n in range(30)])
+    with PageServer(alone.feed) as server:
+        page = view(server.address)
+        expect(figure(page, "Rounds learned")).to_have_text("30")
+        expect(page.locator("#comparison")).to_be_hidden()
+
+
 def test_curves_are_those_of_the_run(view: Viewer, stream: Stream, server: PageServer) -> None:
     stream.process([small(n) for n in range(300)])
     page = view(server.address)

@@ -21,6 +21,7 @@ KEYS = {
     "perceptron": "Space",
     "frequency": "Shift",
     "The curves as a table": "Enter",
+    "Compare": "ArrowDown",
     "Ranked by": "ArrowDown",
     "Hold the list": "Enter",
 }
@@ -60,6 +61,7 @@ def test_everything_can_be_done_with_the_keyboard(
         ("INPUT", "frequency"),
         ("SUMMARY", "The curves as a table"),
         ("DIV", "The curves as a table"),
+        ("SELECT", "Compare"),
         ("SELECT", "Ranked by"),
         ("BUTTON", "Hold the list"),
     ]
@@ -67,6 +69,7 @@ def test_everything_can_be_done_with_the_keyboard(
     expect(page.get_by_label("time")).to_be_checked()
     assert visible(page) == [True, False, True]
     expect(page.locator("#values-table")).to_be_visible()
+    expect(page.locator("#pairs caption")).to_have_text("mmp:loss=1 against the others")
     expect(page.locator("#ranked-by")).to_have_value("perceptron")
     hold = page.get_by_role("button", name="Hold the list")
     expect(hold).to_have_attribute("aria-pressed", "true")
