@@ -5,21 +5,27 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 import pipeline.cli
 from consumers.config import Config, ConfigError, StreamSettings, kafka_settings, read_config
-from pipeline.cli import app, fail
+from pipeline import options
+from pipeline.cli import app, check_page, page_server
 from pipeline.cli import main as run_command_line
+from pipeline.ending import fail
 from pipeline.errors import UsageError
+from pipeline.page.feed import PageFeed
 from pipeline.playing import Played, PlaySettings
 from pipeline.replay import Watch
 
 if TYPE_CHECKING:
+    from consumers.observed import Observed
+    from consumers.paged import LearnerPage
     from consumers.workers import Worker
 
 ConfigFile = Annotated[Path, typer.Argument(help="The configuration; deploy/wirerank.toml is one.")]
@@ -66,7 +72,9 @@ def tokenize_command(
     config = configured(path)
     mine = stream_of(config, stream)
     member = f"{socket.gethostname()}-{instance}"
-    work(config, mine, lambda: TokenizerWorker(config, mine, member))
+    observed = observe(config, mine, "tokenizer", instance)
+    metrics = observed.tokenizer()
+    work(config, mine, lambda: TokenizerWorker(config, mine, member, observed, metrics))
 
 
 @app.command("learn")
@@ -77,6 +85,8 @@ def learn_command(
         str | None,
         typer.Option(help="Only this lane, by its name; no other worker may have it then."),
     ] = None,
+    page: options.Page = False,
+    page_port: options.PagePort = 0,
 ) -> None:
     """Work as a learner: blocks in, rankings out, with all lanes of a stream or one of them."""
     from consumers.learner_worker import LearnerWorker  # noqa: PLC0415 - slow to import
@@ -86,7 +96,47 @@ def learn_command(
     names = [known.parsed.name for known in mine.lanes]
     if lane is not None and lane not in names:
         fail(f"--lane must be one of {', '.join(names)}. Got {lane!r}.")
-    work(config, mine, lambda: LearnerWorker(config, mine, lane))
+    # A learner of all lanes is instance 0; one of a single lane counts from 1, as lanes are listed.
+    instance = str(names.index(lane) + 1 if lane else 0)
+    title = mine.name if lane is None else f"{mine.name}, {lane} alone"
+    with live_page(title, page, page_port) as shown:
+        observed = observe(config, mine, "learner", instance)
+        metrics = observed.learner()
+        work(config, mine, lambda: LearnerWorker(config, mine, observed, metrics, shown, lane))
+
+
+@contextmanager
+def live_page(title: str, asked: bool, port: int) -> Iterator[LearnerPage]:
+    """The page of a learner if it is asked for; it stays while workers come and go."""
+    from consumers.paged import LearnerPage  # noqa: PLC0415 - slow to import
+
+    check_page(asked, port)
+    if not asked:
+        yield LearnerPage()
+        return
+    feed = PageFeed(title, counted="records")
+    try:
+        server = page_server()(feed, port)
+    except UsageError as error:
+        fail(str(error))
+    with server:
+        logging.getLogger(__name__).info("live page: %s", server.address)
+        yield LearnerPage(feed)
+
+
+def observe(
+    config: Config, stream: StreamSettings, role: Literal["learner", "tokenizer"], instance: str
+) -> Observed:
+    """Serve the metrics of a worker at its port, or end with why that cannot be."""
+    from consumers.observed import Observed  # noqa: PLC0415 - slow to import
+
+    try:
+        port = config.metrics.port_of(config.streams.index(stream), role, instance)
+        observed = Observed(config.metrics, stream, port)
+    except (ConfigError, UsageError) as error:
+        fail(str(error))
+    logging.getLogger(__name__).info("metrics = %s", observed.url)
+    return observed
 
 
 def work(config: Config, stream: StreamSettings, new_worker: Callable[[], Worker]) -> None:
@@ -109,13 +159,45 @@ def work(config: Config, stream: StreamSettings, new_worker: Callable[[], Worker
 def run_workers_command(
     path: ConfigFile,
     tokenizers: Annotated[int, typer.Option(min=1, max=64, help="Tokenizers a stream.")] = 1,
+    page: Annotated[
+        bool, typer.Option("--page", help="Serve a live page of each learner to browsers here.")
+    ] = False,
+    page_port: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=65_535,
+            help="The port of the first stream's page, the next stream has the next port, and so "
+            "on; 0 takes free ones.",
+        ),
+    ] = 0,
 ) -> None:
     """Run all workers of a configuration on this machine, each as a process of its own."""
     from consumers.supervisor import children, supervise  # noqa: PLC0415 - slow to import
     from consumers.workers import stopped_by_signals  # noqa: PLC0415
 
     config = configured(path)
-    raise typer.Exit(supervise(children(config, path, tokenizers), stopped_by_signals()))
+    pages = page_ports(len(config.streams), page, page_port)
+    raise typer.Exit(supervise(children(config, path, tokenizers, pages), stopped_by_signals()))
+
+
+def page_ports(streams: int, asked: bool, first: int) -> list[int]:
+    """The port of each stream's page, if pages are asked for; ends if they cannot be served."""
+    check_page(asked, first)
+    if not asked:
+        return []
+    ports = [first and first + place for place in range(streams)]
+    if max(ports) > 65_535:
+        fail(f"--page-port {first} leaves no port for each of {streams} streams: the last is 65535")
+    try:
+        page_server()
+        from pipeline.page.server import listening_socket  # noqa: PLC0415 - an extra
+
+        for port in ports:
+            listening_socket(port).close()
+    except UsageError as error:
+        fail(str(error))
+    return ports
 
 
 def play_into_kafka(settings: PlaySettings, watch: Watch) -> Played:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.admin import KafkaAdminClient
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.errors import KafkaTimeoutError
+from kafka.admin import KafkaAdminClient, MemberToRemove
+from kafka.errors import GroupIdNotFoundError, KafkaTimeoutError
 from kafka.net.compat import KafkaNetClient
 from kafka.partitioner.default import murmur2
 from kafka.structs import OffsetAndMetadata
 
 from consumers.access import RefusedError, refusal, security
+from consumers.assignor import HonestAssignor
 from consumers.config import KafkaSettings
 from consumers.packed import PackedProducer
 from pipeline.pieces import Pieces
@@ -66,6 +66,7 @@ class Consumer(Protocol):
         self, timeout_ms: int = 0, max_records: int | None = None
     ) -> dict[Any, list[Message]]: ...
     def position(self, partition: TopicPartition, timeout_ms: int | None = None) -> int: ...
+    def highwater(self, partition: TopicPartition) -> int | None: ...
     def committed(self, partition: TopicPartition, timeout_ms: int | None = None) -> int | None: ...
     def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[Any, int]: ...
     def end_offsets(self, partitions: Sequence[TopicPartition]) -> dict[Any, int]: ...
@@ -117,6 +118,8 @@ class Admin(Protocol):
     def describe_configs(
         self, config_resources: Sequence[Any], *, config_filter: str
     ) -> dict[str, Any]: ...
+    def describe_groups(self, group_ids: Sequence[str]) -> dict[str, dict[str, Any]]: ...
+    def remove_group_members(self, group_id: str, members: Iterable[Any]) -> dict[Any, Any]: ...
     def list_groups(self) -> list[dict[str, Any]]: ...
     def list_group_offsets(self, group_specs: Sequence[str]) -> dict[str, dict[Any, Any]]: ...
     def list_partition_offsets(self, topic_partition_specs: Mapping[Any, Any]) -> Any: ...  # noqa: ANN401
@@ -189,20 +192,39 @@ def new_group_consumer(
 
     Not a static member: with kafka-python 3.0.12 a group whose static members were killed and came
     back several times in a few seconds ended with nobody reading, and stayed so. A dynamic member
-    that dies is missed after the session timeout, and its share goes to the others.
+    that dies is missed after the session timeout, and its share goes to the others; one that comes
+    back before that puts its former self out of the group.
     """
+    dismiss(settings, group, instance)
+    assignor = HonestAssignor()
     consumer: GroupConsumer = new_consumer(  # type: ignore[assignment]
         settings,
         group_id=group,
         client_id=instance,
-        partition_assignment_strategy=[CooperativeStickyAssignor],
+        partition_assignment_strategy=[assignor],
         session_timeout_ms=6_000,
-        heartbeat_interval_ms=1_500,
+        # A change of hands lasts until all members have heard of it, which is at their heartbeats.
+        heartbeat_interval_ms=500,
         # Also how long a rebalance waits for a member that died in the middle of it.
         max_poll_interval_ms=10_000,
         max_poll_records=max_records,
     )
+    assignor.owned = consumer.assignment
     return consumer
+
+
+def dismiss(settings: KafkaSettings, group: str, instance: str) -> None:
+    """Put the former self of a member out of its group, which would wait for it otherwise."""
+    admin = new_admin(settings)
+    try:
+        members = admin.describe_groups([group])[group]["members"]
+        mine = [m["member_id"] for m in members if m["client_id"] == instance]
+        if mine:
+            admin.remove_group_members(group, [MemberToRemove(member_id=m) for m in mine])
+    except GroupIdNotFoundError:
+        pass  # nobody was ever in it
+    finally:
+        admin.close()
 
 
 def new_producer(

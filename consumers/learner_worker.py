@@ -24,12 +24,15 @@ from dataclasses import dataclass
 from consumers.clients import BrokerAwayError
 from consumers.config import Config, StreamSettings
 from consumers.log_reader import POLL_MS, LogReader, log_facts
+from consumers.observed import Observed
 from consumers.packed import warm_up_packing
+from consumers.paged import LearnerPage
 from consumers.publisher import Publisher
 from consumers.recovery import Recovery
 from consumers.transactions import Outgoing, Task
 from pipeline.engine import Engine
 from pipeline.follower import Follower
+from pipeline.metrics import Followed, LearnerMetrics
 from pipeline.snapshot_folder import SnapshotFolder
 from pipeline.snapshots import Snapshot
 from pipeline.tokenizer import Tokenizer
@@ -53,8 +56,20 @@ class Following:
 class LearnerWorker:
     """Follows the log of one stream with all its lanes, or only one of them."""
 
-    def __init__(self, config: Config, stream: StreamSettings, only: str | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        stream: StreamSettings,
+        observed: Observed,
+        metrics: LearnerMetrics,
+        page: LearnerPage,
+        only: str | None = None,
+    ) -> None:
         self._config = config
+        self._observed = observed
+        self._metrics = metrics
+        self._page = page
+        self._shown_from: dict[str, int] = {}  # by lane: where it had come to before this start
         self._stream = stream
         lanes = [lane for lane in stream.lanes if only in (None, lane.parsed.name)]
         self._specs = {lane.parsed.name: lane.parsed for lane in lanes}
@@ -71,9 +86,12 @@ class LearnerWorker:
 
     def run(self, stop: threading.Event) -> None:
         """Recover, then follow the log until asked to stop; then finish the block and snapshot."""
+        self._metrics.begin()
+        self._observed.health.ready = False
         self._publisher = Publisher(
-            self._config.kafka, self._stream, self._publishing, self._transactional_id, stop
-        )
+            self._config.kafka, self._stream, self._publishing, self._transactional_id, stop,
+            self._metrics.committed,
+        )  # fmt: skip
         try:
             self._recover()
             while not stop.is_set():
@@ -86,6 +104,7 @@ class LearnerWorker:
             log.warning("the broker does not answer; leaving without a last snapshot or commit")
         finally:
             self._publisher.close()
+            self._page.interrupt()
             for following in self._followings:
                 following.reader.close()
                 following.follower.engine.close()
@@ -99,7 +118,12 @@ class LearnerWorker:
         for follower in recovery.followers(list(self._specs)):
             reader = LogReader(self._config.kafka, self._stream.blocks, follower.position)
             self._followings.append(Following(follower, reader))
+        # Nothing past the end of the log was ever shown, and of a lane that is published nothing
+        # past its offset: from there on its counters cannot go backwards.
+        published = self._publisher.published
+        self._shown_from = {lane: published.get(lane, facts.end) for lane in self._specs}
         self._join()
+        self._show([])
 
     def _new_follower(self, lanes: Sequence[str]) -> Follower:
         specs = [self._specs[lane] for lane in self._specs if lane in lanes]
@@ -108,11 +132,13 @@ class LearnerWorker:
     def _step(self) -> None:
         """Follow the log a little, with those that are behind and with the foremost."""
         foremost = self._followings[-1]
+        self._observed.health.moved()
         for following in self._followings[:-1]:
             missing = foremost.follower.position - following.follower.position
             self._advance(following, min(BLOCKS_AT_ONCE, missing), POLL_MS)
         waiting = POLL_MS if len(self._followings) == 1 else 0
         self._advance(foremost, BLOCKS_AT_ONCE, waiting)
+        self._observed.lag.polled(foremost.reader.where())
         self._join()
         self._publisher.check()
         self._publisher.stay_known()
@@ -123,17 +149,44 @@ class LearnerWorker:
         """Rank and learn the next records, and have their rankings published."""
         follower = following.follower
         outgoing: list[Outgoing] = []
+        blocks: list[Followed] = []
         for message in following.reader.poll(most, timeout_ms):
             name = f"{message.topic}[{message.partition}] offset={message.offset}"
-            for ranked in follower.follow(message.value or b"", message.offset, name):
+            began, documents = time.perf_counter(), follower.engine.documents
+            wanted = self._page.wanted(follower)
+            for ranked in follower.follow(message.value or b"", message.offset, name, wanted):
+                self._page.take(follower, ranked)
                 topics = follower.engine.topics.names
                 written = self._publisher.written(ranked, follower.names, topics, message.offset)
                 if written is not None:
                     outgoing.append(written)
+            seconds, documents = time.perf_counter() - began, follower.engine.documents - documents
+            arrived = (follower.arrived or message.timestamp) / 1000
+            blocks.append(Followed(documents, seconds, arrived))
+            self._page.advance(follower, following.reader.end)
             if sum(len(records.values.letters) for records in outgoing) > BYTES_AT_ONCE:
                 self._publisher.publish(outgoing, follower.names, follower.position)
-                outgoing = []
-        self._publisher.publish(outgoing, follower.names, follower.position)
+                self._show(blocks)
+                outgoing, blocks = [], []
+        if blocks:
+            self._publisher.publish(outgoing, follower.names, follower.position)
+            self._show(blocks)
+        else:
+            self._page.idle(follower, following.reader.end)
+
+    def _show(self, blocks: Sequence[Followed]) -> None:
+        """Have those lanes shown that are where they had been, once what they said is published."""
+        engines = [
+            following.follower.engine
+            for following in self._followings
+            if all(
+                following.follower.position >= self._shown_from[lane]
+                for lane in following.follower.names
+            )
+        ]
+        if engines:
+            self._metrics.learned(engines, blocks)
+            self._observed.health.ready = True
 
     def _join(self) -> None:
         """Let followers that have met go on together."""
@@ -148,6 +201,9 @@ class LearnerWorker:
             last.join(following.follower, list(self._specs))
             following.reader.close()
         self._followings = together
+        *behind, foremost = together
+        others = [following.follower for following in behind]
+        self._page.show(foremost.follower, foremost.reader.end, others)
 
     def _snapshot(self) -> None:
         """Keep the state, which is that of what is published; written while the work goes on."""
@@ -163,7 +219,10 @@ class LearnerWorker:
     def _keep(self, taken: list[Snapshot]) -> None:
         for snapshot in taken:
             try:
-                self._snapshots.write(snapshot)
+                began = time.perf_counter()
+                path = self._snapshots.write(snapshot)
+                seconds = time.perf_counter() - began
+                self._metrics.snapshot(time.time(), path.stat().st_size, seconds)
             except OSError as error:
                 log.error(
                     "the snapshot at %s cannot be written to %s: %s. The work goes on, but the "

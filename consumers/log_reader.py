@@ -10,6 +10,7 @@ from kafka.errors import OffsetOutOfRangeError
 from consumers.clients import Consumer, Message, new_consumer
 from consumers.config import KafkaSettings
 from consumers.topics import TopicWatch, topic_identity
+from pipeline.metrics import Position
 
 POLL_MS = 200
 
@@ -45,6 +46,7 @@ class LogReader:
     def __init__(self, settings: KafkaSettings, topic: str, position: int) -> None:
         self._source = TopicPartition(topic, 0)
         self._position = position
+        self._time: float | None = None
         self._consumer: Consumer = new_consumer(settings)
         self._consumer.assign([self._source])
         self._consumer.seek(self._source, position)
@@ -60,6 +62,7 @@ class LogReader:
             raise self._gone()
         if messages:
             self._position = messages[-1].offset + 1
+            self._time = messages[-1].timestamp / 1000
         return messages
 
     def _gone(self) -> LogError:
@@ -68,6 +71,19 @@ class LogReader:
             "since it was last read. Restore it, or start anew: another `blocks` topic, the "
             "tokenizers' group set back, and an empty snapshot folder."
         )
+
+    @property
+    def end(self) -> int | None:
+        """How far the log reaches, once the broker has said so."""
+        return self._consumer.highwater(self._source)
+
+    def where(self) -> dict[str, Position]:
+        """How far the log was read, once the broker has said how far it reaches."""
+        end = self.end
+        if end is None:
+            return {}
+        name = f"{self._source.topic}-{self._source.partition}"
+        return {name: Position(self._position, end, self._time)}
 
     def close(self) -> None:
         """Let the broker go."""

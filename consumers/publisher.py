@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kafka import TopicPartition
 
@@ -41,10 +41,12 @@ class Publisher:
         lanes: Sequence[str],
         transactional_id: str,
         stop: threading.Event,
+        settled: Callable[[], None],
     ) -> None:
         self._stream = stream
         self._groups = {lane: group_of(stream, lane) for lane in lanes}
         self._stop = stop
+        self._settled = settled  # called whenever all that was begun is published
         source = TopicPartition(stream.blocks, 0)
         self._exactly_once = ExactlyOnce(
             source,
@@ -109,10 +111,13 @@ class Publisher:
                     raise BrokerAwayError
         self._task.result(0)
         self._task = None
+        self._settled()
 
     def check(self) -> None:
         """Raise what went wrong, if publishing has ended meanwhile."""
-        if self._task is not None and self._task.done():
+        if self._task is None:
+            self._settled()
+        elif self._task.done():
             self.settle()
 
     def close(self) -> None:

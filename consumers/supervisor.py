@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +18,9 @@ log = logging.getLogger(__name__)
 # A worker that ends by itself with this code has said that somebody must look.
 NEEDS_A_PERSON = 3
 GRACE_SECONDS = 30.0
-LOOK_SECONDS = 0.2
-PAUSE_SECONDS = 1.0
+LOOK_SECONDS = 0.1
+# A worker that dies is started again at once, unless it has just been started.
+PAUSE_SECONDS = 5.0
 
 
 @dataclass
@@ -28,17 +30,24 @@ class Child:
     name: str
     arguments: list[str]
     process: subprocess.Popen[bytes] | None = None
+    started: float = 0.0
     not_before: float = 0.0
 
 
-def children(config: Config, path: Path, tokenizers: int) -> list[Child]:
-    """The workers that a configuration asks for."""
+def children(config: Config, path: Path, tokenizers: int, pages: Sequence[int] = ()) -> list[Child]:
+    """The workers that a configuration asks for; learners with a page at the ports given, if any.
+
+    A port for each stream, in order; 0 is any free one.
+    """
     made = []
-    for stream in config.streams:
+    for place, stream in enumerate(config.streams):
         for number in range(tokenizers):
             where = ["tokenize", str(path), "--stream", stream.name, "--instance", str(number)]
             made.append(Child(f"{stream.name} tokenizer {number}", where))
-        made.append(Child(f"{stream.name} learner", ["learn", str(path), "--stream", stream.name]))
+        learner = ["learn", str(path), "--stream", stream.name]
+        if pages:
+            learner += ["--page", "--page-port", str(pages[place])]
+        made.append(Child(f"{stream.name} learner", learner))
     return made
 
 
@@ -56,10 +65,11 @@ def supervise(workers: list[Child], stop: threading.Event) -> int:
                     return NEEDS_A_PERSON
                 if ended is not None:
                     log.warning("%s ended with %s; starting it again", child.name, ended)
-                    child.not_before = time.monotonic() + PAUSE_SECONDS
+                    child.not_before = child.started + PAUSE_SECONDS
                     child.process = None
                 if time.monotonic() >= child.not_before:
                     command = [sys.executable, "-m", "consumers", *child.arguments]
+                    child.started = time.monotonic()
                     child.process = subprocess.Popen(command)  # noqa: S603 - our own program
     finally:
         running = [child for child in workers if child.process is not None]

@@ -16,7 +16,13 @@ from contextlib import suppress
 from typing import Any
 
 from kafka import TopicPartition
-from kafka.errors import KafkaTimeoutError, NoOffsetForPartitionError, OffsetOutOfRangeError
+from kafka.errors import (
+    CommitFailedError,
+    KafkaTimeoutError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+    RebalanceInProgressError,
+)
 
 from consumers.clients import (
     MAX_RECORD_BYTES,
@@ -31,20 +37,20 @@ from consumers.clients import (
 )
 from consumers.config import Config, StreamSettings
 from consumers.log_reader import LogError, log_facts
+from consumers.observed import Observed
 from consumers.topics import TopicWatch
 from pipeline.blocks import make_block
 from pipeline.events import Event, MalformedEvent
 from pipeline.formats import FORMATS
 from pipeline.log import Span
 from pipeline.log_writer import Stretch, encoded_records
+from pipeline.metrics import Position, TokenizerMetrics
 from pipeline.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 
 POLL_MS = 200
-# A join that completes while nobody polls is thrown away by kafka-python, and members that work
-# long between short polls can rebalance for ever; a long poll until the group is stable helps.
-JOIN_POLL_MS = 5000
+JOIN_SECONDS = 5.0
 LOOK_SECONDS = 0.2
 COMMIT_MS = 10_000
 LEAVE_MS = 5_000
@@ -63,13 +69,24 @@ def group_of(stream: StreamSettings) -> str:
 class TokenizerWorker:
     """Reads its share of a stream's documents and writes them to the log of rounds."""
 
-    def __init__(self, config: Config, stream: StreamSettings, instance: str) -> None:
+    def __init__(
+        self,
+        config: Config,
+        stream: StreamSettings,
+        instance: str,
+        observed: Observed,
+        metrics: TokenizerMetrics,
+    ) -> None:
         self._stream = stream
+        self._observed = observed
+        self._metrics = metrics
+        self._counted: tuple[int, list[str]] = (0, [])  # events and dead letters on their way
+        self._times: dict[Any, float] = {}  # of each partition, that of the last record read
         self._tokenizer = Tokenizer(stream.profile)
         self._decode = FORMATS[stream.format]
         self._reached: dict[Any, int] = {}  # of each partition, the end of what was read
         self._sent: list[Sent] = []  # on its way to the broker
-        self._ends: dict[Any, int] = {}  # of each partition, the end of what is on its way
+        self._ends: dict[Any, int] = {}  # of each partition, the end of what is to be committed
         make_block([Event("1", "warm up", None, None, None)], self._tokenizer)
         self._producer: Producer = new_producer(config.kafka)
         self._consumer: GroupConsumer = new_group_consumer(
@@ -86,7 +103,8 @@ class TokenizerWorker:
         for number in self._consumer.partitions_for_topic(self._stream.documents) or ():
             partition = TopicPartition(self._stream.documents, number)
             reached = self._consumer.committed(partition)
-            if reached:
+            # Looked at once more: another tokenizer may have written and committed meanwhile.
+            if reached and log_facts(config.kafka, self._stream.blocks).end == 0:
                 raise LogError(
                     f"{self._stream.blocks} is empty, but {self._stream.documents} was read up to "
                     f"{reached}: the log was deleted. Restore it, or start anew: set the group "
@@ -109,9 +127,10 @@ class TokenizerWorker:
 
     def _step(self) -> None:
         """Tokenise the next documents while the block before is on its way to the broker."""
-        stable = self._consumer.group_metadata().state == "<stable>"
+        self._observed.health.moved()
+        self._observed.health.ready = self._stable()
         try:
-            polled = self._consumer.poll(POLL_MS if stable else JOIN_POLL_MS)
+            polled = self._poll()
         except NoOffsetForPartitionError:
             self._begin()
             return
@@ -123,6 +142,9 @@ class TokenizerWorker:
                 f"group {group_of(self._stream)} to an offset that exists, and start a new log "
                 "(another `blocks` topic), since this one would have a gap."
             ) from None
+        for where, messages in polled.items():
+            self._times[where] = messages[-1].timestamp / 1000
+        self._observed.lag.polled(self._where())
         if not polled:
             self._settle()
             self._check_source()
@@ -133,7 +155,36 @@ class TokenizerWorker:
         self._sent = [self._bury(message, problem) for message, problem in letters]
         for record in records:
             self._sent.append(self._producer.send(self._stream.blocks, record, partition=0))
-        self._ends = {where: messages[-1].offset + 1 for where, messages in polled.items()}
+        self._ends.update({where: found[-1].offset + 1 for where, found in polled.items()})
+        read = sum(len(messages) for messages in polled.values())
+        self._counted = (read, [problem.reason for _, problem in letters])
+
+    def _poll(self) -> dict[Any, list[Message]]:
+        """The next documents, if any come; while the group changes hands, nothing else is done.
+
+        A join that completes while nobody polls is thrown away by kafka-python, and members that
+        work long between short polls can rebalance for ever.
+        """
+        until = time.monotonic() + JOIN_SECONDS
+        while True:
+            polled = self._consumer.poll(POLL_MS)
+            patient = time.monotonic() < until and not self._stop.is_set()
+            if polled or self._stable() or not patient:
+                return polled
+
+    def _stable(self) -> bool:
+        """Whether this worker is a member of the group, and the group does not change hands."""
+        return bool(self._consumer.group_metadata().state == "<stable>")
+
+    def _where(self) -> dict[str, Position]:
+        """How far each partition of this worker was read, as far as the broker has said."""
+        found = {}
+        for where in self._consumer.assignment():
+            end = self._consumer.highwater(where)
+            if end is not None and where in self._reached:
+                name = f"{where.topic}-{where.partition}"
+                found[name] = Position(self._reached[where], end, self._times.get(where))
+        return found
 
     def _check_source(self, at_once: bool = False) -> None:
         """Start again if the documents are in another topic of the same name by now."""
@@ -155,9 +206,10 @@ class TokenizerWorker:
             first, end = messages[0].offset, messages[-1].offset + 1
             # From where this worker, or the one before it, had come to: offsets without a document
             # (control records) are covered too. Covering something twice does no harm.
-            start = min(first, self._reached.get(partition, self._from(partition, first)))
+            start = min(first, self._from(partition, first))
             number, identity = partition.partition, self._watch.identity
-            stretch = Stretch(Span(partition.topic, number, start, end, identity), [], [])
+            span = Span(partition.topic, number, start, end, identity)
+            stretch = Stretch(span, [], [], min(message.timestamp for message in messages))
             for message in messages:
                 try:
                     event = self._decode(message.value or b"", self._stream.max_event_bytes)
@@ -171,13 +223,25 @@ class TokenizerWorker:
         return stretches, letters
 
     def _settle(self) -> None:
-        """When the broker has all that was sent, commit the offsets it covers."""
-        if not self._sent:
-            return
-        self._wait()
-        self._consumer.commit(committable(self._ends), timeout_ms=COMMIT_MS)
-        self._sent = []
-        for partition in self._reached.keys() - self._consumer.assignment():
+        """When the broker has all that was sent, commit the offsets it covers.
+
+        While the group changes hands nothing can be committed. To start again for that would make
+        the group change hands once more, and so on; so the offsets wait for the next time.
+        """
+        if self._sent:
+            self._wait()
+            self._sent = []
+            self._metrics.written(*self._counted)
+        mine = self._consumer.assignment()
+        ends = {where: end for where, end in self._ends.items() if where in mine}
+        if ends:
+            try:
+                self._consumer.commit(committable(ends), timeout_ms=COMMIT_MS)
+            except (CommitFailedError, RebalanceInProgressError) as error:
+                log.debug("not committed yet: %s", error)
+                return
+        self._ends = {}
+        for partition in self._reached.keys() - mine:
             del self._reached[partition]  # somebody else's by now
 
     def _wait(self) -> None:
@@ -194,7 +258,9 @@ class TokenizerWorker:
             sent.get(0)
 
     def _from(self, partition: Any, first: int) -> int:  # noqa: ANN401 - kafka-python's
-        """Where the group had come to in a partition that is new to this worker."""
+        """Where this worker had come to, or the group in a partition that is new to the worker."""
+        if partition in self._reached:
+            return self._reached[partition]
         committed = self._consumer.committed(partition)
         return first if committed is None else committed
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from learners.segment import Floats, Longs, Segment
+from learners.segment import Floats, Ints, Longs, Segment
 
 State = dict[str, npt.NDArray[np.generic]]
 Value = int | float | bool | str
@@ -104,6 +104,13 @@ class Learner(ABC):
     @abstractmethod
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` gave."""
+
+    def weights_of(self, terms: Ints, topics: Longs) -> Floats | None:
+        """What it multiplies these terms by when it scores these topics: terms x topics.
+
+        None if a score is not a sum over the terms of the document, so that no term explains it.
+        """
+        return None
 
     @abstractmethod
     def size_bytes(self) -> int:

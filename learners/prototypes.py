@@ -175,6 +175,14 @@ class PrototypeLearner(Learner):
         if self.average:
             self._lagging.load(state["lagging"])
 
+    def weights_of(self, terms: Ints, topics: Longs) -> Floats:
+        """The prototypes that it ranks with now, which are means of all so far with `average`."""
+        places = np.ix_(terms, topics)
+        weights: Floats = self._weights.room[places]
+        if self.average and self.rounds > 0:
+            weights = (self.rounds * weights - self._lagging.room[places]) / self.rounds
+        return weights
+
     def size_bytes(self) -> int:
         """Memory of the prototypes and of the averaging sum."""
         return self._weights.nbytes + self._lagging.nbytes

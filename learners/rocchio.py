@@ -152,6 +152,11 @@ class Rocchio(Learner):
         self._total.load(state["total"])
         self._carriers.load(state["carriers"])
 
+    def weights_of(self, terms: Ints, topics: Longs) -> Floats:
+        """The prototypes as last made."""
+        weights: Floats = self._weights.room[np.ix_(terms, topics)]
+        return weights
+
     def size_bytes(self) -> int:
         """Memory of the sums and prototypes."""
         arrays = (self._sums, self._weights, self._total, self._carriers)

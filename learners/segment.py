@@ -55,6 +55,12 @@ class Steps:
     def __len__(self) -> int:
         return len(self.row)
 
+    def between(self, start: int, stop: int) -> Steps:
+        """The steps from `start` up to `stop`; their labels stay where they are."""
+        some = slice(start, stop)
+        starts = self.label_starts[start : stop + 1]
+        return Steps(self.row[some], self.learn[some], self.known[some], starts, self.labels)
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -64,3 +70,7 @@ class Segment:
     steps: Steps
     terms: int  # every term of the rows is below this
     topics: int  # every topic of the steps is below this
+
+    def between(self, start: int, stop: int) -> Segment:
+        """The same rows with only some of the steps."""
+        return Segment(self.rows, self.steps.between(start, stop), self.terms, self.topics)

@@ -1,41 +1,45 @@
-"""The command line: `wirerank replay`, `corpora`, `lanes`, `inspect`, `bench`."""
+"""The command line: `wirerank replay`, `curves`, `corpora`, `lanes`, `inspect`, `bench`."""
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from learners.learner import MOST, OptionError
 from learners.specs import LANE_OPTIONS, LEARNERS
+from pipeline import options
 from pipeline.bench import stage_table, stage_times
 from pipeline.corpora import SourceError, catalogue
+from pipeline.curves_cli import curves_app
+from pipeline.ending import conclude, fail
 from pipeline.engine import EngineSettings
 from pipeline.errors import UsageError
-from pipeline.events import MAX_EVENT_BYTES
 from pipeline.features import FeatureSettings
 from pipeline.formats import FORMATS
 from pipeline.inspection import inspect
 from pipeline.inspection_tables import as_json, description, listing, shown
+from pipeline.interruption import wait_for_interruption
+from pipeline.options import DEFAULTS
 from pipeline.outputs import STANDARD_OUTPUT
 from pipeline.pacing import AS_FAST_AS_IT_GOES, read_speed
+from pipeline.page.feed import PageFeed
+from pipeline.page.samples import ENDED, FAILED
 from pipeline.playing import Played, Player, PlaySettings
-from pipeline.replay import (
-    DEFAULT_LANES,
-    Outcome,
-    ReplaySettings,
-    read_lanes,
-    replay,
-)
-from pipeline.report import comparison, remarks, sizes
+from pipeline.replay import DEFAULT_LANES, ReplaySettings, check_choice, read_lanes, replay
 from pipeline.terminal import TerminalWatch
-from pipeline.tokenizer import PROFILES, Tokenizer
+from pipeline.tokenizer import Tokenizer
 from pipeline.warmup import warm_up
+
+if TYPE_CHECKING:
+    from pipeline.page.server import PageServer
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -72,48 +76,22 @@ corpora_app = typer.Typer(
     add_completion=False, rich_markup_mode=None, help="List the known corpora, and fetch one."
 )
 app.add_typer(corpora_app, name="corpora")
-
-
-def fail(message: str, code: int = 2) -> NoReturn:
-    """End with a message on standard error."""
-    typer.echo(f"wirerank: {message}", err=True)
-    raise typer.Exit(code)
+app.add_typer(curves_app, name="curves")
 
 
 @app.command("replay")
 def replay_command(
     context: typer.Context,
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="FILE.jsonl, FILE.jsonl.gz, - (standard input) or kind:PATH; "
-            "`wirerank corpora` lists the kinds."
-        ),
-    ],
-    lane: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A lane, e.g. mmp:loss=1 (repeat for several); see `wirerank lanes`. "
-            f"Default: {', '.join(DEFAULT_LANES)}.",
-            metavar="SPEC",
-        ),
-    ] = None,
-    limit: Annotated[
-        int, typer.Option(min=0, max=MOST, help="Read so many events; 0 reads all.")
-    ] = 0,
+    source: options.Source,
+    lane: options.Lanes = None,
+    limit: options.Limit = 0,
     block: Annotated[
         int,
         typer.Option(min=1, max=100_000, help="Events to a block; results do not depend on it."),
     ] = 1024,
-    format_: Annotated[
-        str, typer.Option("--format", help=f"What the events are: {' or '.join(FORMATS)}.")
-    ] = "wirerank",
-    profile: Annotated[
-        str, typer.Option(help=f"How text is cut: {' or '.join(PROFILES)}.")
-    ] = "reuters2000",
-    topics: Annotated[
-        Path | None, typer.Option(help="A file that declares topics, one per line.")
-    ] = None,
+    format_: options.Format = DEFAULTS.format,
+    profile: options.Profile = DEFAULTS.profile,
+    topics: options.Topics = None,
     rankings: Annotated[
         Path | None,
         typer.Option(help="Write ranking events here (JSON lines; - is standard output)."),
@@ -128,76 +106,32 @@ def replay_command(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the learning curves here (PNG, SVG or PDF).")
     ] = None,
-    dead_letters: Annotated[
-        Path, typer.Option(help="Malformed events go here, if there are any (JSON lines).")
-    ] = Path("wirerank-dead-letters.jsonl"),
-    max_event_bytes: Annotated[
-        int, typer.Option(min=100, max=1 << 30, help="A longer event is a dead letter.")
-    ] = MAX_EVENT_BYTES,
-    max_terms: Annotated[
-        int, typer.Option(min=16, max=MOST, help="Ceiling of the vocabulary.")
-    ] = FeatureSettings().max_terms,
-    min_df: Annotated[
-        int, typer.Option(min=1, max=MOST, help="A term counts from its so-many-th document on.")
-    ] = 1,
-    max_topics: Annotated[
-        int, typer.Option(min=1, max=MOST, help="Ceiling of the topics.")
-    ] = EngineSettings().max_topics,
-    max_pending: Annotated[
-        int, typer.Option(min=0, max=MOST, help="Ceiling of documents that wait for late labels.")
-    ] = EngineSettings().max_pending,
-    metrics: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=65_535,
-            metavar="PORT",
-            help="Serve metrics for Prometheus at this port of 127.0.0.1 while it runs; 0 is any.",
-        ),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No narration.")] = False,
-    kafka: Annotated[
-        str | None,
-        typer.Option(
-            help="Write the events to a topic of this broker instead; the workers of "
-            "`wirerank run` rank and learn them. The same command goes on after a stop.",
-            metavar="HOST:PORT",
-        ),
-    ] = None,
-    topic: Annotated[
-        str | None, typer.Option(help="The topic; made if it is missing.", metavar="NAME")
-    ] = None,
-    speed: Annotated[
-        str,
-        typer.Option(
-            help="As fast as it goes (max), or paced by the events' times: 60x is an hour in a "
-            "minute.",
-            metavar="max|FACTORx",
-        ),
-    ] = AS_FAST_AS_IT_GOES,
-    until_ranked: Annotated[
-        bool, typer.Option("--until-ranked", help="Wait until every event was ranked.")
-    ] = False,
-    times: Annotated[
-        int,
-        typer.Option(
-            "--pass", min=1, max=MOST, help="2 plays a source that is there already a second time."
-        ),
-    ] = 1,
+    dead_letters: options.DeadLetters = DEFAULTS.dead_letters,
+    max_event_bytes: options.MaxEventBytes = DEFAULTS.max_event_bytes,
+    max_terms: options.MaxTerms = DEFAULTS.engine.features.max_terms,
+    min_df: options.MinDf = DEFAULTS.engine.features.min_df,
+    max_topics: options.MaxTopics = DEFAULTS.engine.max_topics,
+    max_pending: options.MaxPending = DEFAULTS.engine.max_pending,
+    metrics: options.MetricsPort = None,
+    page: options.Page = False,
+    page_port: options.PagePort = 0,
+    quiet: options.Quiet = False,
+    kafka: options.Kafka = None,
+    topic: options.Topic = None,
+    speed: options.Speed = AS_FAST_AS_IT_GOES,
+    until_ranked: options.UntilRanked = False,
+    times: options.Pass = 1,
 ) -> None:
     """Replay a corpus through one or more lanes, as if it were live; or, with --kafka, to a topic.
 
     Narration goes to standard error, the comparison of the lanes to standard output.
     """
     check_options(context, kafka)
-    if profile not in PROFILES:
-        fail(f"--profile must be one of {', '.join(PROFILES)}. Got {profile!r}.")
-    if format_ not in FORMATS:
-        fail(f"--format must be one of {', '.join(FORMATS)}. Got {format_!r}.")
     if kafka is not None:
         if topic is None:
             fail("--kafka needs --topic NAME: the topic that the events are written to.")
         try:
+            check_choice("--format", format_, FORMATS)
             to_play = PlaySettings(
                 source, kafka, topic, read_speed(speed), until_ranked, times, limit, format_,
                 max_event_bytes,
@@ -217,10 +151,56 @@ def replay_command(
     )  # fmt: skip
     try:
         watch = TerminalWatch(quiet, bar=rankings != STANDARD_OUTPUT or not sys.stdout.isatty())
-        outcome = replay(settings, watch)
+        with live_page(settings, page, page_port) as feed:
+            outcome = replay(settings, watch, feed)
+            conclude(settings, outcome, quiet)
     except (UsageError, OptionError, SourceError) as error:
         fail(str(error))
-    conclude(settings, outcome, quiet)
+
+
+@contextmanager
+def live_page(settings: ReplaySettings, asked: bool, port: int) -> Iterator[PageFeed | None]:
+    """The live page of a run, if it is asked for.
+
+    Who reads it at a terminal is not done when the run is: the page stays until Ctrl-C. In a script
+    it ends with the run.
+    """
+    check_page(asked, port)
+    if not asked:
+        yield None
+        return
+    serve = page_server()
+    feed = PageFeed(settings.source)
+    with serve(feed, port) as server:
+        typer.echo(f"live page: {server.address}", err=True)
+        code: typer.Exit | None = None
+        try:
+            yield feed
+        except typer.Exit as end:
+            code = end
+        if feed.sample.state in (ENDED, FAILED) and sys.stderr.isatty():
+            typer.echo(f"the page stays at {server.address}; Ctrl-C ends it", err=True)
+            wait_for_interruption()
+        if code:
+            raise code
+
+
+def check_page(asked: bool, port: int) -> None:
+    """Refuse a port for a page that nobody asked for."""
+    if port and not asked:
+        fail("--page-port is the port of a page; ask for one with --page.")
+
+
+def page_server() -> type[PageServer]:
+    """What serves the page, or an end with what is missing for it."""
+    missing = [name for name in ("starlette", "uvicorn", "plotly") if not find_spec(name)]
+    if missing:
+        raise UsageError(
+            f"--page needs {', '.join(missing)}, not installed: pip install 'wirerank[page]'"
+        )
+    from pipeline.page.server import PageServer  # noqa: PLC0415 - an extra, and slow to import
+
+    return PageServer
 
 
 def check_options(context: typer.Context, kafka: str | None) -> None:
@@ -248,31 +228,6 @@ def play(settings: PlaySettings, quiet: bool) -> None:
         fail(played.failure, code)
     if played.interrupted is not None:
         raise typer.Exit(code)
-
-
-def conclude(settings: ReplaySettings, outcome: Outcome, quiet: bool) -> None:
-    """Show the comparison, say what was put aside and where things are, and end accordingly."""
-    written = (settings.rankings, settings.curves, settings.report, settings.plot)
-    typer.echo(comparison(outcome.report), err=STANDARD_OUTPUT in written)
-    if not quiet:
-        typer.echo(sizes(outcome.report), err=True)
-    for line in remarks(outcome.report):  # what may be missing is said to the quiet too
-        typer.echo(line, err=True)
-    letters = outcome.dead_letters
-    if letters.counts:
-        reasons = ", ".join(f"{reason} {n:,}" for reason, n in sorted(letters.counts.items()))
-        total = f"{letters.counts.total():,} ({reasons})"
-        typer.echo(f"malformed events, put aside in {letters.path}: {total}", err=True)
-    names = ", ".join(str(path) for path in written if path and path != STANDARD_OUTPUT)
-    if names and not quiet:
-        typer.echo(f"written: {names}", err=True)
-    if outcome.failure is not None:
-        fail(str(outcome.failure), 1)
-    if outcome.interrupted is not None:
-        message = "interrupted; the numbers above are those of what was read so far."
-        fail(message, 128 + outcome.interrupted)
-    if letters.counts and not any(lane["documents"] for lane in outcome.report.values()):
-        fail("no event could be used; see the dead letters for the reasons.", 1)
 
 
 @app.command("lanes")

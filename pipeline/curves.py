@@ -39,19 +39,22 @@ def is_kept(round_: int) -> bool:
 def follow_curve(
     step_row: Ints, step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints,
     scores: Floats, tally: Floats, found: Floats, recalled: Floats, points: Floats,
+    measured: Floats,
 ) -> int:  # fmt: skip
     """Measure every learned row by the scores it was ranked with; return how many points were kept.
 
     `tally` is the newest point and goes on from round to round. `found[r]` counts relevant topics
-    of rank r + 1 and `recalled[r]` their shares of the topics of their documents.
+    of rank r + 1 and `recalled[r]` their shares of the topics of their documents. The measures of
+    each round by itself are written to `measured`.
     """
-    kept = 0
-    values = np.empty(len(MEASURES))
+    kept = done = 0
     for step in range(len(step_row)):
         if not step_learn[step]:
             continue
         relevant = labels[label_starts[step] : label_starts[step + 1]]
         ranks = np.empty(len(relevant), np.int64)
+        values = measured[done]
+        done += 1
         measure_round(scores[step_row[step]], step_known[step], relevant, ranks, values)
         tally[ROUND] += 1.0
         tally[RELEVANT] = len(relevant)
@@ -101,18 +104,28 @@ class Curve:
         """Rounds whose document had at least one topic."""
         return int(self._tally[WITH_TOPICS])
 
-    def follow(self, steps: Steps, scores: Floats) -> None:
-        """Add the rounds among `steps`, each measured by the scores its row was ranked with."""
+    def follow(self, steps: Steps, scores: Floats) -> Floats:
+        """Add the rounds among `steps`, each measured by the scores its row was ranked with.
+
+        Returns the measures of these rounds, a row each, NaN where one does not exist.
+        """
         rounds = int(np.count_nonzero(steps.learn))
         self._found.grow(scores.shape[1])
         self._recalled.grow(scores.shape[1])
         points = np.empty((rounds, COLUMNS))
+        measured = np.empty((rounds, len(MEASURES)))
         kept = follow_curve(
             steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
-            scores, self._tally, self._found.room, self._recalled.room, points,
+            scores, self._tally, self._found.room, self._recalled.room, points, measured,
         )  # fmt: skip
         if kept:
             self._points = np.concatenate((self._points, points[:kept]))
+        return measured
+
+    @property
+    def kept(self) -> int:
+        """Points kept so far."""
+        return len(self._points)
 
     def points(self, start: int = 0) -> Iterator[Point]:
         """The kept points from the `start`-th on."""

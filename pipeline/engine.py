@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import numpy as np
 
 from learners.segment import Floats, Ints, Longs, Rows, Segment, Steps
 from learners.specs import LaneSpec
 from pipeline.blocks import Block, Entry
+from pipeline.comparison import LaneDifferences
+from pipeline.explanations import Explained, explain, strongest
 from pipeline.features import FeatureSettings, Vectors, Vocabulary
-from pipeline.lanes import Lane, SharedSegment
+from pipeline.lanes import Lane, SharedSegment, share
 from pipeline.pending import PendingDocument, PendingLabels
 from pipeline.topics import TopicIndex
 
-# Below this many documents handing lanes to threads costs more than it saves.
-ROWS_WORTH_THREADS = 16
+log = logging.getLogger(__name__)
+
+# Below this many steps handing lanes to threads costs more than it saves.
+STEPS_WORTH_THREADS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,12 @@ class Ranked:
     rounds: list[int]  # rounds learned before each ranking
     known: Ints  # topics that existed then
     scores: list[Floats]  # of each lane: documents x topics
+    # What brought the rounds that were learned here their labels, in log order; and of each lane
+    # the measures of these rounds, a row each.
+    labelled: list[Entry] = field(default_factory=list)
+    measured: list[Floats] = field(default_factory=list)
+    # As many of the last documents as was asked for, with why they were ranked as they were.
+    explained: list[Explained] = field(default_factory=list)
 
 
 class Timeline:
@@ -54,8 +66,9 @@ class Timeline:
         self._label_starts: list[int] = [0]
         self.ranked: list[Entry] = []
         self.ranked_known: list[int] = []
+        self.ranked_topics: list[tuple[str, ...] | None] = []  # None: labels have not come yet
         self.rounds_before: list[int] = []
-        self.rounds = 0
+        self.labelled: list[Entry] = []  # documents or late labels, one a round
         self.waiting: list[tuple[str, PendingDocument]] = []  # documents here without labels
         self.late: list[PendingDocument] = []  # their rows come after those of this stretch
 
@@ -69,14 +82,15 @@ class Timeline:
         self._step(row, False, known, ())
         self.ranked.append(entry)
         self.ranked_known.append(known)
-        self.rounds_before.append(self.rounds)
+        self.rounds_before.append(len(self.labelled))
         key = str(entry.id)
         topics = entry.topics
         if self._pending.early:
             topics = self._pending.take_label(key, topics)
+        self.ranked_topics.append(topics)
         if topics is not None:
             self._pending.drop_document(key)  # a label can only mean the newest of its id
-            self._learn_row(row, topics)
+            self._learn_row(entry, row, topics)
             return
         document = PendingDocument(row)
         self.waiting.append((key, document))
@@ -94,14 +108,14 @@ class Timeline:
         if row is None:
             row = len(self._vectors.rows) + len(self.late)
             self.late.append(document)
-        self._learn_row(row, entry.topics)
+        self._learn_row(entry, row, entry.topics)
 
-    def _learn_row(self, row: int, topics: Sequence[str]) -> None:
+    def _learn_row(self, entry: Entry, row: int, topics: Sequence[str]) -> None:
         numbers = self._topics.numbers(topics)
         if topics and not numbers:
             return  # all of them past the ceiling: no round, rather than one without topics
         self._step(row, True, len(self._topics), numbers)
-        self.rounds += 1
+        self.labelled.append(entry)
 
     def _step(self, row: int, learn: bool, known: int, labels: Sequence[int]) -> None:
         self._row.append(row)
@@ -154,8 +168,10 @@ class Engine:
         self.topics = TopicIndex(declared_topics, self.settings.max_topics)
         self.pending = PendingLabels(self.settings.max_pending)
         self.lanes = [Lane(spec) for spec in lanes]
+        self.differences = LaneDifferences(len(self.lanes))
         self.documents = 0
         self.rounds = 0
+        self._explains = True
         self._threads = threads or os.cpu_count() or 1
         self._pool = self._new_pool()
 
@@ -178,6 +194,7 @@ class Engine:
         self.close()
         other.close()
         self.lanes = [lanes[place] for place in places]
+        self.differences.join(other.differences, places)
         self._pool = self._new_pool()
 
     def close(self) -> None:
@@ -185,8 +202,11 @@ class Engine:
         if self._pool:
             self._pool.shutdown()
 
-    def process(self, block: Block) -> Iterator[Ranked]:
-        """Rank and learn a block; yields the rankings, in as many pieces as it takes."""
+    def process(self, block: Block, to_explain: int = 0) -> Iterator[Ranked]:
+        """Rank and learn a block; yields the rankings, in as many pieces as it takes.
+
+        The rankings of the last `to_explain` documents of each piece are also explained.
+        """
         entries = iter(block.entries)
         entry = next(entries, None)
         for vectors in self.vocabulary.vectors(block):
@@ -198,17 +218,16 @@ class Engine:
                 timeline.add(entry)
                 entry = next(entries, None)
             if timeline.steps:
-                yield self._follow(timeline, len(vectors.rows))
+                yield self._follow(timeline, len(vectors.rows), to_explain)
 
     def _forget(self, keep: Longs) -> None:
         self.pending.forget(keep)
         for lane in self.lanes:
             lane.learner.forget(keep)
 
-    def _follow(self, timeline: Timeline, rows: int) -> Ranked:
+    def _follow(self, timeline: Timeline, rows: int, to_explain: int) -> Ranked:
         """Run the lanes over a stretch of the log, then let its unlabelled documents wait."""
         segment = timeline.segment()
-        shared = SharedSegment(segment)
         scores = []
         for number in range(len(self.lanes)):
             mine = np.zeros((len(segment.rows), segment.topics))
@@ -216,19 +235,67 @@ class Engine:
                 then = document.scores[number]  # topics found since then have no score, hence 0
                 mine[rows + i, : len(then)] = then
             scores.append(mine)
-        if self._pool and rows >= ROWS_WORTH_THREADS:
-            if any(lane.spec.norm == "l2" for lane in self.lanes):
-                _ = shared.l2  # made here, not by two threads at once
-            list(self._pool.map(lambda lane, mine: lane.follow(shared, mine), self.lanes, scores))
-        else:
-            for lane, mine in zip(self.lanes, scores, strict=True):
-                lane.follow(shared, mine)
+        shared = share(segment, {lane.spec.norm for lane in self.lanes})
+        explained = list[Explained]()
+        done, measured = 0, list[list[Floats]]()
+        ranking_steps = np.flatnonzero(~segment.steps.learn)
+        for row in range(max(0, rows - to_explain), rows):
+            # Cut right after the ranking: nothing of this document was learned yet.
+            ranked = int(ranking_steps[row]) + 1
+            measured.append(self._run(shared.between(done, ranked), scores))
+            explained += self._explained(timeline, shared, row, scores)
+            done = ranked
+        measured.append(self._run(shared.between(done, len(shared)), scores))
+        by_lane = [np.concatenate(pieces) for pieces in zip(*measured, strict=True)]
+        self.differences.follow(by_lane)
         self._let_wait(timeline, segment, scores)
         rounds = [self.rounds + before for before in timeline.rounds_before]
         self.documents += len(timeline.ranked)
-        self.rounds += timeline.rounds
+        self.rounds += len(timeline.labelled)
         known = np.array(timeline.ranked_known, np.int32)
-        return Ranked(timeline.ranked, rounds, known, [mine[:rows] for mine in scores])
+        own = [mine[:rows] for mine in scores]
+        return Ranked(timeline.ranked, rounds, known, own, timeline.labelled, by_lane, explained)
+
+    def _run(self, shared: SharedSegment, scores: list[Floats]) -> list[Floats]:
+        """Let the lanes follow a stretch; returns the measures of its rounds, lane by lane."""
+        if self._pool and len(shared) >= STEPS_WORTH_THREADS:
+            return list(self._pool.map(Lane.follow, self.lanes, repeat(shared), scores))
+        return list(map(Lane.follow, self.lanes, repeat(shared), scores))
+
+    def _explained(
+        self, timeline: Timeline, shared: SharedSegment, row: int, scores: list[Floats]
+    ) -> list[Explained]:
+        """Why a document was ranked so; nothing, from then on, if that cannot be said.
+
+        It is only for show: rankings and learning go on as if nobody had asked.
+        """
+        if not self._explains:
+            return []
+        try:
+            return [self._explain(timeline, shared, row, scores)]
+        except Exception:
+            log.exception("rankings cannot be explained, so no more documents are shown")
+            self._explains = False
+            return []
+
+    def _explain(
+        self, timeline: Timeline, shared: SharedSegment, row: int, scores: list[Floats]
+    ) -> Explained:
+        """Why the document of this row was ranked as it was just now."""
+        names, table = self.topics.names, self.vocabulary.table
+        given = [mine[row, : timeline.ranked_known[row]].copy() for mine in scores]
+        return Explained(
+            timeline.ranked[row],
+            number=self.documents + row + 1,
+            round=self.rounds + timeline.rounds_before[row],
+            topics=timeline.ranked_topics[row],
+            terms=strongest(*shared.by_norm["none"].rows.row(row), table),
+            rankings=[
+                explain(lane, shared, row, mine, names, table)
+                for lane, mine in zip(self.lanes, given, strict=True)
+            ],
+            scores=given,
+        )
 
     def _let_wait(self, timeline: Timeline, segment: Segment, scores: list[Floats]) -> None:
         """Keep what a late label will need of the documents that still wait for one."""

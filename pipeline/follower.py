@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pipeline.blocks import Block
 from pipeline.engine import Engine, Ranked
 from pipeline.log import Coverage, coverage_from, decode_record
 from pipeline.snapshots import Snapshot, resume, take
@@ -17,17 +18,21 @@ class Follower:
         self.engine = engine
         self.position = 0
         self.coverage = Coverage()
+        self.arrived = 0  # when the first event of the last record was written; 0 if unknown
+        self.block: Block | None = None  # what of the last record was new, if anything was
 
     @property
     def names(self) -> list[str]:
         """Its lanes, in order."""
         return [lane.name for lane in self.engine.lanes]
 
-    def follow(self, data: bytes, offset: int, name: str) -> Iterator[Ranked]:
+    def follow(self, data: bytes, offset: int, name: str, to_explain: int = 0) -> Iterator[Ranked]:
         """Rank and learn a record of the log; what an earlier record covered is left out."""
-        block = self.coverage.admit(decode_record(data, name), name)
-        if block is not None:
-            yield from self.engine.process(block)
+        record = decode_record(data, name)
+        self.arrived = record.arrived
+        self.block = self.coverage.admit(record, name)
+        if self.block is not None:
+            yield from self.engine.process(self.block, to_explain)
         self.position = offset + 1
 
     def join(self, other: Follower, order: Sequence[str]) -> None:

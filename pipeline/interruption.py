@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -33,3 +34,11 @@ class Interruption:
         if self.signal is not None:
             raise KeyboardInterrupt
         self.signal = number
+
+
+def wait_for_interruption() -> None:
+    """Wait until somebody asks to stop."""
+    interruption = Interruption()
+    with interruption.installed():
+        while interruption.signal is None:
+            time.sleep(0.1)  # a signal is handled at once, but does not end the sleep

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from functools import cached_property
+from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,18 +35,29 @@ def unit_length(starts: Longs, values: Floats) -> Floats:
     return scaled
 
 
+@dataclass(frozen=True, slots=True)
 class SharedSegment:
-    """A segment as all lanes see it; what only some of them need is made once, when asked for."""
+    """A segment as all lanes see it: by its norm, each the same steps over other vectors."""
 
-    def __init__(self, segment: Segment) -> None:
-        self.plain = segment
+    by_norm: dict[str, Segment]
 
-    @cached_property
-    def l2(self) -> Segment:
-        """The same segment with vectors of length one."""
-        rows = self.plain.rows
+    def between(self, start: int, stop: int) -> SharedSegment:
+        """Only some of the steps."""
+        some = {norm: segment.between(start, stop) for norm, segment in self.by_norm.items()}
+        return SharedSegment(some)
+
+    def __len__(self) -> int:
+        return len(self.by_norm["none"].steps)
+
+
+def share(segment: Segment, norms: Collection[str]) -> SharedSegment:
+    """A segment for lanes of these norms; what several of them need is made once."""
+    by_norm = {"none": segment}
+    if "l2" in norms:
+        rows = segment.rows
         scaled = Rows(rows.starts, rows.terms, unit_length(rows.starts, rows.values))
-        return Segment(scaled, self.plain.steps, self.plain.terms, self.plain.topics)
+        by_norm["l2"] = Segment(scaled, segment.steps, segment.terms, segment.topics)
+    return SharedSegment(by_norm)
 
 
 class Lane:
@@ -58,10 +70,14 @@ class Lane:
         self.curve = Curve()
         self.seconds = 0.0
 
-    def follow(self, shared: SharedSegment, scores: Floats) -> None:
-        """Rank and learn a segment, and measure its rounds by the rankings made before."""
+    def follow(self, shared: SharedSegment, scores: Floats) -> Floats:
+        """Rank and learn a segment, and measure its rounds by the rankings made before.
+
+        Returns the measures of each round.
+        """
         started = time.perf_counter()
-        segment = shared.l2 if self.spec.norm == "l2" else shared.plain
+        segment = shared.by_norm[self.spec.norm]
         self.learner.follow(segment, scores)
-        self.curve.follow(segment.steps, scores)
+        measured = self.curve.follow(segment.steps, scores)
         self.seconds += time.perf_counter() - started
+        return measured

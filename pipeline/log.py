@@ -55,6 +55,7 @@ class LogRecord:
     spans: tuple[Span, ...]
     span_of: Longs  # of each entry: which of the spans
     offsets: Longs  # of each entry: its offset there
+    arrived: int = 0  # when its first event was written to its source: ms since 1970, 0 if unknown
 
 
 def encode_record(record: LogRecord) -> bytes:
@@ -62,6 +63,7 @@ def encode_record(record: LogRecord) -> bytes:
     block, counts = record.block, record.block.counts
     used = int(counts.table.size[0])
     content = {
+        "arrived": record.arrived,
         "spans": [[s.topic, s.partition, s.start, s.stop, s.identity] for s in record.spans],
         "ids": [entry.id for entry in block.entries],
         "rows": [entry.row for entry in block.entries],
@@ -112,7 +114,7 @@ def decode_record(data: bytes, name: str) -> LogRecord:
         spans = tuple(Span(*span) for span in content["spans"])
         block = Block(entries, counts, arrays["ready"])
         span_of, offsets = arrays["span_of"].astype(np.int64), arrays["offsets"].astype(np.int64)
-        record = LogRecord(block, spans, span_of, offsets)
+        record = LogRecord(block, spans, span_of, offsets, int(content["arrived"]))
         check_record(record)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DamagedError(f"{name} does not hold what a block must hold: {error!r}") from None

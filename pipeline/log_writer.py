@@ -20,14 +20,25 @@ class Stretch:
     span: Span
     offsets: list[int]
     events: list[Event]
+    arrived: int = 0  # when the first of them was written there, in ms since 1970
 
     def halves(self) -> list[Stretch]:
         """The same in two, each with half of the events."""
         half = len(self.events) // 2
         span, border = self.span, self.offsets[half]
         return [
-            Stretch(replace(span, stop=border), self.offsets[:half], self.events[:half]),
-            Stretch(replace(span, start=border), self.offsets[half:], self.events[half:]),
+            replace(
+                self,
+                span=replace(span, stop=border),
+                offsets=self.offsets[:half],
+                events=self.events[:half],
+            ),
+            replace(
+                self,
+                span=replace(span, start=border),
+                offsets=self.offsets[half:],
+                events=self.events[half:],
+            ),
         ]
 
 
@@ -57,4 +68,5 @@ def one_record(stretches: Sequence[Stretch], tokenizer: Tokenizer) -> LogRecord:
         tuple(stretch.span for stretch in stretches),
         np.array(span_of, np.int64),
         np.array([offset for stretch in stretches for offset in stretch.offsets], np.int64),
+        min((stretch.arrived for stretch in stretches), default=0),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -15,18 +15,20 @@ from learners.specs import LaneSpec, parse_spec
 from pipeline.blocks import Block
 from pipeline.corpora import Source, SourceError, open_source, source_path
 from pipeline.dead_letters import DeadLetterFile
-from pipeline.engine import Engine, EngineSettings
+from pipeline.engine import Engine, EngineSettings, Ranked
 from pipeline.errors import UsageError
 from pipeline.events import MAX_EVENT_BYTES
 from pipeline.formats import FORMATS
 from pipeline.interruption import Interruption
 from pipeline.narration import LossTable
 from pipeline.outputs import STANDARD_OUTPUT, check_outputs
+from pipeline.page.feed import Feed
+from pipeline.page.samples import ENDED, FAILED, INTERRUPTED, Standing
 from pipeline.plots import check_plot, plot_curves
 from pipeline.rankings import RankingWriter
 from pipeline.reader import BlockReader, Prefetched, Reading
 from pipeline.report import Report, make_report, write_curves, write_report
-from pipeline.tokenizer import Tokenizer
+from pipeline.tokenizer import PROFILES, Tokenizer
 from pipeline.warmup import warm_up
 
 if TYPE_CHECKING:
@@ -74,6 +76,9 @@ class Watch:
     def advance(self, events: int) -> None:
         """So many events were read so far."""
 
+    def followed(self, block: Block, ranked: Sequence[Ranked]) -> None:
+        """A block was ranked and learned."""
+
     def end(self) -> None:
         """The run is over."""
 
@@ -107,8 +112,16 @@ def read_lanes(texts: Sequence[str]) -> list[LaneSpec]:
     return lanes
 
 
+def check_choice(option: str, value: str, known: Iterable[str]) -> None:
+    """Refuse what is not among the known."""
+    if value not in known:
+        raise UsageError(f"{option} must be one of {', '.join(known)}. Got {value!r}.")
+
+
 def check_settings(settings: ReplaySettings) -> None:
     """Refuse what could only fail at the end of a long run, or would destroy something."""
+    check_choice("--profile", settings.profile, PROFILES)
+    check_choice("--format", settings.format, FORMATS)
     written = (settings.rankings, settings.curves, settings.report, settings.plot)
     outputs = [path for path in (*written, settings.dead_letters) if path is not None]
     read = [] if settings.source == "-" else [source_path(settings.source)]
@@ -135,8 +148,9 @@ def describe(settings: ReplaySettings, engine: Engine) -> Iterator[str]:
     )
 
 
-def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
-    """Run a source through the lanes, and write what was asked for."""
+def replay(settings: ReplaySettings, watch: Watch, feed: Feed | None = None) -> Outcome:
+    """Run a source through the lanes, write what was asked for, and feed a page if there is one."""
+    feed = feed or Feed()
     check_settings(settings)
     lanes = read_lanes(settings.lanes)
     source = open_source(settings.source, settings.max_event_bytes)
@@ -175,14 +189,17 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
         writer = RankingWriter([lane.name for lane in lanes], settings.top)
         watch.begin(total)
         stack.callback(watch.end)
+        feed.begin(engine, Standing(0, total))
         table = LossTable(engine.lanes, watch.say)
         try:
-            for reading in until_stopped(reader, interruption, stack, metrics):
+            for reading in until_stopped(reader, interruption, stack, metrics, feed):
                 dead_letters.write(reading.dead_letters)
+                standing = Standing(reading.events, total, dead_letters.counts.total())
                 began = time.perf_counter()
-                follow(engine, reading.block, rankings, writer)
+                ranked = follow(engine, reading.block, rankings, writer, feed, standing)
                 if metrics is not None:
                     metrics.block(engine, reading, time.perf_counter() - began)
+                watch.followed(reading.block, ranked)
                 watch.advance(reading.events)
                 table.update(engine.documents / (time.perf_counter() - started))
         except SourceError as error:
@@ -192,6 +209,8 @@ def replay(settings: ReplaySettings, watch: Watch) -> Outcome:
             table.finish(engine.documents / seconds)
             total_dead = dead_letters.counts.total()
             report = make_report(engine, seconds, total_dead, told(settings, interruption))
+            how = FAILED if failure else INTERRUPTED if interruption.signal else ENDED
+            feed.end(how, seconds, str(failure or ""))
             write_results(settings, engine, report)
     return Outcome(report, dead_letters, interruption.signal, failure)
 
@@ -212,6 +231,7 @@ def until_stopped(
     interruption: Interruption,
     stack: ExitStack,
     metrics: ReplayMetrics | None,
+    feed: Feed,
 ) -> Iterator[Reading]:
     """The blocks, made ahead by a thread of their own, until somebody asks to stop."""
     readings = Prefetched(reader)
@@ -221,19 +241,33 @@ def until_stopped(
             metrics.health.moved()
         if interruption.signal is not None:
             return
-        if reading is not None:
+        if reading is None:
+            feed.idle()
+        else:
             yield reading
 
 
-def follow(engine: Engine, block: Block, rankings: IO[bytes] | None, writer: RankingWriter) -> None:
-    """Rank and learn a block, and write its rankings."""
+def follow(
+    engine: Engine,
+    block: Block,
+    rankings: IO[bytes] | None,
+    writer: RankingWriter,
+    feed: Feed,
+    standing: Standing,
+) -> list[Ranked]:
+    """Rank and learn a block, write its rankings, and show it to the page."""
     lanes = range(len(engine.lanes))
-    for ranked in engine.process(block):
+    pieces = []
+    for ranked in engine.process(block, feed.wanted(last=standing.read == standing.total)):
+        pieces.append(ranked)
+        feed.take(ranked)
         if rankings is not None:
             events = writer.write(ranked, engine.topics.names, lanes).split()
             rankings.writelines(event + b"\n" for event in events)
     if rankings is not None:
         rankings.flush()
+    feed.advance(block, standing)
+    return pieces
 
 
 def told(settings: ReplaySettings, interruption: Interruption) -> dict[str, str | int | float]:

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from learners.measures import MEASURES
+from pipeline.comparison import CONFIDENCE
 from pipeline.engine import Engine
 from pipeline.lanes import Lane
 from pipeline.outputs import write_whole
@@ -26,12 +27,33 @@ def make_report(
     `settings` says what was run; each lane carries it, so that a report can be told from others.
     """
     report = {}
-    for lane in engine.lanes:
+    for number, lane in enumerate(engine.lanes):
         options = {o.name: getattr(lane.learner, o.name) for o in lane.learner.options}
         mine = {"learner": lane.spec.learner, "norm": lane.spec.norm, "options": options}
         measured = lane_report(engine, lane, seconds, dead_letters)
-        report[lane.name] = {**measured, "settings": {**settings, **mine}}
+        against = {"against": against_others(engine, number), "confidence": CONFIDENCE}
+        report[lane.name] = {**measured, **against, "settings": {**settings, **mine}}
     return report
+
+
+def against_others(engine: Engine, number: int) -> dict[str, dict[str, dict[str, Any]]]:
+    """How the losses of a lane differ from those of each other one; `better` is who has less."""
+    against: dict[str, dict[str, dict[str, Any]]] = {}
+    lane = engine.lanes[number]
+    for place, other in enumerate(engine.lanes):
+        if place == number:
+            continue
+        against[other.name] = {}
+        for loss, found in engine.differences.between(number, place).items():
+            better = lane.name if found.high < 0 else other.name if found.low > 0 else None
+            against[other.name][loss] = {
+                "rounds": found.rounds,
+                "difference": found.mean,
+                "low": found.low,
+                "high": found.high,
+                "better": better,
+            }
+    return against
 
 
 def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -> dict[str, Any]:
@@ -103,14 +125,25 @@ def comparison(report: Report) -> str:
         for row, lane in zip(rows, report.values(), strict=True):
             row.append(f"{lane['rounds_with_topics']:,} ")
     for _, key, scale, digits in COLUMNS:
-        values = [lane[key] for lane in report.values()]
-        existing = [value for value in values if value is not None]
-        higher = key in {"average_precision", "max_f1"}
-        best = (max if higher else min)(existing, default=None) if len(existing) > 1 else None
-        for row, value in zip(rows, values, strict=True):
-            shown = "n.a." if value is None else f"{value * scale:.{digits}f}"
-            row.append(shown + ("*" if value is not None and value == best else " "))
+        shown = column([lane[key] for lane in report.values()], key, scale, digits)
+        for row, (text, best) in zip(rows, shown, strict=True):
+            row.append(text + ("*" if best else " "))
     return aligned([header, *rows], gap=1)
+
+
+HIGHER_IS_BETTER = frozenset({"average_precision", "max_f1"})
+
+
+def column(
+    values: Sequence[float | None], key: str, scale: float, digits: int
+) -> Iterator[tuple[str, bool]]:
+    """A measure of all lanes as it is printed, and whether it is the best of them."""
+    existing = [value for value in values if value is not None]
+    extreme = max if key in HIGHER_IS_BETTER else min
+    best = extreme(existing) if len(existing) > 1 else None
+    for value in values:
+        text = "n.a." if value is None else f"{value * scale:.{digits}f}"
+        yield text, value is not None and value == best
 
 
 def sizes(report: Report) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from learners.learner import State
+from pipeline.comparison import arranged
 from pipeline.container import Arrays
 from pipeline.engine import Engine
 from pipeline.pending import PendingDocument
@@ -47,6 +48,7 @@ def take(engine: Engine, position: int) -> Snapshot:
     for number, lane in enumerate(engine.lanes):
         store(arrays, f"lane{number}/learner", lane.learner.state())
         store(arrays, f"lane{number}/curve", lane.curve.state())
+    arrays["differences"] = engine.differences.tallies.copy()
     waiting = list(engine.pending.documents.values())
     starts = np.cumsum([0, *(len(document.terms) for document in waiting)], dtype=np.int64)
     arrays["pending/starts"] = starts
@@ -85,6 +87,8 @@ def resume(engine: Engine, snapshot: Snapshot) -> None:
     for number, lane in zip(places, engine.lanes, strict=True):
         lane.learner.restore(stored(arrays, f"lane{number}/learner"))
         lane.curve.restore(stored(arrays, f"lane{number}/curve"))
+    if "differences" in arrays:  # older versions compared nothing: then it begins here
+        engine.differences.tallies = arranged(arrays["differences"], places)
     pending = engine.pending
     pending.early = {key: tuple(topics) for key, topics in content["early"]}
     pending.expired_documents = content["expired_documents"]

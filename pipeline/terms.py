@@ -138,6 +138,11 @@ def rebuilt(ends: Longs, letters: Bytes) -> TermTable:
     return table
 
 
+def word_of(table: TermTable, term: int) -> str:
+    """A term as a string."""
+    return table.letters[table.ends[term] : table.ends[term + 1]].tobytes().decode()
+
+
 def words_of(table: TermTable) -> list[str]:
     """The terms as strings, in order."""
     letters = table.letters.tobytes()

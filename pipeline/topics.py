@@ -31,6 +31,10 @@ class TopicIndex:
         self.refused = refused
         self._index = {name: i for i, name in enumerate(self.names)}
 
+    def find(self, topic: str) -> int | None:
+        """The number of a topic, if it has one."""
+        return self._index.get(topic)
+
     def numbers(self, topics: Sequence[str]) -> list[int]:
         """The numbers of these topics; new ones join, while there is room."""
         numbers = []

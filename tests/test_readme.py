@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from pipeline.cli import app
 from pipeline.plots import can_plot
 from tests.conftest import REPOSITORY, missing
+from tests.prometheus_server import program as need_program
 
 DOCUMENTS = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 
@@ -41,6 +42,8 @@ def test_commands_were_found() -> None:
 def test_shown_command(command: str, tmp_path: Path) -> None:
     if "--plot" in command and not can_plot():
         missing("matplotlib", "pip install 'wirerank[experiments]'")
+    if "promtool" in command:
+        need_program("promtool")
     shutil.copytree(REPOSITORY / "docs", tmp_path / "docs")
     script = tmp_path / "bin" / "wirerank"
     script.parent.mkdir()
@@ -58,15 +61,19 @@ def test_shown_command(command: str, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout
-    for name in re.findall(r"--(?:rankings|curves|report|plot) (\S+\.\w+)", command):
+    for name in re.findall(r"--(?:rankings|curves|report|plot|openmetrics) (\S+\.\w+)", command):
         assert (tmp_path / name).stat().st_size > 0
 
 
 def test_options_that_the_documents_name_exist() -> None:
-    shown = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["replay", "--help"]).stdout
+    shown = "".join(
+        CliRunner(env={"COLUMNS": "200"}).invoke(app, [*command, "--help"]).stdout
+        for command in (["replay"], ["curves", "export"])
+    )
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "".join(p.read_text() for p in DOCUMENTS)))
     others = {"--multilabel_oaa", "--multilabel", "--documents", "--instance"}
     others |= {"--tokenizers", "--json"}
+    others |= {"--config", "--storage", "--query", "--web", "--max-block-duration"}  # Prometheus's
     unknown = {option for option in named - others if option not in shown}
     assert not unknown
 

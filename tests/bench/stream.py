@@ -1,49 +1,37 @@
-"""Topic to topic on a real broker: documents per second beside a bare loop of the same client."""
+"""The stream on a real broker: documents per second, delay of a ranking, and time to recover.
+
+Speed is stated beside a bare loop of the same client on the same broker in the same run, which
+reads each document and writes one record for it.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
+import statistics
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import orjson
 from kafka import TopicPartition
-from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.admin import NewTopic
 
-from consumers.clients import committed_offsets, connection, new_consumer, new_producer
+from consumers.clients import new_admin, new_consumer, new_producer
 from consumers.config import KafkaSettings
 from deploy.kafka import Cluster, Options
 from pipeline.corpora.synthetic import SyntheticNewswire
 from pipeline.replay import DEFAULT_LANES
+from tests.conftest import REPOSITORY
 from tests.consumers.streaming import Streaming
 
 PARTITIONS = 4
-BY_THE_BROKER = {"message.timestamp.type": "LogAppendTime"}
-
-
-def fill(streaming: Streaming, documents: int) -> None:
-    """Put the documents into the topic, before anything is timed."""
-    streaming.produce(SyntheticNewswire(documents=documents))
-
-
-def make_topic(settings: KafkaSettings, name: str) -> None:
-    admin: Any = KafkaAdminClient(**connection(settings))
-    admin.create_topics([NewTopic(name, PARTITIONS, 1, topic_configs=BY_THE_BROKER)])
-    admin.wait_for_topics([name])
-    admin.close()
-
-
-def written(settings: KafkaSettings, topic: str, partitions: int) -> tuple[int, float, float]:
-    """Of a topic: its records, and when the broker wrote the first and the last one."""
-    consumer: Any = new_consumer(settings, auto_offset_reset="earliest")
-    consumer.assign([TopicPartition(topic, p) for p in range(partitions)])
-    times: list[int] = []
-    while polled := consumer.poll(1000):
-        times += [message.timestamp for messages in polled.values() for message in messages]
-    consumer.close(autocommit=False)
-    return len(times), min(times) / 1000, max(times) / 1000
+LIGHT = 0.05  # seconds between documents under light load
 
 
 def bare_loop(bootstrap: str, source: str, target: str, documents: int, size: int) -> None:
@@ -64,67 +52,216 @@ def bare_loop(bootstrap: str, source: str, target: str, documents: int, size: in
     consumer.close(autocommit=False)
 
 
-def bare_rate(streaming: Streaming, documents: int, size: int, number: int) -> float:
-    """Documents per second of the bare loop, a process of its own."""
-    target = f"{streaming.name}.bare-{number}"
-    make_topic(streaming.config.kafka, target)
-    call = (streaming.bootstrap, streaming.stream.documents, target, documents, size)
-    command = f"from tests.bench.stream import bare_loop; bare_loop(*{call!r})"
-    subprocess.run([sys.executable, "-c", command], check=True, timeout=120)
-    count, first, last = written(streaming.config.kafka, target, PARTITIONS)
-    assert count == documents, (count, documents)
-    return documents / (last - first)
+def written(settings: KafkaSettings, topic: str, partitions: int) -> list[Any]:
+    """The committed records of a topic."""
+    consumer: Any = new_consumer(settings, auto_offset_reset="earliest")
+    consumer.assign([TopicPartition(topic, p) for p in range(partitions)])
+    found: list[Any] = []
+    while polled := consumer.poll(1000):
+        found += [message for messages in polled.values() for message in messages]
+    consumer.close(autocommit=False)
+    return found
 
 
-def count_records(streaming: Streaming) -> int:
-    """Records of the rankings topic, and the marks of transactions, which are few."""
-    consumer = new_consumer(streaming.config.kafka)
-    where = [TopicPartition(streaming.stream.rankings, p) for p in range(PARTITIONS)]
-    ends = consumer.end_offsets(where)
+def span(messages: list[Any]) -> tuple[float, float]:
+    """When the first and the last record were made, by the clock of this machine."""
+    times = [message.timestamp / 1000 for message in messages]
+    return min(times), max(times)
+
+
+def records_in(settings: KafkaSettings, topic: str) -> int:
+    """Records of a topic, and the marks of transactions, which are few; cheap to ask."""
+    consumer = new_consumer(settings)
+    ends = consumer.end_offsets([TopicPartition(topic, p) for p in range(PARTITIONS)])
     consumer.close(autocommit=False)
     return sum(ends.values())
 
 
+def bare_rate(streaming: Streaming, documents: int, size: int) -> float:
+    """Documents per second of the bare loop, a process of its own."""
+    target = f"{streaming.name}.bare"
+    admin = new_admin(streaming.config.kafka)
+    admin.create_topics([NewTopic(target, PARTITIONS, 1)])
+    admin.wait_for_topics([target])
+    admin.close()
+    call = (streaming.bootstrap, streaming.stream.documents, target, documents, size)
+    command = f"from tests.bench.stream import bare_loop; bare_loop(*{call!r})"
+    subprocess.run([sys.executable, "-c", command], check=True, timeout=300)
+    found = written(streaming.config.kafka, target, PARTITIONS)
+    assert len(found) == documents, (len(found), documents)
+    first, last = span(found)
+    return documents / (last - first)
+
+
 def our_rate(streaming: Streaming, documents: int) -> tuple[float, float]:
     """Documents per second from the first block to the last ranking; and bytes of a ranking."""
+    settings, stream = streaming.config.kafka, streaming.stream
     streaming.start("learn")
-    time.sleep(6)  # it is ready and waits
+    while "of the log" not in streaming.log("learn"):
+        time.sleep(0.2)
     streaming.start("tokenize-0")
-    group = f"wirerank.{streaming.name}.learn.{DEFAULT_LANES[0]}"
-    log = TopicPartition(streaming.stream.blocks, 0)
-    until = time.monotonic() + 120
-    ranked = 0
-    while ranked < documents and time.monotonic() < until:  # looking costs little, reading much
-        time.sleep(1)
-        if committed_offsets(streaming.config.kafka, [group], log)[group]:
-            ranked = count_records(streaming)
-    found = streaming.rankings(documents, seconds=60)
+    until = time.monotonic() + 300
+    while records_in(settings, stream.rankings) < documents and time.monotonic() < until:
+        time.sleep(0.5)  # looking costs little, reading along would cost much
+    found = streaming.rankings(documents, seconds=30)
     for name in ("tokenize-0", "learn"):
         assert streaming.end(name) == 0, streaming.log(name)
     assert len(found) == documents, (len(found), documents)
-    last = max(message.timestamp for message in found) / 1000
-    _, first, _ = written(streaming.config.kafka, streaming.stream.blocks, 1)
+    first, _ = span(written(settings, stream.blocks, 1))
+    _, last = span(found)
     return documents / (last - first), sum(len(m.value or b"") for m in found) / documents
 
 
+def throughput(bootstrap: str, folder: Path, documents: int) -> None:
+    """Print the comparison, three times."""
+    print(f"Topic to topic, {documents:,} documents, four lanes, one of them published")
+    for number in range(3):
+        place = folder / f"speed-{number}"
+        place.mkdir()
+        lanes, watched = DEFAULT_LANES[:1], DEFAULT_LANES[1:]
+        with Streaming(bootstrap, place, lanes, PARTITIONS, watched, "", every=60) as streaming:
+            streaming.produce(SyntheticNewswire(documents=documents))
+            ours, size = our_rate(streaming, documents)
+            bare = bare_rate(streaming, documents, int(size))
+        print(
+            f"  bare kafka-python loop {bare:8,.0f} a second   "
+            f"Wirerank, tokenizer and learner {ours:8,.0f} a second   {ours / bare:6.2f} x",
+            flush=True,
+        )
+
+
+class Trickle:
+    """A light load: a document every 50 ms, and a reader that notes when each was ranked."""
+
+    def __init__(self, streaming: Streaming) -> None:
+        self._streaming = streaming
+        self._stop = threading.Event()
+        self.sent: dict[str, float] = {}
+        self.ranked: dict[str, float] = {}
+        self._threads = [threading.Thread(target=work) for work in (self._write, self._read)]
+
+    def __enter__(self) -> Trickle:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _write(self) -> None:
+        producer = new_producer(
+            self._streaming.config.kafka, linger_ms=0, delivery_timeout_ms=60_000
+        )
+        for raw in SyntheticNewswire(documents=1_000_000):
+            if self._stop.wait(LIGHT):
+                break
+            key = str(orjson.loads(raw)["id"])
+            self.sent[key] = time.monotonic()
+            producer.send(self._streaming.stream.documents, raw, key.encode())
+        producer.close(timeout=5)
+
+    def _read(self) -> None:
+        consumer: Any = new_consumer(self._streaming.config.kafka, auto_offset_reset="earliest")
+        topic = self._streaming.stream.rankings
+        consumer.assign([TopicPartition(topic, p) for p in range(PARTITIONS)])
+        while not self._stop.is_set():
+            for messages in consumer.poll(100).values():
+                now = time.monotonic()
+                for message in messages:
+                    self.ranked.setdefault((message.key or b"").decode(), now)
+        consumer.close(autocommit=False)
+
+    def until_flowing(self, since: float, seconds: float = 120.0) -> float:
+        """Seconds until a document that was sent after `since` is ranked."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            fresh = [at for key, at in list(self.ranked.items()) if self.sent[key] > since]
+            if fresh:
+                return min(fresh) - since
+            time.sleep(0.02)
+        return float("inf")
+
+    def delays(self, since: float) -> list[float]:
+        """How long each document sent after `since` waited for its ranking."""
+        return [
+            at - self.sent[key] for key, at in list(self.ranked.items()) if self.sent[key] > since
+        ]
+
+
+@contextmanager
+def supervised(streaming: Streaming) -> Iterator[subprocess.Popen[bytes]]:
+    """`wirerank run`, as an operator starts it."""
+    with (streaming.folder / "run.log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "consumers", "run", str(streaming.path)],
+            cwd=REPOSITORY, stdout=log, stderr=log,
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def child_of(parent: int, command: str) -> int:
+    """The process that a supervisor runs this command in."""
+    found = subprocess.run(
+        ["pgrep", "-P", str(parent), "-f", f"consumers {command}"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return int(found.stdout.split()[0])
+
+
+def delay_and_recovery(folder: Path) -> None:
+    """Print how long a ranking takes, and how long it stays away after something was killed."""
+    place = folder / "recovery"
+    place.mkdir()
+    options = Options(heap_mb=512, quick=False)
+    lanes, watched = DEFAULT_LANES[:1], DEFAULT_LANES[1:]
+    with (
+        Cluster(folder / "kafka-killed", options=options) as cluster,
+        Streaming(cluster.bootstrap, place, lanes, PARTITIONS, watched, "", 10) as streaming,
+        supervised(streaming) as process,
+        Trickle(streaming) as trickle,
+    ):
+        trickle.until_flowing(0)
+        time.sleep(3)
+        since = time.monotonic()
+        time.sleep(20)
+        delays = sorted(trickle.delays(since))
+        print(
+            f"From a document to its ranking, {1 / LIGHT:.0f} documents a second: "
+            f"p50 {statistics.median(delays) * 1000:.0f} ms, "
+            f"p99 {delays[int(0.99 * len(delays))] * 1000:.0f} ms ({len(delays)} documents)",
+            flush=True,
+        )
+
+        def killed(command: str) -> Callable[[], None]:
+            return lambda: os.kill(child_of(process.pid, command), signal.SIGKILL)
+
+        def broker() -> None:
+            cluster.brokers[0].kill()
+            time.sleep(2)
+            cluster.brokers[0].start()
+
+        for what, kill in (
+            ("the learner was killed", killed("learn")),
+            ("the tokenizer was killed", killed("tokenize")),
+            ("the broker had come back", broker),
+        ):
+            seconds = []
+            for _ in range(3):
+                kill()
+                seconds.append(trickle.until_flowing(time.monotonic()))
+                time.sleep(6)
+            times = ", ".join(f"{s:.1f}" for s in seconds)
+            print(f"  ranking again after {what}: {times} s", flush=True)
+
+
 def run(documents: int, folder: Path) -> None:
-    """Print the comparison."""
+    """Print all of it."""
     with Cluster(folder / "kafka", options=Options(heap_mb=1024, quick=False)) as cluster:
-        for number in range(3):
-            place = folder / str(number)
-            place.mkdir()
-            with Streaming(
-                cluster.bootstrap,
-                place,
-                DEFAULT_LANES[:1],
-                PARTITIONS,
-                watched=DEFAULT_LANES[1:],
-                settings="",
-                every=60,
-            ) as streaming:
-                fill(streaming, documents)
-                ours, size = our_rate(streaming, documents)
-                bare = bare_rate(streaming, documents, int(size), number)
-            print(
-                f"  bare {bare:8,.0f}/s   wirerank {ours:8,.0f}/s   {ours / bare:.2f} x", flush=True
-            )
+        throughput(cluster.bootstrap, folder, documents)
+    delay_and_recovery(folder)

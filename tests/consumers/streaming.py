@@ -25,6 +25,10 @@ from tests.conftest import REPOSITORY
 CONFIG = """
 [kafka]
 bootstrap = "{bootstrap}"
+{kafka}
+
+[metrics]
+port = 0
 
 [snapshots]
 folder = "{folder}/snapshots"
@@ -51,6 +55,7 @@ class Streaming:
         watched: Iterable[str] = (),
         settings: str = SMALL,
         every: float = 1.0,
+        kafka: str = "",
     ) -> None:
         self.bootstrap = bootstrap
         self.folder = folder
@@ -60,6 +65,7 @@ class Streaming:
         self.settings = settings
         self.every = every
         self.environment: dict[str, str] = {}  # settings that only the workers have
+        self.kafka = kafka
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.configure(lanes, watched)
         ensure_topics(self.config.kafka, self.stream)
@@ -70,6 +76,7 @@ class Streaming:
         specs += [f'{{spec = "{lane}", publish = false}}' for lane in watched]
         self.text = CONFIG.format(
             bootstrap=self.bootstrap,
+            kafka=self.kafka,
             folder=self.folder,
             every=self.every,
             name=self.name,
@@ -88,18 +95,18 @@ class Streaming:
         for name in list(self.processes):
             self.kill(name)
 
-    def start(self, name: str) -> None:
+    def start(self, name: str, *options: str, program: Iterable[str] = ("consumers",)) -> None:
         """Start a worker: `learn`, `learn@LANE` or `tokenize-N`."""
         command, _, lane = name.partition("@")
         command, _, instance = command.partition("-")
-        arguments = [command, str(self.path)]
+        arguments = [command, str(self.path), *options]
         if instance:
             arguments += ["--instance", instance]
         if lane:
             arguments += ["--lane", lane]
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", "consumers", *arguments],
+                [sys.executable, "-m", *program, *arguments],
                 cwd=REPOSITORY, stdout=log, stderr=log, env={**os.environ, **self.environment},
             )  # fmt: skip
 

@@ -178,13 +178,12 @@ def test_pacing(topic: PlayedTopic, tmp_path: Path) -> None:
         orjson.dumps({"id": n, "text": "x", "time": clock and f"1987-02-26T{clock}Z"})
         for n, clock in enumerate(clocks)
     ]
-    started = time.monotonic()
+    started = time.time()
     assert topic.play(write(tmp_path / "e.jsonl", events), "--speed", "60x").exit_code == 0
-    assert time.monotonic() - started >= 1.5
     once_and_in_order(topic, events)
     times = {number: message.timestamp for number, message in topic.by_number().items()}
-    assert times[1] - times[0] >= 980
-    assert times[4] - times[0] >= 1480
+    assert times[1] / 1000 - started >= 0.98  # the first one may be late itself
+    assert times[4] / 1000 - started >= 1.48
     assert times[4] - max(times[1], times[2], times[3]) >= 0
 
 

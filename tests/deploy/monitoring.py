@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
-import shutil
 import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from deploy.kafka.ports import LOOPBACK, PortLease
-from deploy.kafka.process import spawn
 from pipeline.corpora import open_source
-from tests.conftest import REPOSITORY, missing
+from tests.conftest import REPOSITORY
 from tests.deploy.fed_worker import BLOCKS_TO_A_SNAPSHOT
 from tests.pipeline.command_line import WIRERANK
+from tests.prometheus_server import Prometheus, program
 
 DEPLOYED = REPOSITORY / "deploy" / "prometheus"
 ENOUGH_SCRAPES = 5
 PATIENCE_SECONDS = 120.0
-
-
-def program(name: str) -> str:
-    """Debian's prometheus or promtool; skips the test if it is not there."""
-    found = shutil.which(name)
-    if found is None:
-        missing("prometheus", "apt install prometheus (for its programs; the service is not used)")
-        raise AssertionError
-    return found
 
 
 def configuration(targets: dict[str, int]) -> str:
@@ -47,58 +33,6 @@ def configuration(targets: dict[str, int]) -> str:
         text, replaced = re.subn(pattern, rf'\g<1>["{LOOPBACK}:{port}"]', text)
         assert replaced == 1, f"prometheus.yml has no job {job}"
     return re.sub(r"- (rules/)", rf"- {DEPLOYED}/\1", text)
-
-
-class Prometheus:
-    """A Prometheus on the loopback, its data in a folder."""
-
-    def __init__(self, folder: Path, targets: dict[str, int]) -> None:
-        self._lease = PortLease()
-        self._url = f"http://{LOOPBACK}:{self._lease.port}"
-        config = folder / "prometheus.yml"
-        config.write_text(configuration(targets))
-        self._console = folder / "console.log"
-        self._process = spawn(
-            [
-                program("prometheus"),
-                f"--config.file={config}",
-                f"--storage.tsdb.path={folder / 'data'}",
-                f"--web.listen-address={LOOPBACK}:{self._lease.port}",
-            ],
-            self._console,
-        )
-
-    def ready(self) -> bool:
-        """Whether it answers."""
-        assert self._process.poll() is None, self._console.read_text()
-        try:
-            with urllib.request.urlopen(f"{self._url}/-/ready", timeout=5) as answer:  # noqa: S310
-                return bool(answer.status == 200)
-        except OSError:
-            return False
-
-    def ask(self, path: str, **parameters: str | float) -> Any:  # noqa: ANN401 - JSON
-        """A question to its API; an error is one with what Prometheus says of it."""
-        query = urllib.parse.urlencode(parameters)
-        try:
-            with urllib.request.urlopen(  # noqa: S310 - our own server
-                f"{self._url}/api/v1/{path}?{query}", timeout=10
-            ) as answer:
-                return json.load(answer)["data"]
-        except urllib.error.HTTPError as error:
-            raise AssertionError(f"{parameters}: {error.read().decode()}") from None
-
-    def query(self, expression: str, at: float | None = None) -> list[Any]:
-        """The result of an instant query."""
-        asked = {"query": expression} if at is None else {"query": expression, "time": at}
-        result: list[Any] = self.ask("query", **asked)["result"]
-        return result
-
-    def close(self) -> None:
-        """Stop it."""
-        self._process.terminate()
-        self._process.wait(20)
-        self._lease.release()
 
 
 def wait_for(done: Callable[[], Any], what: str) -> None:
@@ -237,7 +171,7 @@ def monitored(folder: Path) -> Iterator[Monitored]:
     program("prometheus")
     leases = {job: PortLease() for job in ("learner", "tokenizer", "replay")}
     ports = {f"wirerank-{job}": lease.port for job, lease in leases.items()}
-    prometheus = Prometheus(folder, ports)
+    prometheus = Prometheus(folder, configuration(ports), folder / "data")
     try:
         wait_for(prometheus.ready, "Prometheus")
         worker = Worker(folder, ports["wirerank-learner"], ports["wirerank-tokenizer"])

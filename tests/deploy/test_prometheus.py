@@ -11,8 +11,9 @@ from prometheus_client import generate_latest
 
 from consumers.config import read_config
 from tests.conftest import REPOSITORY
-from tests.deploy.monitoring import DEPLOYED, Monitored, program
+from tests.deploy.monitoring import DEPLOYED, Monitored
 from tests.pipeline.scraping import everything
+from tests.prometheus_server import program
 
 RULES = sorted((DEPLOYED / "rules").glob("*.yml"))
 RULE_TESTS = sorted((REPOSITORY / "tests" / "deploy" / "rules").glob("*.yml"))

@@ -295,7 +295,10 @@ def test_a_cut_file_ends_with_an_error_after_what_it_had() -> None:
     assert orjson.loads(Path("r.json").read_bytes())["perceptron"]["documents"] == documents
 
 
-@pytest.mark.parametrize("command", ["", "replay", "corpora", "corpora fetch", "lanes", "bench"])
+@pytest.mark.parametrize(
+    "command",
+    ["", "replay", "curves", "curves export", "corpora", "corpora fetch", "lanes", "bench"],
+)
 def test_help(command: str) -> None:
     result = wirerank(*command.split(), "--help")
     assert result.exit_code == 0

@@ -1,0 +1,69 @@
+"""The time of a corpus: what its documents say, as a clock that only goes forward."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from pipeline.blocks import Entry
+from pipeline.events import Id
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def milliseconds(time: str) -> int | None:
+    """A time of RFC 3339 as milliseconds since 1970; None if the calendar has no such day.
+
+    Examples
+    --------
+    >>> milliseconds("1987-02-26T15:01:01.23Z"), milliseconds("1969-12-31T23:59:60z")
+    (541350061230, 0)
+    >>> milliseconds("1987-02-30T00:00:00Z")
+
+    """
+    time = time.upper()
+    leap = time[17:19] == "60"  # a leap second, which datetime does not know
+    try:
+        moment = datetime.fromisoformat(f"{time[:17]}59{time[19:]}" if leap else time)
+        since = moment - EPOCH
+    except (ValueError, OverflowError):
+        return None
+    return since // timedelta(milliseconds=1) + 1000 * leap
+
+
+def as_text(time_ms: int) -> str:
+    """A time as a person reads it, to the second."""
+    return f"{EPOCH + timedelta(milliseconds=time_ms):%Y-%m-%dT%H:%M:%SZ}"
+
+
+class CorpusClock:
+    """The latest time of any event so far.
+
+    A document without a time, or one that is dated before what came earlier, happens at the time
+    that the clock shows: a stream does not go back. Times before 1970 are as good as none, since
+    the time axis of Prometheus begins there.
+    """
+
+    def __init__(self) -> None:
+        self.first_ms: int | None = None
+        self.now_ms: int | None = None
+        self.undated = 0
+        self.before_1970 = 0
+        self.late = 0
+        self.latest_by_ms = 0
+        self.latest: Id = ""
+
+    def see(self, entry: Entry) -> None:
+        """Take the next event of the stream."""
+        time_ms = None if entry.time is None else milliseconds(entry.time)
+        is_document = entry.row is not None
+        if time_ms is None:
+            self.undated += is_document
+        elif time_ms < 0:
+            self.before_1970 += is_document
+        elif self.now_ms is None or time_ms >= self.now_ms:
+            self.now_ms = time_ms
+            self.first_ms = time_ms if self.first_ms is None else self.first_ms
+        elif is_document:
+            self.late += 1
+            if self.now_ms - time_ms > self.latest_by_ms:
+                self.latest_by_ms, self.latest = self.now_ms - time_ms, entry.id

@@ -1,0 +1,1 @@
+"""The live page: a run as somebody with a browser follows it."""

@@ -1,0 +1,299 @@
+"""Between a run and its live page: told of every block, it makes a sample now and then.
+
+The run's thread calls the feed; the page's thread reads `sample`, whenever it likes. A sample never
+changes, and the next one takes its place by a single assignment, so that neither waits for the
+other. A run that somebody looks at does the same work as one that nobody looks at.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import wraps
+from itertools import islice
+from typing import Concatenate, ParamSpec
+
+import numpy as np
+
+from learners.measures import MEASURES
+from pipeline.blocks import Block
+from pipeline.curves import Point
+from pipeline.engine import Engine, Ranked
+from pipeline.explanations import Explained, rank_of
+from pipeline.lanes import Lane
+from pipeline.page.samples import (
+    FROZEN,
+    RUNNING,
+    STARTING,
+    LaneSample,
+    Sample,
+    ShownDocument,
+    Standing,
+    TimedPoint,
+    TrueTopic,
+    milliseconds,
+)
+
+log = logging.getLogger(__name__)
+P = ParamSpec("P")
+
+SAMPLE_SECONDS = 0.25  # between two samples
+RATE_SECONDS = 10.0  # what "of late" means
+LAST_DOCUMENTS = 6
+DOCUMENTS_PER_SECOND = 2.0  # more than this nobody can read
+NO_TERMS = np.empty(0, np.int32)
+NO_TOPICS = np.empty(0, np.int64)
+TRUE_TOPICS = 20  # of a document that are shown; it may have a thousand
+
+
+def harmless(
+    act: Callable[Concatenate[PageFeed, P], None],
+) -> Callable[Concatenate[PageFeed, P], None]:
+    """A fault of the page must not end the run: it is logged, and the page stands still."""
+
+    @wraps(act)
+    def guarded(feed: PageFeed, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        if feed.sample.state == FROZEN:
+            return
+        try:
+            act(feed, *args, **kwargs)
+        except Exception:
+            log.exception("the live page stands still from here on; the run goes on")
+            last = feed.sample
+            feed.sample = replace(last, version=last.version + 1, state=FROZEN)
+
+    return guarded
+
+
+class Feed:
+    """What a run tells of itself, block by block. Here nobody listens; see `PageFeed`."""
+
+    def begin(self, engine: Engine, standing: Standing) -> None:
+        """The run begins, with an engine that is new or goes on from where it was left.
+
+        It begins anew when the engine is another one, or has other lanes.
+        """
+
+    def wanted(self, last: bool = False) -> int:
+        """How many documents of the next block are to be explained; it may be known to be last."""
+        return 0
+
+    def take(self, ranked: Ranked) -> None:
+        """A piece of a block was ranked and learned."""
+
+    def advance(self, block: Block, standing: Standing) -> None:
+        """A block is done, and the run stands there."""
+
+    def idle(self, standing: Standing | None = None) -> None:
+        """Nothing is there to be done for now; where the run stands, if that may have changed."""
+
+    def end(self, state: str, seconds: float | None = None, note: str = "") -> None:
+        """The run is over."""
+
+
+class PageFeed(Feed):
+    """Takes what a run has to show, and keeps the newest sample of it."""
+
+    def __init__(
+        self,
+        source: str,
+        clock: Callable[[], float] = time.monotonic,
+        counted: str = "events",
+    ) -> None:
+        readable = source.encode("utf-8", "replace").decode()
+        self.sample = Sample(1, STARTING, readable, counted)
+        self._clock = clock
+        self._epoch = time.time() - clock()  # of the clock, since 1970
+        self._engine: Engine | None = None
+        self._begun = 0
+        self._points: list[list[TimedPoint]] = []
+        self._documents: deque[ShownDocument] = deque(maxlen=LAST_DOCUMENTS)
+        self._allowance = float(LAST_DOCUMENTS)
+        self._allowed_at = clock()
+        self._rates: deque[tuple[float, int]] = deque()
+        self._stream_time: str | None = None
+        self._standing = Standing(0, None)
+        self._began = self._sampled_at = clock()
+        self._unsampled = False
+        self._documents_before = 0
+
+    @property
+    def _next(self) -> int:
+        return self.sample.version + 1
+
+    def _wall_ms(self) -> int:
+        return round(1000 * (self._epoch + self._clock()))
+
+    @harmless
+    def begin(self, engine: Engine, standing: Standing) -> None:
+        """Show an engine, from where it stands; of lanes shown before, times are still known."""
+        known = {lane.name: lane.points for lane in self.sample.lanes}
+        self._engine = engine
+        self._begun = self._next
+        self._began = self._clock()
+        self._standing = standing
+        self._points = [[] for _ in engine.lanes]
+        self._take_points(engine, None)
+        for points, lane in zip(self._points, engine.lanes, strict=True):
+            for place, (point, before) in enumerate(
+                zip(points, known.get(lane.name, ()), strict=False)
+            ):
+                if (point.round, point.values) == (before.round, before.values):
+                    points[place] = before._replace(stamp=point.stamp)
+        self._documents.clear()  # what they say of lanes is in the order of the old ones
+        self._documents_before = engine.documents
+        self._rates.clear()
+        self._rates.append((self._began, engine.documents))
+        self._make(RUNNING)
+
+    def wanted(self, last: bool = False) -> int:
+        """All documents of a slow stream; of a fast one some now and then, and its last ones."""
+        if self.sample.state == FROZEN:
+            return 0
+        if last:
+            return LAST_DOCUMENTS
+        now = self._clock()
+        earned = (now - self._allowed_at) * DOCUMENTS_PER_SECOND
+        self._allowance = min(self._allowance + earned, float(LAST_DOCUMENTS))
+        self._allowed_at = now
+        return max(0, int(self._allowance))
+
+    @harmless
+    def take(self, ranked: Ranked) -> None:
+        """Take new points of the curves, and the documents that were explained."""
+        if self._engine is None:
+            return
+        self._allowance -= len(ranked.explained)
+        self._take_points(self._engine, ranked)
+        for explained in ranked.explained:
+            self._documents.append(self._shown(explained, explained.topics))
+        if ranked.documents:
+            self._stream_time = ranked.documents[-1].time
+
+    @harmless
+    def advance(self, block: Block, standing: Standing) -> None:
+        """Take the labels that came, and make a sample if it is time for one."""
+        self._standing = standing
+        if any(shown.true is None for shown in self._documents):
+            self._label_documents(block)
+        self._unsampled = True
+        if self._clock() - self._sampled_at >= SAMPLE_SECONDS:
+            self._make(RUNNING)
+
+    @harmless
+    def idle(self, standing: Standing | None = None) -> None:
+        """Show what was not shown yet, and let the rate fall."""
+        if self._engine is None:
+            return
+        if standing is not None and standing != self._standing:
+            self._standing = standing
+            self._unsampled = True
+        since = self._clock() - self._sampled_at
+        if self._unsampled or (since >= RATE_SECONDS / 10 and self.sample.rate):
+            self._make(RUNNING)
+
+    @harmless
+    def end(self, state: str, seconds: float | None = None, note: str = "") -> None:
+        """Show where the run ended, from now on; the engine is let go."""
+        self._make(state, seconds, note)
+        self._engine = None
+
+    def _take_points(self, engine: Engine, ranked: Ranked | None) -> None:
+        """Add what the curves have kept since the last time."""
+        for points, lane in zip(self._points, engine.lanes, strict=True):
+            if lane.curve.kept == len(points):
+                continue
+            wall = None if ranked is None else self._wall_ms()
+            for point in lane.curve.points(len(points)):
+                when = self._document_ms(point, ranked)
+                values = tuple(point.values[measure] for measure in MEASURES)
+                points.append(TimedPoint(self._next, point.round, when, wall, values))
+
+    def _document_ms(self, point: Point, ranked: Ranked | None) -> int | None:
+        """The time of the document that the stream had come to in the round of a point.
+
+        With labels at once it is the document that the round learned; a late label has no time of
+        its own, and the round is then as late as the document that came before the label.
+        """
+        if ranked is None:
+            return None  # learned in an earlier run
+        place = bisect_right(ranked.rounds, point.round - 1) - 1
+        return milliseconds(ranked.documents[place].time if place >= 0 else self._stream_time)
+
+    def _shown(self, explained: Explained, topics: Sequence[str] | None) -> ShownDocument:
+        if topics is None or self._engine is None:
+            return ShownDocument(self._next, explained, None)
+        true = []
+        for topic in islice(topics, TRUE_TOPICS):
+            number = self._engine.topics.find(topic)
+            ranks = (
+                None if number is None else rank_of(number, scores) for scores in explained.scores
+            )
+            true.append(TrueTopic(topic, tuple(ranks)))
+        return ShownDocument(self._next, explained, tuple(true), len(topics) - len(true))
+
+    def _label_documents(self, block: Block) -> None:
+        """Give documents that wait for their labels those that this block brought."""
+        came = {str(e.id): e.topics for e in block.entries if e.row is None}
+        for place, shown in enumerate(self._documents):
+            topics = came.get(str(shown.explained.document.id))
+            if shown.true is None and topics is not None:
+                self._documents[place] = self._shown(shown.explained, topics)
+
+    def _make(self, state: str, seconds: float | None = None, note: str = "") -> None:
+        """Make the next sample."""
+        engine, now = self._engine, self._clock()
+        if engine is None:
+            self.sample = replace(self.sample, version=self._next, state=state, note=note)
+            return
+        seconds = now - self._began if seconds is None else seconds
+        new_documents = engine.documents - self._documents_before
+        rate = self._recent_rate(now, engine.documents)
+        self.sample = Sample(
+            version=self._next,
+            state=state,
+            source=self.sample.source,
+            counted=self.sample.counted,
+            begun=self._begun,
+            note=note,
+            documents=engine.documents,
+            rounds=engine.rounds,
+            topics=len(engine.topics),
+            terms=len(engine.vocabulary),
+            waiting=len(engine.pending.documents),
+            stream_time=self._stream_time,
+            wall_ms=self._wall_ms(),
+            standing=self._standing,
+            average_rate=new_documents / seconds if seconds > 0 else None,
+            rate=rate if state == RUNNING else None,
+            lanes=tuple(map(lane_sample, engine.lanes, self._points)),
+            differences=engine.differences.copy(),
+            last_documents=tuple(self._documents),
+        )
+        self._sampled_at = now
+        self._unsampled = False
+
+    def _recent_rate(self, now: float, documents: int) -> float | None:
+        """Documents a second, of late."""
+        self._rates.append((now, documents))
+        while len(self._rates) > 2 and self._rates[0][0] < now - RATE_SECONDS:
+            self._rates.popleft()
+        then, before = self._rates[0]
+        return (documents - before) / (now - then) if now > then else None
+
+
+def lane_sample(lane: Lane, points: Sequence[TimedPoint]) -> LaneSample:
+    """Where a lane stands."""
+    return LaneSample(
+        name=lane.name,
+        learner=lane.spec.learner,
+        explains=lane.learner.weights_of(NO_TERMS, NO_TOPICS) is not None,
+        rounds=lane.curve.rounds,
+        rounds_with_topics=lane.curve.rounds_with_topics,
+        values={**lane.curve.last().values, "max_f1": lane.curve.max_f1()},
+        points=tuple(points),
+    )

@@ -1,0 +1,202 @@
+"""Serves the live page on this machine, from a thread beside the run.
+
+Nothing is fetched from elsewhere: plotly's script comes out of its own package. Clients are not
+trusted: other hosts' names are refused, what a document brings is data and never markup, and a
+client that does not send its request or does not read its answer is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import logging
+import os
+import secrets
+import socket
+import threading
+from pathlib import Path
+from types import TracebackType
+
+import orjson
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from pipeline.errors import UsageError
+from pipeline.page.feed import PageFeed
+from pipeline.page.updates import heading, news
+
+log = logging.getLogger(__name__)
+
+HOST = "127.0.0.1"
+STATIC = Path(__file__).parent / "static"
+PATIENCE_SECONDS = 20.0  # with a client that does nothing
+CONNECTIONS = 100
+SECURITY = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+
+
+class SecurityHeaders:
+    """Tells the browser to run nothing but our own scripts, and to keep nothing unasked."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Add the headers to whatever is answered."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(SECURITY)
+                headers.setdefault("cache-control", "no-cache")
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+def plotly_script() -> Path:
+    """The script that the plotly package carries."""
+    spec = importlib.util.find_spec("plotly")
+    if spec is None or not spec.submodule_search_locations:
+        raise UsageError("plotly is not installed: pip install 'wirerank[page]'")
+    return Path(spec.submodule_search_locations[0]) / "package_data" / "plotly.min.js"
+
+
+def page_app(feed: PageFeed) -> Starlette:
+    """The page, its files, and what is new."""
+    run = secrets.token_hex(8)  # so that a viewer of an earlier run starts from the beginning
+    script = plotly_script()
+
+    async def page(request: Request) -> Response:
+        return FileResponse(STATIC / "page.html")
+
+    async def plotly(request: Request) -> Response:
+        return FileResponse(script, media_type="text/javascript")
+
+    async def updates(request: Request) -> Response:
+        since = request.query_params.get("since", "0")
+        if not (since.isascii() and since.isdigit() and len(since) < 16):
+            return Response("`since` must be the version that was last seen.", 400)
+        sample = feed.sample
+        seen = int(since) if request.query_params.get("run") == run else 0
+        if seen < sample.begun:
+            seen = 0  # it knows other lanes, or these from before they were begun anew
+        if seen >= sample.version:
+            return Response(status_code=204, headers={"cache-control": "no-store"})
+        told = {"run": run, **news(sample, seen)}
+        if seen == 0:
+            told["heading"] = heading(sample)
+        return Response(
+            orjson.dumps(told, default=tuple),
+            media_type="application/json",
+            headers={"cache-control": "no-store"},
+        )
+
+    async def fault(request: Request, error: Exception) -> Response:
+        log.error("the page cannot answer %s", request.url.path, exc_info=error)
+        return Response("The page had a fault; the log has the details.", 500)
+
+    return Starlette(
+        exception_handlers={Exception: fault},
+        routes=[
+            Route("/", page),
+            Route("/updates", updates),
+            Route("/plotly.min.js", plotly),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        middleware=[
+            Middleware(SecurityHeaders),
+            # A page elsewhere whose name was pointed at this machine must not read documents.
+            Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"]),
+        ],
+    )
+
+
+class ImpatientProtocol(H11Protocol):
+    """HTTP, but a connection without a request under way is closed after a while."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start to wait for a request."""
+        super().connection_made(transport)
+        self._be_patient()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._patience.cancel()
+        super().connection_lost(exc)
+
+    def _be_patient(self) -> None:
+        self._patience = self.loop.call_later(PATIENCE_SECONDS, self._lose_patience)
+
+    def _lose_patience(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.abort()
+        else:
+            self._be_patient()
+
+
+def listening_socket(port: int) -> socket.socket:
+    """A socket on this machine only; of a client that does not read, the system gets rid."""
+    try:
+        listening = socket.create_server((HOST, port))
+    except OSError as error:
+        raise UsageError(
+            f"The page cannot be served at port {port}: {os.strerror(error.errno or 0)}. Choose "
+            "another with --page-port, or leave it out to get a free one."
+        ) from None
+    listening.setsockopt(
+        socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * PATIENCE_SECONDS)
+    )
+    return listening
+
+
+class PageServer:
+    """The page of a feed, served while the context lasts."""
+
+    def __init__(self, feed: PageFeed, port: int = 0) -> None:
+        self._socket = listening_socket(port)
+        self.address = f"http://{HOST}:{self._socket.getsockname()[1]}/"
+        config = uvicorn.Config(
+            page_app(feed), http=ImpatientProtocol, ws="none", lifespan="off", loop="asyncio",
+            log_config=None, log_level="critical", access_log=False, server_header=False,
+            proxy_headers=False, limit_concurrency=CONNECTIONS,
+            timeout_keep_alive=round(PATIENCE_SECONDS), timeout_graceful_shutdown=1,
+        )  # fmt: skip
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._socket],), name="page", daemon=True
+        )
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._server.server_state.connections)
+
+    def __enter__(self) -> PageServer:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._server.should_exit = True
+        self._thread.join(timeout=5)
+        self._socket.close()

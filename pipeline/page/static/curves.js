@@ -1,0 +1,98 @@
+// The learning curves: drawn by plotly, and as a table for who cannot point at a picture.
+import { colourNumber, count, fixed, make, setText, strokeOf } from "./dom.js";
+
+const LOGARITHMIC = new Set(["loss2", "loss3", "coverage"]); // the first rounds would hide the rest
+const AXES = {
+  round: { type: "log", title: "round (log scale)", hoverformat: ",d", tickformat: ",d", autorangeoptions: { clipmin: 1 }, head: "round %{x:,d}" },
+  document_ms: { type: "date", title: "time of the documents (UTC)", head: "%{x|%Y-%m-%d %H:%M:%S}" },
+  wall_ms: { type: "date", title: "time of learning (UTC; the documents carry none)", head: "%{x|%Y-%m-%d %H:%M:%S}" },
+};
+const CONFIG = { displayModeBar: false, responsive: true, showTips: false, scrollZoom: false };
+
+// Plotly reads its texts as a kind of HTML. A name that is longer than this is cut.
+const LONGEST = 60;
+const cut = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}\u2026` : text);
+const plain = (text) => cut(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+const touch = matchMedia("(hover: none)"); // dragging there is for scrolling the page
+
+export function draw(chart, model, choice) {
+  if (!window.Plotly || !model.lanes.length) return;
+  const measure = model.measures.find((one) => one.key === choice.measure);
+  const axis = choice.axis === "round" ? "round" : model.timeAxis;
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const traces = model.lanes.map((lane, i) => ({
+    ...line(model.points(lane, measure.key, axis), measure),
+    name: plain(lane.name),
+    visible: !choice.off.has(lane.name),
+    line: { color: colour(`--lane-${colourNumber(i)}`), width: 2, dash: strokeOf(i) },
+  }));
+  const positive = traces.some(({ y }) => y.some((value) => value > 0));
+  const layout = {
+    ...axes(axis, measure, LOGARITHMIC.has(measure.key) && positive, colour),
+    margin: { l: 48, r: 12, t: 12, b: 40 },
+    paper_bgcolor: "transparent",
+    plot_bgcolor: "transparent",
+    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("--soft") },
+    showlegend: false,
+    hovermode: "x unified",
+    hoverdistance: -1, // the nearest point, however far
+    hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--text") } },
+    dragmode: touch.matches ? false : "zoom",
+    uirevision: `${model.run} ${measure.key} ${axis}`, // what was zoomed stays so while points come
+  };
+  window.Plotly.react(chart, traces, layout, CONFIG);
+}
+
+// What does not exist has no point, and on a log scale nothing has no place.
+function line(points, measure) {
+  const none = LOGARITHMIC.has(measure.key) ? (value) => value === null || value <= 0 : (value) => value === null;
+  return {
+    type: "scatter",
+    mode: points.length < 30 ? "lines+markers" : "lines",
+    x: points.map(([x]) => x),
+    y: points.map(([, value]) => (none(value) ? null : value * measure.scale)),
+    marker: { size: 5 },
+    hovertemplate: `%{y:.${measure.digits}f}`,
+  };
+}
+
+function axes(axis, measure, logarithmic, colour) {
+  const { head, title, ...kind } = AXES[axis];
+  const common = { gridcolor: colour("--grid"), linecolor: colour("--line"), zeroline: false, automargin: true, fixedrange: touch.matches };
+  const titled = (text) => ({ text, font: { size: 12 } });
+  const scale = logarithmic ? { type: "log", dtick: "D2", exponentformat: "none" } : { type: "linear", rangemode: "tozero" };
+  return {
+    xaxis: { ...common, ...kind, title: titled(title), unifiedhovertitle: { text: head }, spikecolor: colour("--soft"), spikethickness: 1, spikedash: "dot" },
+    yaxis: { ...common, ...scale, title: titled(measure.title) },
+  };
+}
+
+export function describe(element, model, choice) {
+  const measure = model.measures.find((one) => one.key === choice.measure);
+  if (!measure) return;
+  const better = measure.higher ? "higher is better" : "lower is better";
+  setText(element, `${measure.title}: ${measure.meaning}, averaged over all rounds up to this one; ${better}.`);
+}
+
+// The shown lanes at rounds 1, 2, 4, 8, .. and where they stand now.
+export function tabulate(table, model, choice) {
+  const measure = model.measures.find((one) => one.key === choice.measure);
+  if (!measure) return;
+  const lanes = model.lanes.filter((lane) => !choice.off.has(lane.name));
+  const rows = new Map();
+  lanes.forEach((lane, i) => {
+    for (const [round, value] of model.points(lane, measure.key, "round")) {
+      if (round !== lane.rounds && !Number.isInteger(Math.log2(round))) continue;
+      if (!rows.has(round)) rows.set(round, lanes.map(() => ""));
+      rows.get(round)[i] = fixed(value, measure);
+    }
+  });
+  const head = lanes.map((lane) => make("th", { scope: "col" }, lane.name));
+  table.tHead.replaceChildren(make("tr", {}, make("th", { scope: "col" }, "round"), ...head));
+  const body = [...rows].sort(([a], [b]) => a - b).map(([round, values]) =>
+    make("tr", {}, make("th", { scope: "row" }, count(round)), ...values.map((value) => make("td", {}, value))),
+  );
+  table.tBodies[0].replaceChildren(...body);
+}

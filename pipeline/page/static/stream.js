@@ -1,0 +1,73 @@
+// Where the run stands: how far through its source, how fast, how much it has seen.
+import { count, duration, make, setText } from "./dom.js";
+
+const STATES = {
+  starting: "starting",
+  running: "running",
+  ended: "ended",
+  interrupted: "interrupted",
+  failed: "failed",
+  frozen: "page at fault",
+  lost: "connection lost",
+};
+const NOTES = {
+  frozen: "The page had a fault and stands still; the run goes on. The log has the details.",
+  lost: "The run cannot be reached: it has ended, or the connection is broken. Below is what was last known.",
+};
+
+export function showState(stateElement, noteElement, state, note = "") {
+  setText(stateElement, STATES[state] ?? state);
+  stateElement.dataset.state = state;
+  const text = note || NOTES[state] || "";
+  setText(noteElement, text);
+  noteElement.hidden = !text;
+}
+
+const COUNTED = { events: "Events read", records: "Records of the log read" };
+
+export function showThrough(bar, label, text, status, counted) {
+  setText(label, COUNTED[counted] ?? counted);
+  const { read, total, rate } = status;
+  bar.hidden = !total;
+  let shown = count(read);
+  if (total) {
+    bar.value = Math.min(1, read / total);
+    shown += ` of ${count(total)} (${Math.floor((100 * read) / total)} %)`;
+    const left = total - read;
+    if (status.state === "running" && left > 0) {
+      shown += `, ${count(left)} to go`;
+      if (rate && counted === "events") shown += `, about ${duration(left / rate)}`;
+    }
+  }
+  setText(text, shown);
+}
+
+export function showFigures(list, status) {
+  const running = status.state === "running";
+  const speed = running ? status.rate : status.average_rate;
+  const beside = running && status.average_rate !== null ? `${count(status.average_rate)} in the mean` : "over the whole run";
+  const figures = [
+    ["Documents ranked", count(status.documents)],
+    ["Rounds learned", count(status.rounds)],
+    ["Documents/s", speed === null ? "n.a." : count(speed), beside],
+    ["Topics", count(status.topics)],
+    ["Terms", count(status.terms)],
+  ];
+  if (status.waiting) figures.push(["Waiting for labels", count(status.waiting)]);
+  if (status.put_aside) figures.push(["Malformed, put aside", count(status.put_aside)]);
+  if (status.behind.length) figures.push(["Lanes catching up", count(status.behind.length), status.behind.join(", ")]);
+  if (status.stream_time !== null) {
+    const [day, hour = ""] = status.stream_time.split(/[Tt ]/);
+    figures.push(["Time of the stream", day, hour]);
+  }
+  const titles = figures.map(([title]) => title).join();
+  if (list.dataset.titles !== titles) {
+    list.dataset.titles = titles;
+    list.replaceChildren(...figures.map(([title]) => make("div", {}, make("dt", {}, title), make("dd", {}, make("span"), make("small")))));
+  }
+  figures.forEach(([, value, note = ""], i) => {
+    const [shown, small] = list.children[i].lastChild.children;
+    setText(shown, value);
+    setText(small, note);
+  });
+}

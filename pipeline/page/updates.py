@@ -1,0 +1,147 @@
+"""What a viewer of the page is told: everything at first, and then only what is new."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+from learners.measures import MEASURES
+from pipeline.comparison import CONFIDENCE, LOSSES, Difference
+from pipeline.page.feed import LAST_DOCUMENTS
+from pipeline.page.samples import LaneSample, Sample, ShownDocument, TimedPoint, milliseconds
+from pipeline.report import COLUMNS, HIGHER_IS_BETTER, column
+from pipeline.verdicts import SHOWN, as_text
+
+MEANINGS = {
+    "loss1": "share of rankings with an error, in percent",
+    "loss2": "wrongly ordered pairs of topics in a ranking",
+    "loss3": "share of pairs that are wrongly ordered, in percent",
+    "one_error": "share of rankings whose first topic is not true, in percent",
+    "coverage": "how far down the last true topic is",
+    "average_precision": "mean precision at the ranks of the true topics",
+    "max_f1": "best F1 over all cuts of the rankings",
+}
+
+
+def heading(sample: Sample) -> dict[str, Any]:
+    """What never changes during a run."""
+    return {
+        "source": sample.source,
+        "counted": sample.counted,
+        "last_documents": LAST_DOCUMENTS,
+        "confidence": CONFIDENCE,
+        "compared": [SHOWN[loss][0] for loss in LOSSES],
+        "measures": [
+            {
+                "key": key,
+                "title": title,
+                "meaning": MEANINGS[key],
+                "scale": scale,
+                "digits": digits,
+                "higher": key in HIGHER_IS_BETTER,
+                "curve": key in MEASURES,
+            }
+            for title, key, scale, digits in COLUMNS
+        ],
+    }
+
+
+def news(sample: Sample, since: int) -> dict[str, Any]:
+    """A sample as JSON; of curves and documents only what came after the version `since`.
+
+    Where the run stands is always told whole. That is small, and it changes all the time.
+    """
+    return {
+        "version": sample.version,
+        "status": {
+            "state": sample.state,
+            "note": sample.note,
+            "documents": sample.documents,
+            "rounds": sample.rounds,
+            "topics": sample.topics,
+            "terms": sample.terms,
+            "waiting": sample.waiting,
+            "stream_time": sample.stream_time,
+            "stream_ms": milliseconds(sample.stream_time),
+            "wall_ms": sample.wall_ms,
+            "read": sample.standing.read,
+            "total": sample.standing.total,
+            "put_aside": sample.standing.put_aside,
+            "behind": sample.standing.behind,
+            "rate": sample.rate,
+            "average_rate": sample.average_rate,
+        },
+        "lanes": [
+            {
+                "name": lane.name,
+                "learner": lane.learner,
+                "explains": lane.explains,
+                "rounds": lane.rounds,
+                "rounds_with_topics": lane.rounds_with_topics,
+                "last": {measure: lane.values[measure] for measure in MEASURES},
+                "curve": columns(lane.points, since),
+            }
+            for lane in sample.lanes
+        ],
+        "table": table(sample.lanes),
+        "against": against(sample),
+        "documents": [document(shown) for shown in sample.last_documents if shown.stamp > since],
+    }
+
+
+def table(lanes: Sequence[LaneSample]) -> list[list[tuple[str, bool]]]:
+    """The comparison of the lanes as the report prints it: a row of texts to a lane."""
+    shown = (
+        column([lane.values[key] for lane in lanes], key, scale, digits)
+        for _, key, scale, digits in COLUMNS
+    )
+    return [list(row) for row in zip(*shown, strict=True)]
+
+
+def against(sample: Sample) -> list[list[dict[str, Any]]]:
+    """Of each lane, in order: how its losses differ from those of each other one, in order."""
+    lanes = range(len(sample.lanes))
+    rows: list[list[dict[str, Any]]] = [[] for _ in lanes]
+    for one in lanes:
+        for other in lanes[one + 1 :]:
+            found = sample.differences.between(one, other)
+            turned = {loss: difference.turned() for loss, difference in found.items()}
+            rows[one].append(compared(other, found))
+            rows[other].append(compared(one, turned))
+    return rows
+
+
+def compared(other: int, found: dict[str, Difference]) -> dict[str, Any]:
+    """One lane against another: texts as the report prints them, and whether it is better."""
+    return {
+        "other": other,
+        "rounds": min(difference.rounds for difference in found.values()),
+        "losses": [(as_text(loss, d), d.high < 0, d.low > 0) for loss, d in found.items()],
+    }
+
+
+def columns(points: Sequence[TimedPoint], since: int) -> dict[str, list[float | None]]:
+    """Points that came after the version `since`, column by column."""
+    new = points[bisect_right(points, since, key=lambda point: point.stamp) :]
+    return {
+        "round": [point.round for point in new],
+        "document_ms": [point.document_ms for point in new],
+        "wall_ms": [point.wall_ms for point in new],
+        **{measure: [point.values[i] for point in new] for i, measure in enumerate(MEASURES)},
+    }
+
+
+def document(shown: ShownDocument) -> dict[str, Any]:
+    """One of the last documents, with what every lane said of it."""
+    explained = shown.explained
+    return {
+        "number": explained.number,
+        "id": str(explained.document.id),
+        "time": explained.document.time,
+        "round": explained.round,
+        "terms": explained.terms,
+        "true": shown.true,
+        "untold": shown.untold,
+        "rankings": explained.rankings,
+    }

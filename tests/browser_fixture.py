@@ -1,0 +1,23 @@
+"""The fixture `browser`: a real one, Debian's chromium, driven by playwright; for the session."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    from tests.conftest import missing
+
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        missing("chromium", "apt install chromium")
+    with sync_playwright() as playwright:
+        # No sandbox: it does not work for root, which tests in containers are run by.
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()

@@ -1,0 +1,105 @@
+"""What Prometheus sees of real workers: no counter goes backwards, whatever is killed."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from pipeline.corpora import open_source
+from tests.consumers.streaming import Streaming, eventually
+
+LANES = ("mmp:loss=1", "perceptron:average=true")
+WATCHED = "mmp:loss=2"
+
+Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def address(streaming: Streaming, name: str) -> str:
+    """Where the newest process of a worker serves its metrics."""
+    found = re.findall(r"metrics = (http://\S+)", streaming.log(name))
+    return found[-1] if found else ""
+
+
+def scrape(url: str) -> Series:
+    with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - our own address
+        text = answer.read().decode()
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+class Watcher(threading.Thread):
+    """Scrapes a worker again and again, and notes what went backwards."""
+
+    def __init__(self, streaming: Streaming, name: str) -> None:
+        super().__init__(daemon=True)
+        self._streaming, self._name = streaming, name
+        self.stopped = threading.Event()
+        self.last: Series = {}
+        self.scrapes = 0
+        self.backwards: list[str] = []
+
+    def run(self) -> None:
+        while not self.stopped.wait(0.1):
+            try:
+                found = scrape(address(self._streaming, self._name))
+            except (OSError, ValueError):
+                continue  # it was killed, and is not back yet
+            learning = {
+                key: value
+                for key, value in found.items()
+                if key[0] in ("wirerank_rounds_total", "wirerank_loss_total")
+            }
+            self.scrapes += bool(learning)
+            for key, value in learning.items():
+                if value < self.last.get(key, 0.0):
+                    self.backwards.append(f"{key}: {self.last[key]} -> {value}")
+            self.last.update(learning)
+
+
+def test_curves_without_a_tooth(broker: str, tmp_path: Path) -> None:
+    events = list(open_source("synthetic:1500,topics=12"))
+    events.insert(700, b"rubbish")
+    with Streaming(broker, tmp_path, LANES, watched=[WATCHED], every=0.5) as streaming:
+        for name in ("tokenize-0", "learn"):
+            streaming.start(name)
+        assert eventually(lambda: bool(address(streaming, "learn")), 60)
+        watcher = Watcher(streaming, "learn")
+        watcher.start()
+        for start in range(0, len(events), 100):
+            streaming.produce(events[start : start + 100])
+            time.sleep(0.3)
+            if start in (500, 1000):
+                streaming.kill("learn")
+                streaming.start("learn")
+        assert len(streaming.rankings(3000)) == 3000
+        engine, _ = streaming.undisturbed()
+        where = {"stream": streaming.name, "shard": "0"}
+
+        def shown(lane: str) -> float:
+            key = ("wirerank_rounds_total", frozenset({**where, "lane": lane}.items()))
+            return scrape(address(streaming, "learn")).get(key, 0.0)
+
+        assert eventually(lambda: all(shown(lane.name) == engine.rounds for lane in engine.lanes))
+        watcher.stopped.set()
+        final = scrape(address(streaming, "learn"))
+        tokenizer = scrape(address(streaming, "tokenize-0"))
+        for name in ("tokenize-0", "learn"):
+            assert streaming.end(name) == 0, streaming.log(name)
+    assert watcher.backwards == []
+    assert watcher.scrapes > 20
+    for lane in engine.lanes:
+        for loss, value in lane.curve.last().values.items():
+            labels = {**where, "lane": lane.name, "loss": loss}
+            assert final["wirerank_round_averaged_loss", frozenset(labels.items())] == value
+    letters = {"stream": streaming.name, "reason": "not_json"}
+    assert tokenizer["wirerank_dead_letters_total", frozenset(letters.items())] == 1
+    lag = {"stream": streaming.name, "partition": f"{streaming.stream.documents}-0"}
+    assert tokenizer["wirerank_lag_records", frozenset(lag.items())] == 0

@@ -1,0 +1,107 @@
+"""The page can be used by keyboard, on a phone, in light and in dark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from pipeline.events import Event
+from pipeline.page.server import PageServer
+from tests.pipeline.page.conftest import Viewer
+from tests.pipeline.page.seen import visible, wait_for_documents
+from tests.pipeline.page.stream import Stream, small
+
+# What to press when the focus has come to each control.
+KEYS = {
+    "Measure": "ArrowDown",
+    "rounds": "ArrowRight",
+    "mmp:loss=1": "Shift",
+    "perceptron": "Space",
+    "frequency": "Shift",
+    "The curves as a table": "Enter",
+    "Compare": "ArrowDown",
+    "Ranked by": "ArrowDown",
+    "Hold the list": "Enter",
+}
+FOCUSED = """() => {
+  const element = document.activeElement, style = getComputedStyle(element);
+  const around = element.labels?.[0];
+  const name = around?.textContent || element.ariaLabel || element.textContent;
+  return [element.tagName, name.trim(), style.outlineStyle, parseFloat(style.outlineWidth)];
+}"""
+BEYOND = """() => [...document.querySelectorAll("main *, header *")]
+  .filter((element) => !element.closest(".scroll, svg, .unseen"))
+  .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
+  .map((element) => element.outerHTML.slice(0, 80))"""
+CONTRASTS = (Path(__file__).parent / "contrasts.js").read_text()
+
+
+def test_everything_can_be_done_with_the_keyboard(
+    view: Viewer, stream: Stream, server: PageServer
+) -> None:
+    stream.process([small(n) for n in range(40)])
+    page = view(server.address)
+    wait_for_documents(page, 40)
+    reached = []
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        kind, label, outline, width = page.evaluate(FOCUSED)
+        if kind == "BODY":
+            break
+        assert (outline, width >= 2) == ("solid", True), label
+        reached.append((kind, label))
+        page.keyboard.press(KEYS[label])
+    assert reached == [
+        ("SELECT", "Measure"),
+        ("INPUT", "rounds"),
+        ("INPUT", "mmp:loss=1"),
+        ("INPUT", "perceptron"),
+        ("INPUT", "frequency"),
+        ("SUMMARY", "The curves as a table"),
+        ("DIV", "The curves as a table"),
+        ("SELECT", "Compare"),
+        ("SELECT", "Ranked by"),
+        ("BUTTON", "Hold the list"),
+    ]
+    expect(page.locator("#meaning")).to_contain_text("loss2")
+    expect(page.get_by_label("time")).to_be_checked()
+    assert visible(page) == [True, False, True]
+    expect(page.locator("#values-table")).to_be_visible()
+    expect(page.locator("#pairs caption")).to_have_text("mmp:loss=1 against the others")
+    expect(page.locator("#ranked-by")).to_have_value("perceptron")
+    hold = page.get_by_role("button", name="Hold the list")
+    expect(hold).to_have_attribute("aria-pressed", "true")
+
+
+@pytest.mark.parametrize("width", [320, 375, 768, 1100])
+def test_no_width_needs_sideways_scrolling(view: Viewer, width: int) -> None:
+    stream = Stream(
+        ["mmp:loss=1", "perceptron", f"mmp:loss=3,name={'long' * 30}"], source="x" * 300
+    )
+    stream.process([small(n) for n in range(150)])
+    long = Event("i" * 1024, {"f" * 255: 1.0, "g" * 255: 2.0}, ("t" * 255, "t1"), None, None)
+    stream.process([long, long, Event("none", {"x": 1.0}, (), None, None)])
+    with PageServer(stream.feed) as server:
+        page = view(server.address, width=width)
+        wait_for_documents(page, 153)
+        page.get_by_text("The curves as a table").click()
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.evaluate(BEYOND) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everything_can_be_read_in_light_and_in_dark(
+    view: Viewer, stream: Stream, server: PageServer, scheme: str
+) -> None:
+    stream.process([small(n) for n in range(150)])
+    page = view(server.address, scheme=scheme)
+    wait_for_documents(page, 150)
+    page.get_by_role("button", name="Hold the list").click()
+    contrasts = page.evaluate(CONTRASTS)
+    assert len(contrasts) > 100
+    assert any(tag == "text" for _, _, tag, _ in contrasts)  # the chart's own texts among them
+    assert [seen for seen in contrasts if seen[0] < seen[1]] == []
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(245, 246, 247)") == (scheme == "light")
