@@ -253,7 +253,7 @@ def inspect_command(
     try:
         found = inspect(snapshot)
     except UsageError as error:
-        fail(shown(str(error), 1000))
+        fail(shown(str(error), 4096))
     several = snapshot.is_dir()
     if machine:
         typer.echo(as_json(found, several))
@@ -262,7 +262,7 @@ def inspect_command(
     elif found[0].good:
         typer.echo(description(found[0]))
     else:
-        fail(shown(f"{found[0].problem}.", 1000), 1)
+        fail(shown(f"{found[0].problem}.", 4096), 1)
     if not all(one.good for one in found):
         raise typer.Exit(1)
 

@@ -17,7 +17,7 @@ from learners.learner import Value
 from pipeline.inspection import LOSSES, Inspection
 from pipeline.report import COLUMNS, aligned
 
-MOST_LETTERS = 120
+MOST_LETTERS, MOST_LETTERS_OF_A_PATH = 120, 4096
 MOST_ROWS = 40
 SCALES = {key: (title, scale, digits) for title, key, scale, digits in COLUMNS if key in LOSSES}
 
@@ -43,7 +43,7 @@ def listing(found: Sequence[Inspection]) -> str:
     rows = [["snapshot", "position", "size", "age"]]
     rows += [
         [
-            shown(str(one.path)),
+            shown(str(one.path), MOST_LETTERS_OF_A_PATH),
             f"{one.facts['position']:,}" if one.good else "n.a.",
             size(one.size_bytes),
             age(one),
@@ -53,7 +53,9 @@ def listing(found: Sequence[Inspection]) -> str:
     notes = ["  state    lanes"]
     notes += [f"  good     {names(one)}" if one.good else "  damaged" for one in found]
     lines = [line + note for line, note in zip(aligned(rows).splitlines(), notes, strict=True)]
-    return "\n".join([*lines, *(shown(one.problem, 1000) for one in found if one.problem)])
+    return "\n".join(
+        [*lines, *(shown(one.problem, MOST_LETTERS_OF_A_PATH) for one in found if one.problem)]
+    )
 
 
 def description(one: Inspection) -> str:
@@ -71,7 +73,7 @@ def description(one: Inspection) -> str:
 def rows(one: Inspection) -> Iterator[tuple[str, str]]:
     """The numbers of a snapshot, by name."""
     facts, settings = one.facts, one.facts["settings"]
-    yield "snapshot", f"{shown(str(one.path))}: good"
+    yield "snapshot", f"{shown(str(one.path), MOST_LETTERS_OF_A_PATH)}: good"
     yield "written", f"{moment(one)}, {age(one)} ago; {size(one.size_bytes)}"
     yield "position", f"{facts['position']:,} of the log {shown(facts['log']) or 'n.a.'}"
     yield "documents", f"{facts['documents']:,}"

@@ -111,6 +111,9 @@ def test_a_person_can_read_it(path: Path, follower: Follower) -> None:
     assert loss is not None
     assert f" {100 * loss:.2f} " in champion
     assert "6 min ago" in done.stdout
+    deep = path.parent / ("folder" * 30)
+    deep.mkdir()
+    assert str(path.rename(deep / path.name)) in wirerank("inspect", str(deep)).stdout
 
 
 def test_a_snapshot_before_the_first_round_has_no_losses(tmp_path: Path) -> None:
