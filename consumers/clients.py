@@ -21,6 +21,7 @@ from consumers.access import RefusedError, refusal, security
 from consumers.assignor import HonestAssignor
 from consumers.config import KafkaSettings
 from consumers.packed import PackedProducer
+from consumers.unpacked import make_swift
 from pipeline.pieces import Pieces
 
 Header = tuple[str, bytes]
@@ -210,6 +211,7 @@ def new_group_consumer(
         max_poll_records=max_records,
     )
     assignor.owned = consumer.assignment
+    make_swift(consumer)
     return consumer
 
 
