@@ -6,13 +6,14 @@ commits, no automatic reset of offsets, and a broker that comes back is found ag
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, MemberToRemove
-from kafka.errors import GroupIdNotFoundError, KafkaTimeoutError
+from kafka.errors import GroupIdNotFoundError, KafkaError, KafkaTimeoutError
 from kafka.net.compat import KafkaNetClient
 from kafka.partitioner.default import murmur2
 from kafka.structs import OffsetAndMetadata
@@ -27,6 +28,7 @@ from pipeline.pieces import Pieces
 Header = tuple[str, bytes]
 
 MAX_RECORD_BYTES = 8 << 20  # of a block; an event is smaller
+RETRY_SECONDS = 0.1
 
 
 class BrokerAwayError(Exception):
@@ -261,11 +263,34 @@ def new_transactional_producer(
         settings,
         PackedProducer,
         transactional_id=transactional_id,
+        # Nearly every transaction has requests that are tried again: the coordinator is still busy
+        # with the one before, or is not that of the group before.
+        retry_backoff_ms=20,
         request_timeout_ms=limits.request_ms,
         delivery_timeout_ms=limits.delivery_ms,
         transaction_timeout_ms=limits.transaction_ms,
     )
+    keep_requests(producer)
     return producer
+
+
+def keep_requests(producer: TransactionalProducer) -> None:
+    """Have a transactional request tried again whose coordinator cannot be reached.
+
+    kafka-python expects its client to say so by returning False. The client raises instead, the
+    request is forgotten, and whoever waits for its outcome waits for ever.
+    """
+    client = producer._sender._client  # type: ignore[attr-defined]
+    await_ready = client.await_ready
+
+    def is_ready(node: int, timeout_ms: int) -> bool:
+        try:
+            return bool(await_ready(node, timeout_ms=timeout_ms))
+        except KafkaError:
+            time.sleep(RETRY_SECONDS)
+            return False
+
+    client.await_ready = is_ready
 
 
 def abandon(producer: Producer) -> None:

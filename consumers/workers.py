@@ -37,7 +37,7 @@ FATAL = (
 )
 # What passes: the broker is away or slow, or the group has changed hands.
 PASSING = (CommitFailedError, KafkaError, OSError, TimeoutError)
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 1.0
 
 
 class Worker(Protocol):

@@ -124,19 +124,19 @@ class Flow(Background):
         self._streaming = streaming
         self._events = iter(events)
         self._pause_s = pause_s
-        self.written = 0
+        self.written: list[bytes] = []
 
     def _go_on(self) -> None:
         stream = self._streaming.stream
         producer = new_producer(self._streaming.config.kafka, delivery_timeout_ms=60_000)
         sent: list[Sent] = []
         while not self._ending.wait(self._pause_s):
-            partition = len(sent) % stream.partitions
-            sent.append(producer.send(stream.documents, next(self._events), partition=partition))
+            event, partition = next(self._events), len(sent) % stream.partitions
+            sent.append(producer.send(stream.documents, event, partition=partition))
+            self.written.append(event)
         for future in sent:
             future.get(60)
         producer.close(timeout=5)
-        self.written = len(sent)
 
 
 @dataclass(frozen=True, slots=True)

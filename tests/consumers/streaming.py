@@ -7,19 +7,25 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
 from kafka import TopicPartition
+from kafka.errors import KafkaError
 
-from consumers.clients import Message, new_consumer, new_producer
+from consumers import publisher, tokenizer_worker
+from consumers.clients import Message, new_admin, new_consumer, new_producer
 from consumers.config import Config, StreamSettings, read_config
 from consumers.topics import ensure_topics
 from learners.specs import parse_spec
 from pipeline.engine import Engine
 from pipeline.log import Coverage, decode_record
 from pipeline.rankings import ranking_events
+from pipeline.snapshot_folder import SnapshotFolder
+from pipeline.snapshots import Snapshot, take
 from tests.conftest import REPOSITORY
 
 CONFIG = """
@@ -131,11 +137,12 @@ class Streaming:
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()
 
-    def produce(self, events: Iterable[bytes]) -> None:
-        """Write documents, spread over the partitions by turns."""
+    def produce(self, events: Iterable[bytes], partitions: Sequence[int] = ()) -> None:
+        """Write documents, spread by turns over the given partitions, or over all."""
+        turns = partitions or range(self.stream.partitions)
         producer = new_producer(self.config.kafka, delivery_timeout_ms=60_000)
         sent = [
-            producer.send(self.stream.documents, event, partition=n % self.stream.partitions)
+            producer.send(self.stream.documents, event, partition=turns[n % len(turns)])
             for n, event in enumerate(events)
         ]
         producer.flush(60)
@@ -163,6 +170,46 @@ class Streaming:
     def rankings(self, wanted: int, seconds: float = 60) -> list[Message]:
         return self.read(self.stream.rankings, self.stream.partitions, wanted, seconds)
 
+    def wait_logged(self, seconds: float = 60) -> None:
+        """Wait until the tokenizers have written all documents to the log."""
+        group = tokenizer_worker.group_of(self.stream)
+        self._wait_for([group], self.stream.documents, self.stream.partitions, seconds)
+
+    def wait_learned(self, seconds: float = 60) -> None:
+        """Wait until all documents are in the log, and the published lanes at its end."""
+        self.wait_logged(seconds)
+        published = [lane.parsed.name for lane in self.stream.lanes if lane.publish]
+        groups = [publisher.group_of(self.stream, lane) for lane in published]
+        self._wait_for(groups, self.stream.blocks, 1, seconds)
+
+    def _wait_for(self, groups: Sequence[str], topic: str, partitions: int, seconds: float) -> None:
+        """Wait until groups have come to the end of a topic."""
+        places = [TopicPartition(topic, number) for number in range(partitions)]
+        consumer = new_consumer(self.config.kafka)
+        ends = {place: end for place, end in consumer.end_offsets(places).items() if end}
+        consumer.close(autocommit=False)
+        admin = new_admin(self.config.kafka)
+
+        def there() -> bool:
+            try:
+                found = admin.list_group_offsets(groups)
+            except KafkaError:
+                return False  # a broker is away
+            return all(
+                place in found[group] and found[group][place].offset >= end
+                for group in groups
+                for place, end in ends.items()
+            )
+
+        assert eventually(there, seconds), (groups, ends, admin.list_group_offsets(groups))
+        admin.close()
+
+    def snapshot(self) -> Snapshot:
+        """The newest snapshot of the stream."""
+        found = SnapshotFolder(self.config.snapshots.folder / self.stream.name).newest([])
+        assert found is not None
+        return found
+
     def undisturbed(self) -> tuple[Engine, list[bytes]]:
         """What an engine that nothing ever happens to makes of the log as it is."""
         engine = Engine(
@@ -179,6 +226,28 @@ class Streaming:
                 for ranked in engine.process(block):
                     rankings += ranking_events(ranked, names, engine.topics.names, self.stream.top)
         return engine, rankings
+
+
+def assert_exact(streaming: Streaming, found: list[Message], events: Iterable[bytes]) -> None:
+    """Each document is ranked once by each lane, and all is as in a run that nothing happened to.
+
+    The learner must have come to the end of the log and been ended in good order.
+    """
+    parsed = [orjson.loads(event) for event in events]
+    ids = Counter(event["id"] for event in parsed if "text" in event)  # the others are late labels
+    lanes = [lane.parsed.name for lane in streaming.stream.lanes]
+    values = [message.value or b"" for message in found]
+    ranked = Counter((event["id"], event["lane"]) for event in map(orjson.loads, values))
+    assert ranked == {(id_, lane): count for id_, count in ids.items() for lane in lanes}
+    engine, expected = streaming.undisturbed()
+    assert sorted(values) == sorted(expected)
+    snapshot = streaming.snapshot()
+    mine = take(engine, snapshot.position)
+    assert mine.arrays.keys() == snapshot.arrays.keys()
+    for name, array in mine.arrays.items():
+        assert array.tobytes() == snapshot.arrays[name].tobytes(), name
+    content = orjson.loads(orjson.dumps(mine.content))
+    assert content == {name: snapshot.content[name] for name in content}
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
