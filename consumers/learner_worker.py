@@ -40,8 +40,9 @@ from pipeline.warmup import warm_up
 
 log = logging.getLogger(__name__)
 
-BLOCKS_AT_ONCE = 8  # to a transaction, when the worker is behind
-BYTES_AT_ONCE = 16 << 20
+# To a transaction, when the worker is behind: many blocks, if they are small.
+BLOCKS_AT_ONCE = 64
+BYTES_AT_ONCE = 4 << 20
 LAST_SNAPSHOT_SECONDS = 60.0
 
 
