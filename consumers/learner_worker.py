@@ -213,8 +213,10 @@ class LearnerWorker:
             log.warning("a snapshot is still being written; the next one comes later")
             return
         self._publisher.settle()
-        told = {"log": self._log_identity, "published": self._publishing}
-        taken = [following.follower.snapshot(**told) for following in self._followings]
+        taken = []
+        for follower in (following.follower for following in self._followings):
+            published = [lane for lane in follower.names if lane in self._publishing]
+            taken.append(follower.snapshot(log=self._log_identity, published=published))
         self._snapshotting = Task("snapshot", lambda: self._keep(taken))
 
     def _keep(self, taken: list[Snapshot]) -> None:

@@ -69,7 +69,8 @@ class Recovery:
     def _trust_newer(self, snapshot: Snapshot) -> None:
         """A snapshot was taken when all before it was published, even if the offset is gone."""
         for lane in snapshot.content["published"]:
-            if lane in self.published and self.published[lane] < snapshot.position:
+            behind = self.published.get(lane, snapshot.position) < snapshot.position
+            if behind and lane in snapshot.lanes:  # of other lanes it proves nothing
                 log.warning(
                     "lane %s: the broker says that %s of the log is published, a snapshot says %s; "
                     "going on from there (offsets of a group that rests are forgotten in time)",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,14 @@ def run(streaming: Streaming, events: list[bytes], wanted: int) -> list[bytes | 
     for name in ("tokenize-0", "learn"):
         assert streaming.end(name) == 0, streaming.log(name)
     return found
+
+
+def set_going(streaming: Streaming) -> None:
+    """Start the workers, and wait until both are at work."""
+    for name in ("tokenize-0", "learn"):
+        streaming.start(name)
+    streaming.produce(list(open_source("synthetic:10,topics=12,seed=3")))
+    assert len(streaming.rankings(110)) == 110
 
 
 def admin_of(streaming: Streaming) -> Any:  # noqa: ANN401
@@ -107,10 +114,7 @@ def test_a_log_that_was_deleted(streaming: Streaming) -> None:
 
 
 def test_a_log_that_is_deleted_while_workers_run(streaming: Streaming) -> None:
-    for name in ("tokenize-0", "learn"):
-        streaming.start(name)
-    streaming.produce(list(open_source("synthetic:10,topics=12,seed=3")))
-    assert len(streaming.rankings(110)) == 110
+    set_going(streaming)
     delete(streaming, streaming.stream.blocks)
     assert streaming.code("learn") == NEEDS_A_PERSON
     assert "the log was deleted or cut since it was last read" in streaming.log("learn")
@@ -121,25 +125,21 @@ def test_a_log_that_is_deleted_while_workers_run(streaming: Streaming) -> None:
 
 def test_documents_that_are_deleted_while_workers_run(streaming: Streaming) -> None:
     """The topic is made anew, and its documents count as new ones although offsets repeat."""
-    for name in ("tokenize-0", "learn"):
-        streaming.start(name)
-    time.sleep(3)
+    set_going(streaming)
     delete(streaming, streaming.stream.documents)
     made = f"made the topics {streaming.stream.documents}, which were missing"
     assert eventually(lambda: made in streaming.log("tokenize-0"), 40)
     streaming.produce(open_source("synthetic:50,topics=12,seed=2"))
-    found = [message.value for message in streaming.rankings(150)]
+    found = [message.value for message in streaming.rankings(160)]
     for name in ("tokenize-0", "learn"):
         assert streaming.end(name) == 0, streaming.log(name)
     assert found == streaming.undisturbed()[1]
-    assert len(found) == 150
+    assert len(found) == 160
 
 
 def test_rankings_that_are_deleted_while_workers_run(streaming: Streaming) -> None:
     """The topic is made anew, and holds the rankings from then on."""
-    for name in ("tokenize-0", "learn"):
-        streaming.start(name)
-    time.sleep(3)
+    set_going(streaming)
     delete(streaming, streaming.stream.rankings)
     streaming.produce(open_source("synthetic:50,topics=12,seed=2"))
     made = f"made the topics {streaming.stream.rankings}, which were missing"
@@ -147,4 +147,4 @@ def test_rankings_that_are_deleted_while_workers_run(streaming: Streaming) -> No
     found = [message.value for message in streaming.rankings(50)]
     for name in ("tokenize-0", "learn"):
         assert streaming.end(name) == 0, streaming.log(name)
-    assert found == streaming.undisturbed()[1][100:]
+    assert found == streaming.undisturbed()[1][110:]
