@@ -214,7 +214,26 @@ def new_group_consumer(
     )
     assignor.owned = consumer.assignment
     make_swift(consumer)
+    pace_lookups(consumer)
     return consumer
+
+
+def pace_lookups(consumer: GroupConsumer) -> None:
+    """Rest a moment when the group's coordinator cannot be reached, before asking for it again.
+
+    Until a cluster has noticed that one of its brokers is dead, the others go on to name it, and
+    kafka-python asks them hundreds of times a second.
+    """
+    coordinator = consumer._coordinator  # type: ignore[attr-defined]
+    ask, client = coordinator._send_group_coordinator_request, coordinator._client
+
+    async def ask_and_rest() -> Any:  # noqa: ANN401 - kafka-python has no types
+        node = await ask()
+        if client.is_disconnected(node) and client.connection_delay(node) > 0:
+            await coordinator._net.sleep(RETRY_SECONDS)
+        return node
+
+    coordinator._send_group_coordinator_request = ask_and_rest
 
 
 def dismiss(settings: KafkaSettings, group: str, instance: str) -> None:
