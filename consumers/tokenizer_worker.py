@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 POLL_MS = 200
 JOIN_SECONDS = 5.0
 LOOK_SECONDS = 0.2
-COMMIT_MS = 10_000
+COMMIT_MS = 3_000
 LEAVE_MS = 5_000
 LARGEST_BLOCK_BYTES = MAX_RECORD_BYTES - (64 << 10)  # the rest is for what the client adds
 
@@ -225,8 +225,9 @@ class TokenizerWorker:
     def _settle(self) -> None:
         """When the broker has all that was sent, commit the offsets it covers.
 
-        While the group changes hands nothing can be committed. To start again for that would make
-        the group change hands once more, and so on; so the offsets wait for the next time.
+        While the group changes hands, or its coordinator does, nothing can be committed. To start
+        again for that would make the group change hands once more, and so on; so the offsets wait
+        for the next time.
         """
         if self._sent:
             self._wait()
@@ -239,6 +240,9 @@ class TokenizerWorker:
                 self._consumer.commit(committable(ends), timeout_ms=COMMIT_MS)
             except (CommitFailedError, RebalanceInProgressError) as error:
                 log.debug("not committed yet: %s", error)
+                return
+            except KafkaTimeoutError:
+                log.warning("the broker takes no offsets; going on, and trying again")
                 return
         self._ends = {}
         for partition in self._reached.keys() - mine:
