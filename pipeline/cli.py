@@ -179,8 +179,8 @@ def live_page(settings: ReplaySettings, asked: bool, port: int) -> Iterator[Page
         except typer.Exit as end:
             code = end
         if feed.sample.state in (ENDED, FAILED) and sys.stderr.isatty():
-            typer.echo(f"the page stays at {server.address}; Ctrl-C ends it", err=True)
-            wait_for_interruption()
+            words = f"the page stays at {server.address}; Ctrl-C ends it"
+            wait_for_interruption(lambda: typer.echo(words, err=True))
         if code:
             raise code
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -36,9 +36,10 @@ class Interruption:
         self.signal = number
 
 
-def wait_for_interruption() -> None:
-    """Wait until somebody asks to stop."""
+def wait_for_interruption(say: Callable[[], None]) -> None:
+    """Say that somebody must ask to stop, and wait until that is done."""
     interruption = Interruption()
     with interruption.installed():
+        say()  # whoever reads it can do so at once
         while interruption.signal is None:
             time.sleep(0.1)  # a signal is handled at once, but does not end the sleep
