@@ -156,11 +156,14 @@ class TopicWatch:
         self._looked = time.monotonic()
 
     def gone(self, at_once: bool = False) -> bool:
-        """Whether the topic is no longer the one it was; asks the broker only now and then."""
+        """Whether the topic is no longer the one it was, or was gone already when this was made.
+
+        Asks the broker only now and then.
+        """
         if not at_once and time.monotonic() - self._looked < WATCH_SECONDS:
             return False
         try:
-            return topic_identity(self._settings, self._topic) != self.identity
+            return topic_identity(self._settings, self._topic) != self.identity or not self.identity
         except RefusedError:
             raise
         except (KafkaError, OSError) as error:

@@ -10,7 +10,9 @@ from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
 from consumers.clients import connection
+from consumers.config import KafkaSettings
 from consumers.supervisor import NEEDS_A_PERSON
+from consumers.topics import TopicWatch
 from pipeline.corpora import open_source
 from tests.consumers.streaming import Streaming, eventually
 
@@ -135,6 +137,11 @@ def test_documents_that_are_deleted_while_workers_run(streaming: Streaming) -> N
         assert streaming.end(name) == 0, streaming.log(name)
     assert found == streaming.undisturbed()[1]
     assert len(found) == 160
+
+
+def test_a_topic_that_is_deleted_before_it_is_watched(broker: str) -> None:
+    """A worker has just seen it, and would wait for ever for what is written there."""
+    assert TopicWatch(KafkaSettings(bootstrap=broker), "never.made").gone(at_once=True)
 
 
 def test_rankings_that_are_deleted_while_workers_run(streaming: Streaming) -> None:
