@@ -1,0 +1,86 @@
+"""Three brokers that replicate, killed one at a time: nothing lost, nothing doubled, no long stall.
+
+A document waits while the cluster notices the death and elects new leaders (three seconds here,
+`broker.session.timeout.ms`), and longer if a worker dies too or the next broker follows soon; how
+long at most is stated below.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import orjson
+from kafka.errors import KafkaError
+
+from consumers.clients import Admin, Message, new_admin
+from deploy.kafka import Cluster
+from pipeline.corpora import open_source
+from tests.consumers.groups import Flow
+from tests.consumers.streaming import Streaming, assert_exact, eventually
+from tests.kafka_fixture import need_kafka
+
+LANES = ("mmp:loss=1", "perceptron:average=true,norm=l2")
+WORKERS = ("tokenize-0", "tokenize-1", "learn")
+KILLS = 8
+LONGEST_WAIT_S = 30.0
+
+
+def test_brokers_die_one_at_a_time(tmp_path: Path) -> None:
+    """Each comes back before the next one is killed; every third takes a worker with it."""
+    need_kafka()
+    rng = random.Random(3)
+    with (
+        Cluster(tmp_path / "kafka", nodes=3) as cluster,
+        Streaming(
+            cluster.bootstrap, tmp_path, LANES, 3, kafka="replication_factor = 3"
+        ) as streaming,
+    ):
+        for name in WORKERS:
+            streaming.start(name)
+        admin = new_admin(streaming.config.kafka)
+        assert eventually(lambda: "of the log" in streaming.log("learn"), 120)
+        with Flow(streaming, open_source("synthetic:50000,topics=12"), 0.015) as flow:
+            for number in range(KILLS):
+                assert eventually(lambda: all_in_sync(admin), 30)
+                time.sleep(rng.uniform(0.0, 1.5))
+                victim = rng.choice(cluster.brokers)
+                victim.kill()
+                if number % 3 == 2:
+                    worker = WORKERS[number // 3]
+                    streaming.kill(worker)
+                    streaming.start(worker)
+                time.sleep(rng.uniform(0.0, 1.0))
+                victim.start()
+        streaming.wait_learned()
+        found = streaming.rankings(len(LANES) * len(flow.written))
+        for name in WORKERS:
+            assert streaming.end(name) == 0, streaming.log(name)[-3000:]
+        assert all_in_sync(admin)
+        admin.close()
+        assert_exact(streaming, found, flow.written)
+        assert longest_wait(streaming, found) < LONGEST_WAIT_S
+
+
+def all_in_sync(admin: Admin) -> bool:
+    """Whether each partition of each topic, the internal ones too, has three good replicas."""
+    try:
+        topics = admin.describe_topics()
+    except KafkaError:
+        return False  # asked a broker that is away
+    return all(len(place["isr_nodes"]) == 3 for topic in topics for place in topic["partitions"])
+
+
+def longest_wait(streaming: Streaming, rankings: list[Message]) -> float:
+    """The longest time, in seconds, from a document's arrival to one of its rankings."""
+    stream = streaming.stream
+    arrived = {
+        orjson.loads(message.value or b"")["id"]: message.timestamp
+        for message in streaming.read(stream.documents, stream.partitions)
+    }
+    waits = [
+        message.timestamp - arrived[orjson.loads(message.value or b"")["id"]]
+        for message in rankings
+    ]
+    return max(waits) / 1000
