@@ -59,11 +59,8 @@ class Timeline:
         self._vectors = vectors
         self._topics = topics
         self._pending = pending
-        self._row: list[int] = []
-        self._learn: list[bool] = []
-        self._known: list[int] = []
+        self._steps: list[int] = []  # of each: row, whether it learns, topics known, labels so far
         self._labels: list[int] = []
-        self._label_starts: list[int] = [0]
         self.ranked: list[Entry] = []
         self.ranked_known: list[int] = []
         self.ranked_topics: list[tuple[str, ...] | None] = []  # None: labels have not come yet
@@ -78,8 +75,8 @@ class Timeline:
             self._add_label(entry)
             return
         row = entry.row - self._vectors.first
-        known = len(self._topics)
-        self._step(row, False, known, ())
+        known = len(self._topics.names)
+        self._steps += row, False, known, len(self._labels)
         self.ranked.append(entry)
         self.ranked_known.append(known)
         self.rounds_before.append(len(self.labelled))
@@ -89,7 +86,8 @@ class Timeline:
             topics = self._pending.take_label(key, topics)
         self.ranked_topics.append(topics)
         if topics is not None:
-            self._pending.drop_document(key)  # a label can only mean the newest of its id
+            if self._pending.documents:
+                self._pending.drop_document(key)  # a label can only mean the newest of its id
             self._learn_row(entry, row, topics)
             return
         document = PendingDocument(row)
@@ -114,28 +112,21 @@ class Timeline:
         numbers = self._topics.numbers(topics)
         if topics and not numbers:
             return  # all of them past the ceiling: no round, rather than one without topics
-        self._step(row, True, len(self._topics), numbers)
+        self._labels += numbers
+        self._steps += row, True, len(self._topics.names), len(self._labels)
         self.labelled.append(entry)
 
-    def _step(self, row: int, learn: bool, known: int, labels: Sequence[int]) -> None:
-        self._row.append(row)
-        self._learn.append(learn)
-        self._known.append(known)
-        self._labels.extend(labels)
-        self._label_starts.append(len(self._labels))
-
-    @property
-    def steps(self) -> int:
-        """Steps so far."""
-        return len(self._row)
+    def __bool__(self) -> bool:
+        return bool(self._steps)
 
     def segment(self) -> Segment:
         """The steps so far, with the vectors they need."""
+        row, learn, known, label_ends = np.array(self._steps, np.int64).reshape(-1, 4).T
         steps = Steps(
-            np.array(self._row, np.int32),
-            np.array(self._learn, np.bool_),
-            np.array(self._known, np.int32),
-            np.array(self._label_starts, np.int64),
+            row.astype(np.int32),
+            learn.astype(np.bool_),
+            known.astype(np.int32),
+            np.concatenate(([0], label_ends)),
             np.array(self._labels, np.int32),
         )
         rows = with_late_rows(self._vectors.rows, self.late)
@@ -217,7 +208,7 @@ class Engine:
             while entry is not None and (entry.row is None or entry.row < end):
                 timeline.add(entry)
                 entry = next(entries, None)
-            if timeline.steps:
+            if timeline:
                 yield self._follow(timeline, len(vectors.rows), to_explain)
 
     def _forget(self, keep: Longs) -> None:

@@ -99,12 +99,9 @@ def decode_record(data: bytes, name: str) -> LogRecord:
     """Read a record; `name` is what messages call it. Anything odd is a `DamagedError`."""
     content, arrays = unpack(data, KIND, VERSION, name)
     try:
-        entries = [
-            Entry(id_, row, None if topics is None else tuple(topics), time)
-            for id_, row, topics, time in zip(
-                content["ids"], content["rows"], content["topics"], content["times"], strict=True
-            )
-        ]
+        topics = [None if named is None else tuple(named) for named in content["topics"]]
+        columns = content["ids"], content["rows"], topics, content["times"]
+        entries = list(map(Entry._make, zip(*columns, strict=True)))
         counts = TermCounts(
             checked_table(arrays["term_ends"], arrays["term_letters"]),
             arrays["starts"].astype(np.int64),

@@ -37,6 +37,13 @@ class TopicIndex:
 
     def numbers(self, topics: Sequence[str]) -> list[int]:
         """The numbers of these topics; new ones join, while there is room."""
+        index = self._index
+        try:
+            return [index[topic] for topic in topics]
+        except KeyError:
+            return self._join(topics)
+
+    def _join(self, topics: Sequence[str]) -> list[int]:
         numbers = []
         for topic in topics:
             number = self._index.get(topic)

@@ -24,7 +24,7 @@ def main() -> None:
         if arguments.only in (None, "speed"):
             speed.run(arguments.documents, Path(folder))
         if arguments.only in (None, "stream"):
-            stream.run(2 * arguments.documents, Path(folder))
+            stream.run(4 * arguments.documents, Path(folder))
         if arguments.only in (None, "memory"):
             memory.run(arguments.long)
 
