@@ -1,7 +1,7 @@
 """Learners by name: `mmp:loss=1,margin=0.1` says which learner, with which options.
 
 A lane is called by its spec as written, unless `name=...` says otherwise. `norm=l2` scales every
-vector to length one before the lane sees it.
+vector to length one before the lane sees it, and `shards=3` divides its topics over three threads.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from learners.frequency import Frequency
 from learners.learner import Learner, Option, OptionError, Value
-from learners.prototypes import MMP, Perceptron
+from learners.prototypes import MMP, Perceptron, PrototypeLearner
 from learners.rocchio import Rocchio
+from learners.sharded import Shards
 
 LEARNERS: dict[str, type[Learner]] = {
     "frequency": Frequency,
@@ -23,6 +24,7 @@ LEARNERS: dict[str, type[Learner]] = {
 LANE_OPTIONS = (
     Option("name", "", "what rankings, curves and metrics call the lane (default: the spec)"),
     Option("norm", "none", "l2: scale every vector to length one", choices=("none", "l2")),
+    Option("shards", 1, "divide the topics over threads; rankings stay the same", least=1, most=64),
 )
 
 
@@ -34,10 +36,31 @@ class LaneSpec:
     learner: str
     options: dict[str, Value]
     norm: str
+    shards: int = 1
+
+    @property
+    def settings(self) -> dict[str, Value]:
+        """All that its model depends on, defaults included."""
+        declared = LEARNERS[self.learner].options
+        given = {option.name: self.options.get(option.name, option.default) for option in declared}
+        return {"learner": self.learner, "norm": self.norm, **given}
 
     def build(self) -> Learner:
         """A new learner with these options."""
+        if self.shards > 1:
+            return Shards([self.undivided() for _ in range(self.shards)])
         return LEARNERS[self.learner](**self.options)
+
+    def undivided(self) -> PrototypeLearner:
+        """A new learner with these options that can be divided."""
+        learner = LEARNERS[self.learner](**self.options)
+        if not isinstance(learner, PrototypeLearner):
+            able = [name for name, kind in LEARNERS.items() if issubclass(kind, PrototypeLearner)]
+            raise OptionError(
+                f"{self.learner} cannot be divided into shards, since it does not score by one "
+                f"prototype a topic that an update moves. Those that can be: {', '.join(able)}."
+            )
+        return learner
 
 
 def parse_spec(text: str) -> LaneSpec:
@@ -46,7 +69,7 @@ def parse_spec(text: str) -> LaneSpec:
     Examples
     --------
     >>> parse_spec("mmp:loss=3,norm=l2,name=champion")
-    LaneSpec(name='champion', learner='mmp', options={'loss': 3}, norm='l2')
+    LaneSpec(name='champion', learner='mmp', options={'loss': 3}, norm='l2', shards=1)
     >>> parse_spec("mmp:loss=4")
     Traceback (most recent call last):
     ...
@@ -69,4 +92,7 @@ def parse_spec(text: str) -> LaneSpec:
             raise OptionError(f"{learner} has the option {key!r} twice in {text!r}.")
         given[key] = declared[key].read(value.strip(), learner)
     name, norm = str(given.pop("name", text.strip())), str(given.pop("norm", "none"))
-    return LaneSpec(name, learner, given, norm)
+    spec = LaneSpec(name, learner, given, norm, int(given.pop("shards", 1)))
+    if spec.shards > 1:
+        spec.undivided()  # or say why not
+    return spec

@@ -124,14 +124,7 @@ def settings_of(engine: Engine) -> dict[str, Any]:
         "max_topics": engine.settings.max_topics,
         "max_pending": engine.settings.max_pending,
         "declared topics": engine.topics.declared,
-        "lanes": {
-            lane.name: {
-                "learner": lane.spec.learner,
-                "norm": lane.spec.norm,
-                **{o.name: getattr(lane.learner, o.name) for o in lane.learner.options},
-            }
-            for lane in engine.lanes
-        },
+        "lanes": {lane.name: lane.spec.settings for lane in engine.lanes},
     }
 
 

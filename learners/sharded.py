@@ -1,0 +1,255 @@
+"""A prototype learner split over shards, each with the prototypes of its own topics.
+
+How far topics move depends on the scores of all of them. So the shards take a stretch of steps
+together: each scores the rows of the stretch with its own prototypes as they stand at its
+beginning, all exchange these scores, and then everyone takes the steps alone. An update at row i
+by tau moves the scores of a later row j by `(x_i . x_j) tau`, so nobody needs the prototypes of
+the others for that.
+
+Such a score is the score of an undivided learner but for rounding, and rounding must decide
+nothing. Everybody knows a bound on the difference; where two topics are closer than that, and
+neither of them is exact nor have they the same past, the stretch ends before that step. It becomes
+the first step of the next one, and scores of a first step are exact to the bit. All shards see
+the same numbers, so they end the stretch at the same step without a word.
+
+What follows is that tau is that of an undivided learner to the bit, hence the prototypes too, and
+that every ranking has the same order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import BrokenBarrierError
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from learners.certainty import Words
+from learners.exchange import Exchange, Meeting
+from learners.growing import Growing
+from learners.learner import Learner, State
+from learners.prototypes import PrototypeLearner
+from learners.segment import Floats, Ints, Longs, Rows, Segment
+from learners.stretches import apply_updates, lengths_of, resolve, score_rows
+
+Number = TypeVar("Number", np.float64, np.uint64)
+
+LONGEST_STRETCH = 1024  # steps; the work of a step grows with the updates before it in the stretch
+SHORTEST_STRETCH = 16
+# What every shard knows alike; the others are arrays of terms x its own topics.
+SHARED = ("rounds", "exchanges", "mass", "lag_mass", "history")
+
+
+def owned(topics: int, shard: int, shards: int) -> int:
+    """How many of the first `topics` topics a shard has: topic r belongs to shard r modulo N."""
+    return (topics - shard + shards - 1) // shards
+
+
+class Shard(Learner):
+    """A shard of a prototype learner: takes all steps, keeps the prototypes of its own topics."""
+
+    def __init__(self, whole: PrototypeLearner, exchange: Exchange) -> None:
+        self.whole = whole  # the options of the learner that is divided; it learns nothing itself
+        self.exchange = exchange
+        self.rounds = 0
+        self.exchanges = 0  # so far; the next one has this number
+        self._weights = Growing(2)
+        self._lagging = Growing(2)
+        # Of all topics: bounds on the lengths of their prototypes, and what happened to them.
+        self._mass = Growing(1)
+        self._lag_mass = Growing(1)
+        self._history: Words = np.zeros(0, np.uint64)
+        self._work: Floats = np.zeros(0)
+
+    def follow(self, segment: Segment, scores: Floats) -> None:
+        """Take the steps stretch by stretch; see `Learner.follow`."""
+        self._grow(segment)
+        lengths = lengths_of(segment.rows.starts, segment.rows.values)
+        done, stretch = 0, LONGEST_STRETCH
+        while done < len(segment.steps):
+            tried = min(stretch, len(segment.steps) - done)
+            taken = self._take(segment.between(done, done + tried), lengths, scores)
+            done += taken
+            # Uncertain steps come in swarms, mostly when all topics are young: what was scored
+            # behind one is scored again, so less is scored at once.
+            longer = min(2 * stretch, LONGEST_STRETCH)
+            stretch = longer if taken == tried else max(SHORTEST_STRETCH, 2 * taken)
+            stretch = min(stretch, LONGEST_STRETCH)
+
+    def _grow(self, segment: Segment) -> None:
+        mine = owned(segment.topics, self.exchange.shard, self.exchange.shards)
+        self._weights.grow(segment.terms, mine)
+        if self.whole.average:
+            self._lagging.grow(segment.terms, mine)
+        self._mass.grow(segment.topics)
+        self._lag_mass.grow(segment.topics)
+        self._history = lengthened(self._history, segment.topics)
+        self._work = lengthened(self._work, segment.terms)
+
+    def _take(self, stretch: Segment, lengths: Floats, scores: Floats) -> int:
+        """Take as many of the steps as are certain; at least one is."""
+        rows, steps, whole = stretch.rows, stretch.steps, self.whole
+        wanted = np.unique(steps.row).astype(np.int64)
+        begun, begun_lag = self._begun(rows, wanted, stretch.topics)
+        place = np.zeros(len(rows), np.int64)
+        place[wanted] = np.arange(len(wanted))
+        taken, self.rounds, row, round_, ends, topics, tau = resolve(
+            rows.starts, rows.terms, rows.values, lengths,
+            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
+            place, begun, begun_lag,
+            whole.rule, whole.loss, whole.margin, whole.average, self.rounds,
+            self._mass.room, self._lag_mass.room, self._history, self._work, scores,
+        )  # fmt: skip
+        apply_updates(
+            rows.starts, rows.terms, rows.values, row, round_, ends, topics, tau,
+            self.exchange.shard, self.exchange.shards, whole.average,
+            self._weights.room, self._lagging.room,
+        )  # fmt: skip
+        return taken
+
+    def _begun(self, rows: Rows, wanted: Longs, topics: int) -> tuple[Floats, Floats]:
+        """The scores of these rows by the prototypes of all shards as they stand."""
+        kinds = [self._weights, self._lagging] if self.whole.average else [self._weights]
+        shards = self.exchange.shards
+        mine = np.zeros((len(kinds), len(wanted), owned(topics, self.exchange.shard, shards)))
+        for number, kind in enumerate(kinds):
+            score_rows(rows.starts, rows.terms, rows.values, wanted, kind.room, mine[number])
+        given = self.exchange.swap(self.exchanges, mine.tobytes())
+        self.exchanges += 1
+        scores = np.zeros((2, len(wanted), topics))
+        for shard, part in enumerate(given):
+            shape = (len(kinds), len(wanted), owned(topics, shard, shards))
+            scores[: len(kinds), :, shard::shards] = np.frombuffer(part).reshape(shape)
+        return scores[0], scores[1]
+
+    def forget(self, keep: Longs) -> None:
+        """Drop the prototypes' rows of terms that left the vocabulary."""
+        self._weights.keep(keep)
+        self._lagging.keep(keep)
+
+    def state(self) -> State:
+        """The prototypes of its topics, and what all shards know alike."""
+        state: State = {
+            "rounds": np.array(self.rounds),
+            "exchanges": np.array(self.exchanges),
+            "weights": self._weights.copy(),
+            "mass": self._mass.copy(),
+            "lag_mass": self._lag_mass.copy(),
+            "history": self._history.copy(),
+        }
+        if self.whole.average:
+            state["lagging"] = self._lagging.copy()
+        return state
+
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go on from a state that `state` gave."""
+        self.rounds, self.exchanges = int(state["rounds"]), int(state["exchanges"])
+        self._weights.load(state["weights"])
+        if self.whole.average:
+            self._lagging.load(state["lagging"])
+        self._mass.load(state["mass"])
+        self._lag_mass.load(state["lag_mass"])
+        self._history = np.array(state["history"], np.uint64)
+        self._work = np.zeros(0)
+
+    def weights_of(self, terms: Ints, topics: Longs) -> None:
+        """Nothing: the prototypes of most topics are elsewhere."""
+
+    def size_bytes(self) -> int:
+        """Memory of the prototypes of its topics, and of what it knows of the others."""
+        mine = self._weights.nbytes + self._lagging.nbytes
+        return mine + self._mass.nbytes + self._lag_mass.nbytes + self._history.nbytes
+
+
+def lengthened(array: npt.NDArray[Number], length: int) -> npt.NDArray[Number]:
+    """The array with zeros behind it up to this length; itself if it is as long."""
+    more = length - len(array)
+    return np.concatenate((array, np.zeros(more, array.dtype))) if more > 0 else array
+
+
+class Shards(Learner):
+    """All shards of a prototype learner in one process, a thread each."""
+
+    def __init__(self, wholes: Sequence[PrototypeLearner]) -> None:
+        meeting = Meeting(len(wholes))
+        self._shards = [Shard(w, meeting.end(shard)) for shard, w in enumerate(wholes)]
+        self._pool = ThreadPoolExecutor(len(wholes), "shard")
+        self._meeting = meeting
+
+    def follow(self, segment: Segment, scores: Floats) -> None:
+        """Have every shard take the steps; their scores are all the same."""
+        own = [scores, *(scores.copy() for _ in self._shards[1:])]
+        tasks = [
+            self._pool.submit(self._meeting.attend, shard.follow, segment, mine)
+            for shard, mine in zip(self._shards, own, strict=True)
+        ]
+        errors = [error for task in tasks if (error := task.exception()) is not None]
+        # What made one shard fail comes before what that did to the others.
+        for error in sorted(errors, key=lambda error: isinstance(error, BrokenBarrierError)):
+            raise error
+
+    def forget(self, keep: Longs) -> None:
+        """Drop the prototypes' rows of terms that left the vocabulary."""
+        for shard in self._shards:
+            shard.forget(keep)
+
+    def state(self) -> State:
+        """The state of the whole, which any number of shards can go on from."""
+        return whole_state([shard.state() for shard in self._shards])
+
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go on from the state of a whole, divided before or not."""
+        for number, shard in enumerate(self._shards):
+            shard.restore(shard_state(state, number, len(self._shards)))
+
+    def weights_of(self, terms: Ints, topics: Longs) -> Floats:
+        """The prototypes that it ranks with now."""
+        whole = self._shards[0].whole
+        whole.restore(self.state())
+        return whole.weights_of(terms, topics)
+
+    def size_bytes(self) -> int:
+        """Memory of all shards."""
+        return sum(shard.size_bytes() for shard in self._shards)
+
+
+def whole_state(states: Sequence[State]) -> State:
+    """The state of a learner from those of all its shards, in order."""
+    whole: State = {name: states[0][name] for name in SHARED}
+    for state in states[1:]:
+        for name in SHARED:
+            if not np.array_equal(state[name], whole[name]):
+                raise ValueError(f"the shards do not agree on {name}")
+    for name in states[0].keys() - whole.keys():
+        joined = np.zeros((len(states[0][name]), len(states[0]["mass"])))
+        for shard, state in enumerate(states):
+            joined[:, shard :: len(states)] = state[name]
+        whole[name] = joined
+    return whole
+
+
+def shard_state(whole: Mapping[str, npt.NDArray[np.generic]], shard: int, shards: int) -> State:
+    """The state of one shard from that of a learner, which may never have been divided."""
+    state = dict(whole)
+    arrays = [name for name in ("weights", "lagging") if name in state]
+    if "mass" not in state:
+        state["exchanges"] = np.array(0)
+        columns = [state[name].T for name in arrays]
+        state["history"] = np.array(list(map(contents, *columns)), np.uint64)
+        for bound, name in (("mass", "weights"), ("lag_mass", "lagging")):
+            lengths = np.linalg.norm(state.get(name, np.zeros_like(state["weights"])), axis=0)
+            state[bound] = lengths * (1 + 1e-6)  # rounded up
+    for name in arrays:
+        state[name] = np.ascontiguousarray(state[name][:, shard::shards])
+    return state
+
+
+def contents(*columns: npt.NDArray[np.generic]) -> int:
+    """A number that differs for prototypes that differ; 0 if nothing was ever learned."""
+    if not any(column.any() for column in columns):
+        return 0
+    data = b"".join(column.tobytes() for column in columns)
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") | 1
