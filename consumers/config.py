@@ -12,6 +12,7 @@ import re
 import ssl
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -115,6 +116,7 @@ class SnapshotSettings(Section):
 
 # Ports of one stream, of which learners take the first hundred and tokenizers the second.
 PORTS_A_STREAM, PORTS_A_ROLE = 200, 100
+MOST_SHARDS = 64
 ROLES = ("learner", "tokenizer")
 
 
@@ -147,6 +149,7 @@ class LaneSettings(Section):
 
     spec: str
     publish: bool = True
+    shards: Annotated[int, Field(ge=1, le=MOST_SHARDS)] = 1
 
     @field_validator("spec")
     @classmethod
@@ -157,10 +160,38 @@ class LaneSettings(Section):
             raise ValueError(str(error)) from None
         return value
 
+    @model_validator(mode="after")
+    def _can_be_divided(self) -> LaneSettings:
+        if self.shards > 1 and self.parsed.shards > 1:
+            raise ValueError(
+                f"shards = {self.shards} are processes, and shards={self.parsed.shards} in the "
+                "spec are threads of one process: write one of the two"
+            )
+        if self.shards > 1:
+            try:
+                self.parsed.undivided()
+            except OptionError as error:
+                raise ValueError(str(error)) from None
+        return self
+
     @property
     def parsed(self) -> LaneSpec:
         """The lane as learners know it."""
         return parse_spec(self.spec)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which shard of a lane a worker is."""
+
+    lane: str
+    shard: int
+    shards: int
+
+    @property
+    def speaks(self) -> bool:
+        """Whether this shard publishes, and shows the curve: all have found the same."""
+        return self.shard == 0
 
 
 class StreamSettings(Section):
@@ -171,6 +202,7 @@ class StreamSettings(Section):
     blocks: TopicName = ""
     rankings: TopicName = ""
     dead_letters: TopicName = ""
+    scores: TopicName = ""
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 4
     format: Literal["wirerank", "ninjs"] = "wirerank"
     profile: Literal["reuters2000", "reuters21578"] = "reuters2000"
@@ -196,19 +228,36 @@ class StreamSettings(Section):
             "blocks": f"{name}.blocks",
             "rankings": f"{name}.rankings",
             "dead_letters": f"{name}.dead-letters",
+            "scores": f"{name}.scores",
         }
         return {**derived, **given}
 
     @model_validator(mode="after")
     def _names_differ(self) -> StreamSettings:
-        topics = [self.documents, self.blocks, self.rankings, self.dead_letters]
-        if len(set(topics)) < len(topics):
-            raise ValueError("documents, blocks, rankings and dead_letters must be four topics")
+        if len(set(self.kafka_topics)) < len(self.kafka_topics):
+            raise ValueError(
+                "documents, blocks, rankings, dead_letters and scores must be five topics"
+            )
         lanes = [lane.parsed.name for lane in self.lanes]
         for lane in lanes:
             if lanes.count(lane) > 1:
                 raise ValueError(f"two lanes are called {lane!r}; tell them apart with name=...")
         return self
+
+    @property
+    def kafka_topics(self) -> tuple[str, ...]:
+        """Its topics of the broker; that of the scores is needed only if lanes have shards."""
+        return self.documents, self.blocks, self.rankings, self.dead_letters, self.scores
+
+    @property
+    def whole_lanes(self) -> tuple[LaneSettings, ...]:
+        """The lanes that a single learner can work on."""
+        return tuple(lane for lane in self.lanes if lane.shards == 1)
+
+    @property
+    def divided_lanes(self) -> tuple[LaneSettings, ...]:
+        """The lanes whose every shard is a process."""
+        return tuple(lane for lane in self.lanes if lane.shards > 1)
 
     def engine_settings(self) -> EngineSettings:
         """The ceilings and features of the stream, as the engine takes them."""
@@ -228,8 +277,7 @@ class Config(Section):
     def _streams_are_apart(self) -> Config:
         taken: dict[str, str] = {}
         for stream in self.streams:
-            mine = (stream.documents, stream.blocks, stream.rankings, stream.dead_letters)
-            for topic in (f"stream {stream.name}", *mine):
+            for topic in (f"stream {stream.name}", *stream.kafka_topics):
                 if topic in taken:
                     raise ValueError(f"{topic!r} is used by two streams; each needs its own")
                 taken[topic] = stream.name

@@ -10,26 +10,31 @@ What a crash at each point causes:
 
 Lanes that have come equally far share one follower. A lane that is new to the configuration gets
 one of its own, from the beginning of the log, and joins the others where it meets them.
+
+A worker can also be one shard of a lane: see `consumers.sharding`.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from consumers.clients import BrokerAwayError
-from consumers.config import Config, StreamSettings
+from consumers.config import Config, Share, StreamSettings
 from consumers.log_reader import POLL_MS, LogReader, log_facts
 from consumers.observed import Observed
 from consumers.packed import warm_up_packing
 from consumers.paged import LearnerPage
 from consumers.publisher import Publisher
 from consumers.recovery import Recovery
+from consumers.resharding import divide_anew
+from consumers.score_exchange import StoppedError
+from consumers.sharding import ShardOfLane, folder_of, stream_folder
 from consumers.transactions import Outgoing, Task
+from learners.specs import LaneSpec
 from pipeline.engine import Engine
 from pipeline.follower import Follower
 from pipeline.metrics import Followed, LearnerMetrics
@@ -55,7 +60,7 @@ class Following:
 
 
 class LearnerWorker:
-    """Follows the log of one stream with all its lanes, or only one of them."""
+    """Follows the log of one stream: with all lanes that are whole, one of them, or a shard."""
 
     def __init__(
         self,
@@ -65,6 +70,7 @@ class LearnerWorker:
         metrics: LearnerMetrics,
         page: LearnerPage,
         only: str | None = None,
+        share: Share | None = None,
     ) -> None:
         self._config = config
         self._observed = observed
@@ -72,17 +78,28 @@ class LearnerWorker:
         self._page = page
         self._shown_from: dict[str, int] = {}  # by lane: where it had come to before this start
         self._stream = stream
-        lanes = [lane for lane in stream.lanes if only in (None, lane.parsed.name)]
+        lanes = [lane for lane in stream.whole_lanes if only in (None, lane.parsed.name)]
+        self._shard: ShardOfLane | None = None
+        if share is not None:
+            lanes = [lane for lane in stream.divided_lanes if lane.parsed.name == share.lane]
+            self._shard = ShardOfLane(config, stream, share)
         self._specs = {lane.parsed.name: lane.parsed for lane in lanes}
-        self._publishing = [lane.parsed.name for lane in lanes if lane.publish]
+        speaks = share is None or share.speaks
+        self._publishing = [lane.parsed.name for lane in lanes if lane.publish and speaks]
         self._transactional_id = f"wirerank.{stream.name}.learn" + (f".{only}" if only else "")
-        folder = re.sub(r"[^A-Za-z0-9._-]", "_", stream.name)
-        self._snapshots = SnapshotFolder(config.snapshots.folder / folder, config.snapshots.keep)
+        if share is not None:
+            self._transactional_id += f".{share.lane}" + ("" if speaks else f".{share.shard}")
+        folder, keep = stream_folder(config, stream), config.snapshots.keep
+        shares = [share] if share else [Share(lane, 0, 1) for lane in self._specs]
+        for each in shares:
+            divide_anew(folder, keep, each)
+        self._snapshots = SnapshotFolder(folder_of(folder, shares[0]), keep)
         self._snapshot_at = time.monotonic()
         self._snapshotting: Task[None] | None = None
         self._log_identity = ""
         self._followings: list[Following] = []  # the one that is furthest comes last
-        warm_up(list(self._specs.values()), Tokenizer(stream.profile), log.info)
+        specs = [replace(spec, shards=2) if share else spec for spec in self._specs.values()]
+        warm_up(specs, Tokenizer(stream.profile), log.info)
         warm_up_packing()
 
     def run(self, stop: threading.Event) -> None:
@@ -94,7 +111,7 @@ class LearnerWorker:
             self._metrics.committed,
         )  # fmt: skip
         try:
-            self._recover()
+            self._recover(stop)
             while not stop.is_set():
                 self._step()
             self._publisher.settle()
@@ -103,14 +120,18 @@ class LearnerWorker:
                 self._snapshotting.result(LAST_SNAPSHOT_SECONDS)
         except BrokerAwayError:
             log.warning("the broker does not answer; leaving without a last snapshot or commit")
+        except StoppedError as stopped:
+            log.warning("%s; leaving without a last snapshot", stopped)
         finally:
             self._publisher.close()
+            if self._shard is not None:
+                self._shard.close()
             self._page.interrupt()
             for following in self._followings:
                 following.reader.close()
                 following.follower.engine.close()
 
-    def _recover(self) -> None:
+    def _recover(self, stop: threading.Event) -> None:
         """Take up where the lanes were, each at its place of the log."""
         facts = log_facts(self._config.kafka, self._stream.blocks)
         self._log_identity = facts.identity
@@ -119,6 +140,8 @@ class LearnerWorker:
         for follower in recovery.followers(list(self._specs)):
             reader = LogReader(self._config.kafka, self._stream.blocks, follower.position)
             self._followings.append(Following(follower, reader))
+            if self._shard is not None:
+                self._shard.open(follower, facts.identity, stop)
         # Nothing past the end of the log was ever shown, and of a lane that is published nothing
         # past its offset: from there on its counters cannot go backwards.
         published = self._publisher.published
@@ -128,7 +151,9 @@ class LearnerWorker:
 
     def _new_follower(self, lanes: Sequence[str]) -> Follower:
         specs = [self._specs[lane] for lane in self._specs if lane in lanes]
-        return Follower(Engine(specs, self._stream.topics, self._stream.engine_settings()))
+        build = LaneSpec.build if self._shard is None else self._shard.build
+        settings = self._stream.engine_settings()
+        return Follower(Engine(specs, self._stream.topics, settings, build=build))
 
     def _step(self) -> None:
         """Follow the log a little, with those that are behind and with the foremost."""
@@ -143,7 +168,8 @@ class LearnerWorker:
         self._join()
         self._publisher.check()
         self._publisher.stay_known()
-        if time.monotonic() - self._snapshot_at > self._config.snapshots.every_seconds:
+        due = time.monotonic() - self._snapshot_at > self._config.snapshots.every_seconds
+        if due and self._shard is None:
             self._snapshot()
 
     def _advance(self, following: Following, most: int, timeout_ms: int) -> None:
@@ -152,9 +178,14 @@ class LearnerWorker:
         outgoing: list[Outgoing] = []
         blocks: list[Followed] = []
         for message in following.reader.poll(most, timeout_ms):
+            if self._shard is not None and self._shard.is_agreed(message.timestamp):
+                self._published(follower, outgoing, blocks)
+                self._snapshot()
+                outgoing, blocks = [], []
             name = f"{message.topic}[{message.partition}] offset={message.offset}"
             began, documents = time.perf_counter(), follower.engine.documents
-            wanted = self._page.wanted(follower)
+            # Shards must cut the log alike, whoever looks at them.
+            wanted = 0 if self._shard is not None else self._page.wanted(follower)
             for ranked in follower.follow(message.value or b"", message.offset, name, wanted):
                 self._page.take(follower, ranked)
                 topics = follower.engine.topics.names
@@ -166,14 +197,20 @@ class LearnerWorker:
             blocks.append(Followed(documents, seconds, arrived))
             self._page.advance(follower, following.reader.end)
             if sum(len(records.values.letters) for records in outgoing) > BYTES_AT_ONCE:
-                self._publisher.publish(outgoing, follower.names, follower.position)
-                self._show(blocks)
+                self._published(follower, outgoing, blocks)
                 outgoing, blocks = [], []
+        if blocks:
+            self._published(follower, outgoing, blocks)
+        else:
+            self._page.idle(follower, following.reader.end)
+
+    def _published(
+        self, follower: Follower, outgoing: Sequence[Outgoing], blocks: Sequence[Followed]
+    ) -> None:
+        """Have what was said of some blocks published, and then shown."""
         if blocks:
             self._publisher.publish(outgoing, follower.names, follower.position)
             self._show(blocks)
-        else:
-            self._page.idle(follower, following.reader.end)
 
     def _show(self, blocks: Sequence[Followed]) -> None:
         """Have those lanes shown that are where they had been, once what they said is published."""
@@ -216,7 +253,8 @@ class LearnerWorker:
         taken = []
         for follower in (following.follower for following in self._followings):
             published = [lane for lane in follower.names if lane in self._publishing]
-            taken.append(follower.snapshot(log=self._log_identity, published=published))
+            told = {} if self._shard is None else self._shard.told(follower)
+            taken.append(follower.snapshot(log=self._log_identity, published=published, **told))
         self._snapshotting = Task("snapshot", lambda: self._keep(taken))
 
     def _keep(self, taken: list[Snapshot]) -> None:

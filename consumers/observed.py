@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from consumers.config import MetricsSettings, StreamSettings
+from consumers.config import MetricsSettings, Share, StreamSettings
 from pipeline.health import Health
 from pipeline.metrics import LagMetrics, LearnerMetrics, ProcessMetrics, TokenizerMetrics
 from pipeline.serving import MetricsServer
@@ -22,9 +22,10 @@ class Observed:
         self._server = MetricsServer(registry, self.health, settings.host, port)
         self.url = f"{self._server.url}/metrics"
 
-    def learner(self) -> LearnerMetrics:
-        """The metrics of a learner; once a process."""
-        return LearnerMetrics(self._registry, self._stream)
+    def learner(self, share: Share | None = None) -> LearnerMetrics:
+        """The metrics of a learner, perhaps of one shard; once a process."""
+        shard, speaks = (str(share.shard), share.speaks) if share else ("0", True)
+        return LearnerMetrics(self._registry, self._stream, shard, speaks=speaks)
 
     def tokenizer(self) -> TokenizerMetrics:
         """The metrics of a tokenizer; once a process."""

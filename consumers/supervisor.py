@@ -45,9 +45,15 @@ def children(config: Config, path: Path, tokenizers: int, pages: Sequence[int] =
             where = ["tokenize", str(path), "--stream", stream.name, "--instance", str(number)]
             made.append(Child(f"{stream.name} tokenizer {number}", where))
         learner = ["learn", str(path), "--stream", stream.name]
+        learners = [Child(f"{stream.name} learner", learner)] if stream.whole_lanes else []
+        for lane in stream.divided_lanes:
+            for shard in range(lane.shards):
+                which, name = f"{shard}/{lane.shards}", lane.parsed.name
+                where = [*learner, "--lane", name, "--shard", which]
+                learners.append(Child(f"{stream.name} {name} shard {which}", where))
         if pages:
-            learner += ["--page", "--page-port", str(pages[place])]
-        made.append(Child(f"{stream.name} learner", learner))
+            learners[0].arguments += ["--page", "--page-port", str(pages[place])]
+        made += learners
     return made
 
 

@@ -61,6 +61,7 @@ def plans(stream: StreamSettings) -> list[Plan]:
         ),
         Plan(stream.rankings, stream.partitions, least_bytes=2 * BATCH_BYTES, options=largest),
         Plan(stream.dead_letters, 1, options={**largest, "retention.ms": FOR_EVER}),
+        *([scores_plan(stream.scores)] if stream.divided_lanes else []),
     ]
 
 

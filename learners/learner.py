@@ -112,6 +112,10 @@ class Learner(ABC):
         """
         return None
 
+    def timings(self) -> dict[str, float]:
+        """Seconds spent so far, by what for, if there is anything to tell apart."""
+        return {}
+
     @abstractmethod
     def size_bytes(self) -> int:
         """Memory of the model's arrays, as far as they are in use."""

@@ -19,6 +19,7 @@ that every ranking has the same order.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import BrokenBarrierError
@@ -63,6 +64,7 @@ class Shard(Learner):
         self._lag_mass = Growing(1)
         self._history: Words = np.zeros(0, np.uint64)
         self._work: Floats = np.zeros(0)
+        self._seconds = {"score": 0.0, "wait": 0.0, "resolve": 0.0}
 
     def follow(self, segment: Segment, scores: Floats) -> None:
         """Take the steps stretch by stretch; see `Learner.follow`."""
@@ -94,6 +96,7 @@ class Shard(Learner):
         rows, steps, whole = stretch.rows, stretch.steps, self.whole
         wanted = np.unique(steps.row).astype(np.int64)
         begun, begun_lag = self._begun(rows, wanted, stretch.topics)
+        started = time.perf_counter()
         place = np.zeros(len(rows), np.int64)
         place[wanted] = np.arange(len(wanted))
         taken, self.rounds, row, round_, ends, topics, tau = resolve(
@@ -108,17 +111,22 @@ class Shard(Learner):
             self.exchange.shard, self.exchange.shards, whole.average,
             self._weights.room, self._lagging.room,
         )  # fmt: skip
+        self._seconds["resolve"] += time.perf_counter() - started
         return taken
 
     def _begun(self, rows: Rows, wanted: Longs, topics: int) -> tuple[Floats, Floats]:
         """The scores of these rows by the prototypes of all shards as they stand."""
+        started = time.perf_counter()
         kinds = [self._weights, self._lagging] if self.whole.average else [self._weights]
         shards = self.exchange.shards
         mine = np.zeros((len(kinds), len(wanted), owned(topics, self.exchange.shard, shards)))
         for number, kind in enumerate(kinds):
             score_rows(rows.starts, rows.terms, rows.values, wanted, kind.room, mine[number])
+        scored = time.perf_counter()
         given = self.exchange.swap(self.exchanges, mine.tobytes())
         self.exchanges += 1
+        self._seconds["score"] += scored - started
+        self._seconds["wait"] += time.perf_counter() - scored
         scores = np.zeros((2, len(wanted), topics))
         for shard, part in enumerate(given):
             shape = (len(kinds), len(wanted), owned(topics, shard, shards))
@@ -138,7 +146,7 @@ class Shard(Learner):
             "weights": self._weights.copy(),
             "mass": self._mass.copy(),
             "lag_mass": self._lag_mass.copy(),
-            "history": self._history.copy(),
+            "history": self._history.view(np.int64).copy(),
         }
         if self.whole.average:
             state["lagging"] = self._lagging.copy()
@@ -152,8 +160,12 @@ class Shard(Learner):
             self._lagging.load(state["lagging"])
         self._mass.load(state["mass"])
         self._lag_mass.load(state["lag_mass"])
-        self._history = np.array(state["history"], np.uint64)
+        self._history = np.array(state["history"], np.int64).view(np.uint64)
         self._work = np.zeros(0)
+
+    def timings(self) -> dict[str, float]:
+        """Scoring with its own prototypes, waiting for the others, and taking the steps."""
+        return dict(self._seconds)
 
     def weights_of(self, terms: Ints, topics: Longs) -> None:
         """Nothing: the prototypes of most topics are elsewhere."""
@@ -238,7 +250,7 @@ def shard_state(whole: Mapping[str, npt.NDArray[np.generic]], shard: int, shards
     if "mass" not in state:
         state["exchanges"] = np.array(0)
         columns = [state[name].T for name in arrays]
-        state["history"] = np.array(list(map(contents, *columns)), np.uint64)
+        state["history"] = np.array(list(map(contents, *columns)), np.uint64).view(np.int64)
         for bound, name in (("mass", "weights"), ("lag_mass", "lagging")):
             lengths = np.linalg.norm(state.get(name, np.zeros_like(state["weights"])), axis=0)
             state[bound] = lengths * (1 + 1e-6)  # rounded up

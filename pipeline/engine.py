@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import repeat
 
 import numpy as np
 
+from learners.learner import Learner
 from learners.segment import Floats, Ints, Longs, Rows, Segment, Steps
 from learners.specs import LaneSpec
 from pipeline.blocks import Block, Entry
@@ -153,12 +154,13 @@ class Engine:
         declared_topics: Sequence[str] = (),
         settings: EngineSettings | None = None,
         threads: int | None = None,
+        build: Callable[[LaneSpec], Learner] = LaneSpec.build,
     ) -> None:
         self.settings = settings or EngineSettings()
         self.vocabulary = Vocabulary(self.settings.features)
         self.topics = TopicIndex(declared_topics, self.settings.max_topics)
         self.pending = PendingLabels(self.settings.max_pending)
-        self.lanes = [Lane(spec) for spec in lanes]
+        self.lanes = [Lane(spec, build(spec)) for spec in lanes]
         self.differences = LaneDifferences(len(self.lanes))
         self.documents = 0
         self.rounds = 0

@@ -20,6 +20,7 @@ class Follower:
         self.coverage = Coverage()
         self.arrived = 0  # when the first event of the last record was written; 0 if unknown
         self.block: Block | None = None  # what of the last record was new, if anything was
+        self.told: dict[str, Any] = {}  # what the snapshot says that it went on from
 
     @property
     def names(self) -> list[str]:
@@ -52,3 +53,4 @@ class Follower:
         resume(self.engine, snapshot)
         self.coverage = coverage_from(snapshot.content["coverage"])
         self.position = snapshot.position
+        self.told = snapshot.content

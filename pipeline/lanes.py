@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from learners.jit import njit
+from learners.learner import Learner
 from learners.segment import Floats, Longs, Rows, Segment
 from learners.specs import LaneSpec
 from pipeline.curves import Curve
@@ -63,10 +64,10 @@ def share(segment: Segment, norms: Collection[str]) -> SharedSegment:
 class Lane:
     """A learner and its curve."""
 
-    def __init__(self, spec: LaneSpec) -> None:
+    def __init__(self, spec: LaneSpec, learner: Learner) -> None:
         self.spec = spec
         self.name = spec.name
-        self.learner = spec.build()
+        self.learner = learner
         self.curve = Curve()
         self.seconds = 0.0
 

@@ -60,6 +60,13 @@ ROUND_AVERAGED_LOSS = gauge(
     "round_averaged_loss", LOSS, "The learning curve: the loss averaged over all rounds so far."
 )
 MODEL_BYTES = gauge("model_bytes", LANE, "Memory of a lane's model.")
+SHARD_SECONDS = {
+    "score": counter("shard_score_seconds", LANE, "Time of a shard to score with its prototypes."),
+    "wait": counter("shard_wait_seconds", LANE, "Time that a shard waited for the other shards."),
+    "resolve": counter(
+        "shard_resolve_seconds", LANE, "Time of a shard to rank and learn from all scores."
+    ),
+}
 DOCUMENTS = counter("documents", SHARD, "Documents ranked.")
 VOCABULARY = gauge("vocabulary_terms", SHARD, "Terms in the vocabulary.")
 VOCABULARY_CEILING = gauge("vocabulary_terms_ceiling", SHARD, "The most there may be (max_terms).")
@@ -112,10 +119,11 @@ LOOP_AGE = gauge("loop_age_seconds", (), "Time since the process's loop last cam
 BUILD = Family("wirerank_build_info", "gauge", ("version", "python"), "Always 1.")
 
 LEARNER = (
-    ROUNDS, ROUNDS_WITH_TOPICS, LOSS_SUM, ROUND_AVERAGED_LOSS, MODEL_BYTES, DOCUMENTS, VOCABULARY,
-    VOCABULARY_CEILING, TERMS_REFUSED, TOPICS, TOPICS_CEILING, TOPICS_REFUSED, PENDING_DOCUMENTS,
-    PENDING_LABELS, PENDING_CEILING, DOCUMENTS_GIVEN_UP, UNMATCHED_LABELS, BLOCK_SECONDS,
-    EVENT_TO_RANKING, SNAPSHOTS, SNAPSHOT_AGE, SNAPSHOT_SECONDS, SNAPSHOT_BYTES,
+    ROUNDS, ROUNDS_WITH_TOPICS, LOSS_SUM, ROUND_AVERAGED_LOSS, MODEL_BYTES,
+    *SHARD_SECONDS.values(), DOCUMENTS, VOCABULARY, VOCABULARY_CEILING, TERMS_REFUSED, TOPICS,
+    TOPICS_CEILING, TOPICS_REFUSED, PENDING_DOCUMENTS, PENDING_LABELS, PENDING_CEILING,
+    DOCUMENTS_GIVEN_UP, UNMATCHED_LABELS, BLOCK_SECONDS, EVENT_TO_RANKING, SNAPSHOTS, SNAPSHOT_AGE,
+    SNAPSHOT_SECONDS, SNAPSHOT_BYTES,
 )  # fmt: skip
 TOKENIZER = (EVENTS_READ, DEAD_LETTERS, BLOCKS_WRITTEN)
 LAG = (LAG_RECORDS, LAG_SECONDS)

@@ -56,6 +56,7 @@ class LaneSample:
     name: str
     tally: Floats  # as of `pipeline.curves`: the round and the sums of its measures
     model_bytes: int
+    timings: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,9 @@ def sample_engine(engine: Engine) -> EngineSample:
     pending, settings = engine.pending, engine.settings
     return EngineSample(
         tuple(
-            LaneSample(lane.name, lane.curve.tally(), lane.learner.size_bytes())
+            LaneSample(
+                lane.name, lane.curve.tally(), lane.learner.size_bytes(), lane.learner.timings()
+            )
             for lane in engine.lanes
         ),
         (
@@ -124,8 +127,10 @@ class LearnerMetrics:
         stream: str,
         shard: str = "0",
         clock: Clock = time.time,
+        speaks: bool = True,
     ) -> None:
         self._common = (stream, shard)
+        self._speaks = speaks  # of shards that have all found the same, one does
         self._clock = clock
         self._sample = LearnerSample()
         self._snapshot: SnapshotSample | None = None
@@ -175,8 +180,10 @@ class LearnerMetrics:
         sample, snapshot = self._sample, self._snapshot
         found = Collected(families.LEARNER, *self._common)
         for engine in sample.engines:
-            collect_lanes(found, engine)
-        if sample.engines:
+            collect_models(found, engine)
+            if self._speaks:
+                collect_lanes(found, engine)
+        if sample.engines and self._speaks:
             collect_counts(found, sample.engines[-1])
         found.add_durations(families.BLOCK_SECONDS, sample.block_seconds)
         found.add_durations(families.EVENT_TO_RANKING, sample.event_to_ranking)
@@ -189,13 +196,20 @@ class LearnerMetrics:
         return found.metrics()
 
 
+def collect_models(found: Collected, engine: EngineSample) -> None:
+    """Add what each lane's model, or this shard's share of it, costs."""
+    for lane in engine.lanes:
+        found.add(families.MODEL_BYTES, lane.model_bytes, lane.name)
+        for part, seconds in lane.timings.items():
+            found.add(families.SHARD_SECONDS[part], seconds, lane.name)
+
+
 def collect_lanes(found: Collected, engine: EngineSample) -> None:
     """Add what each lane has learned; what does not exist yet has no sample, never 0."""
     for lane in engine.lanes:
         point = as_point(lane.tally)
         found.add(families.ROUNDS, point.round, lane.name)
         found.add(families.ROUNDS_WITH_TOPICS, float(lane.tally[WITH_TOPICS]), lane.name)
-        found.add(families.MODEL_BYTES, lane.model_bytes, lane.name)
         for i, measure in enumerate(MEASURES):
             found.add(families.LOSS_SUM, float(lane.tally[SUMS + i]), lane.name, measure)
             if (average := point.values[measure]) is not None:

@@ -114,6 +114,29 @@ def waiting_documents(arrays: Arrays, lanes: Sequence[int]) -> Iterator[PendingD
         at += count
 
 
+def lane_state(snapshot: Snapshot, lane: str) -> State:
+    """The state of a lane's learner."""
+    return stored(snapshot.arrays, f"lane{snapshot.lanes.index(lane)}/learner")
+
+
+def alone(snapshot: Snapshot, lane: str, state: State) -> Snapshot:
+    """The snapshot with one of its lanes only, whose learner has this state instead."""
+    place = snapshot.lanes.index(lane)
+    settings = snapshot.content["settings"]
+    arrays = {name: a for name, a in snapshot.arrays.items() if not name.startswith("lane")}
+    arrays["lane0/pending"] = snapshot.arrays[f"lane{place}/pending"]
+    store(arrays, "lane0/curve", stored(snapshot.arrays, f"lane{place}/curve"))
+    store(arrays, "lane0/learner", state)
+    if "differences" in arrays:
+        arrays["differences"] = arranged(arrays["differences"], [place])
+    content = {
+        **snapshot.content,
+        "settings": {**settings, "lanes": {lane: settings["lanes"][lane]}},
+        "published": [name for name in snapshot.content["published"] if name == lane],
+    }
+    return Snapshot(content, arrays)
+
+
 def settings_of(engine: Engine) -> dict[str, Any]:
     """What two engines must have in common for one to go on where the other was."""
     features = engine.settings.features

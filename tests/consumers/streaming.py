@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,7 @@ class Streaming:
         settings: str = SMALL,
         every: float = 1.0,
         kafka: str = "",
+        shards: Mapping[str, int] | None = None,
     ) -> None:
         self.bootstrap = bootstrap
         self.folder = folder
@@ -73,12 +74,21 @@ class Streaming:
         self.environment: dict[str, str] = {}  # settings that only the workers have
         self.kafka = kafka
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self.configure(lanes, watched)
+        self.configure(lanes, watched, shards)
         ensure_topics(self.config.kafka, self.stream)
 
-    def configure(self, lanes: Iterable[str], watched: Iterable[str] = ()) -> None:
-        """Write the configuration: lanes that are published, and lanes that are only watched."""
-        specs = [f'{{spec = "{lane}"}}' for lane in lanes]
+    def configure(
+        self,
+        lanes: Iterable[str],
+        watched: Iterable[str] = (),
+        shards: Mapping[str, int] | None = None,
+    ) -> None:
+        """Write the configuration: lanes that are published, and lanes that are only watched.
+
+        Of those that are published some may have several shards.
+        """
+        divided = shards or {}
+        specs = [f'{{spec = "{lane}", shards = {divided.get(lane, 1)}}}' for lane in lanes]
         specs += [f'{{spec = "{lane}", publish = false}}' for lane in watched]
         self.text = CONFIG.format(
             bootstrap=self.bootstrap,
@@ -102,14 +112,18 @@ class Streaming:
             self.kill(name)
 
     def start(self, name: str, *options: str, program: Iterable[str] = ("consumers",)) -> None:
-        """Start a worker: `learn`, `learn@LANE` or `tokenize-N`."""
+        """Start a worker: `learn`, `learn@LANE`, `learn@LANE#SHARD` or `tokenize-N`."""
         command, _, lane = name.partition("@")
+        lane, _, shard = lane.partition("#")
         command, _, instance = command.partition("-")
         arguments = [command, str(self.path), *options]
         if instance:
             arguments += ["--instance", instance]
         if lane:
             arguments += ["--lane", lane]
+        if shard:
+            shards = {known.parsed.name: known.shards for known in self.stream.lanes}[lane]
+            arguments += ["--shard", f"{shard}/{shards}"]
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", *program, *arguments],

@@ -170,8 +170,8 @@ def test_what_is_certain_no_rounding_changes() -> None:
             assert np.array_equal(before, after)
         if leads_are_certain(values, known, relevant, margin, touched, slack, history):
             certain[1] += 1
-            leads = [scores[relevant][:, None] - scores <= margin for scores in (values, moved)]
-            assert np.array_equal(*leads)
+            one, two = (scores[relevant][:, None] - scores <= margin for scores in (values, moved))
+            assert np.array_equal(one, two)
         if sides_are_certain(values, known, margin, touched, slack):
             certain[2] += 1
             assert np.array_equal(np.abs(values) <= margin, np.abs(moved) <= margin)

@@ -1,0 +1,158 @@
+"""Lanes divided over processes, on a real broker: they rank as one, whatever is killed."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from consumers.clients import Message
+from consumers.config import Share
+from consumers.sharding import folder_of
+from deploy.kafka import Cluster
+from learners.sharded import whole_state
+from pipeline.corpora import open_source
+from pipeline.snapshot_folder import SnapshotFolder
+from pipeline.snapshots import Snapshot, lane_state, stored
+from tests.consumers.groups import Flow
+from tests.consumers.streaming import Streaming, eventually
+from tests.kafka_fixture import need_kafka
+
+FIRST, SECOND = "mmp:loss=1", "perceptron:average=true,norm=l2"
+SHARDS = {FIRST: 3, SECOND: 2}
+
+
+def workers(shards: Mapping[str, int]) -> list[str]:
+    """The names of all shards."""
+    return [f"learn@{lane}#{shard}" for lane, count in shards.items() for shard in range(count)]
+
+
+def snapshots(streaming: Streaming, lane: str, shards: int) -> list[Snapshot]:
+    """The newest snapshot of each shard of a lane."""
+    whole = streaming.config.snapshots.folder / streaming.stream.name
+    folders = [SnapshotFolder(folder_of(whole, Share(lane, s, shards))) for s in range(shards)]
+    found = [folder.newest([]) for folder in folders]
+    return [snapshot for snapshot in found if snapshot is not None]
+
+
+def plain(value: bytes) -> tuple[Any, ...]:
+    """A ranking event without the last digits of its scores."""
+    event = orjson.loads(value)
+    topics = tuple(entry["topic"] for entry in event["ranking"])
+    return event["id"], event["lane"], event["round"], topics, event["time"]
+
+
+def assert_as_one(
+    streaming: Streaming, found: list[Message], events: Iterable[bytes], shards: Mapping[str, int]
+) -> None:
+    """Each document is ranked once a lane; orders, curves and prototypes are of undivided lanes."""
+    ids = Counter(orjson.loads(event)["id"] for event in events)
+    ranked = Counter(plain(message.value or b"")[:2] for message in found)
+    assert ranked == {(id_, lane): count for id_, count in ids.items() for lane in shards}
+    engine, expected = streaming.undisturbed()
+    theirs = sorted((plain(value), value) for value in expected)
+    ours = sorted((plain(message.value or b""), message.value or b"") for message in found)
+    assert [event for event, _ in ours] == [event for event, _ in theirs]
+    for (_, mine), (_, other) in zip(ours, theirs, strict=True):
+        scores = [[e["score"] for e in orjson.loads(value)["ranking"]] for value in (mine, other)]
+        np.testing.assert_allclose(scores[0], scores[1], rtol=0, atol=1e-9)
+    for lane in engine.lanes:
+        taken = snapshots(streaming, lane.name, shards[lane.name])
+        ends = [snapshot for snapshot in taken if snapshot.content["documents"] == engine.documents]
+        if len(ends) == shards[lane.name]:  # a shard that was stopped while waiting has none
+            model = whole_state([lane_state(snapshot, lane.name) for snapshot in ends])
+            for name, array in lane.learner.state().items():
+                assert array.tobytes() == model[name].tobytes(), (lane.name, name)
+        for snapshot in ends:
+            curve = stored(snapshot.arrays, "lane0/curve")
+            for name, array in lane.curve.state().items():
+                assert array.tobytes() == curve[name].tobytes(), (lane.name, name)
+        assert ends
+
+
+def test_shards_rank_as_one(broker: str, tmp_path: Path) -> None:
+    events = list(open_source("synthetic:3000,topics=30"))
+    with Streaming(broker, tmp_path, SHARDS, 2, shards=SHARDS) as streaming:
+        for name in (*workers(SHARDS), "tokenize-0"):
+            streaming.start(name)
+        streaming.produce(events)
+        streaming.wait_learned(120)
+        found = streaming.rankings(2 * len(events))
+        for name in list(streaming.processes):
+            assert streaming.end(name) == 0, streaming.log(name)[-3000:]
+        assert_as_one(streaming, found, events, SHARDS)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_killed_shards_lose_and_double_nothing(seed: int, tmp_path: Path) -> None:
+    """Shards, tokenizers and the broker die at random moments."""
+    need_kafka()
+    rng = random.Random(seed)
+    names = [*workers(SHARDS), "tokenize-0"]
+    with (
+        Cluster(tmp_path / "kafka") as cluster,
+        Streaming(cluster.bootstrap, tmp_path, SHARDS, 2, shards=SHARDS) as streaming,
+    ):
+        for name in names:
+            streaming.start(name)
+        with Flow(streaming, open_source("synthetic:50000,topics=30"), 0.01) as flow:
+            for number in range(15):
+                time.sleep(rng.uniform(0.0, 3.0))
+                if number % 7 == 5:
+                    cluster.brokers[0].kill()
+                    cluster.brokers[0].start()
+                    continue
+                for name in rng.sample(names, rng.choice((1, 1, 2, 4))):
+                    streaming.kill(name)
+                    streaming.start(name)
+        streaming.wait_learned(180)
+        found = streaming.rankings(2 * len(flow.written))
+        for name in names:
+            assert streaming.end(name) == 0, streaming.log(name)[-3000:]
+        assert_as_one(streaming, found, flow.written, SHARDS)
+
+
+def test_a_lane_is_divided_anew(broker: str, tmp_path: Path) -> None:
+    """Three shards, then two, then the whole lane, then four: no ranking shows where."""
+    source = iter(open_source("synthetic:6000,topics=30"))
+    events = list[bytes]()
+    with Streaming(broker, tmp_path, [FIRST], 1, shards={FIRST: 3}, every=0.5) as streaming:
+        streaming.start("tokenize-0")
+        for count in (3, 2, 1, 4):
+            streaming.configure([FIRST], shards={FIRST: count})
+            names = workers({FIRST: count}) if count > 1 else ["learn"]
+            for name in names:
+                streaming.start(name)
+            for _ in range(6):  # time passes in the log, so that common snapshots are taken
+                some = [next(source) for _ in range(100)]
+                streaming.produce(some)
+                events += some
+                time.sleep(0.3)
+            streaming.wait_learned(120)
+            for name in names:
+                assert streaming.end(name) == 0, streaming.log(name)[-3000:]
+        found = streaming.rankings(len(events))
+        assert "goes on at" in streaming.log(f"learn@{FIRST}#1")
+        assert "where the whole lane had come" in streaming.log(f"learn@{FIRST}#3")
+        assert_as_one(streaming, found, events, {FIRST: 4})
+
+
+def test_a_missing_shard_is_named(broker: str, tmp_path: Path) -> None:
+    events = list(open_source("synthetic:400,topics=30"))
+    with Streaming(broker, tmp_path, [FIRST], 1, shards={FIRST: 3}) as streaming:
+        for name in ("tokenize-0", f"learn@{FIRST}#0", f"learn@{FIRST}#1"):
+            streaming.start(name)
+        streaming.produce(events)
+        for present in (0, 1):
+            log = f"learn@{FIRST}#{present}"
+            assert eventually(lambda log=log: "shard 2/3" in streaming.log(log), 90)  # type: ignore[misc]
+        streaming.start(f"learn@{FIRST}#2")
+        streaming.wait_learned(120)
+        assert len(streaming.rankings(len(events))) == len(events)
