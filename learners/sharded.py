@@ -34,14 +34,13 @@ from learners.growing import Growing
 from learners.learner import Learner, State
 from learners.prototypes import PrototypeLearner
 from learners.segment import Floats, Ints, Longs, Rows, Segment
-from learners.stretches import apply_updates, lengths_of, resolve, score_rows
+from learners.stretches import ENOUGH, apply_updates, lengths_of, resolve, score_rows
 
 Number = TypeVar("Number", np.float64, np.uint64)
 
-LONGEST_STRETCH = 1024  # steps; the work of a step grows with the updates before it in the stretch
-SHORTEST_STRETCH = 16
+SHORTEST_STRETCH, FIRST_STRETCH, LONGEST_STRETCH = 16, 256, 1024  # steps
 # What every shard knows alike; the others are arrays of terms x its own topics.
-SHARED = ("rounds", "exchanges", "mass", "lag_mass", "history")
+SHARED = ("rounds", "exchanges", "stretch", "mass", "lag_mass", "history")
 
 
 def owned(topics: int, shard: int, shards: int) -> int:
@@ -57,6 +56,7 @@ class Shard(Learner):
         self.exchange = exchange
         self.rounds = 0
         self.exchanges = 0  # so far; the next one has this number
+        self.stretch = FIRST_STRETCH  # steps to try next
         self._weights = Growing(2)
         self._lagging = Growing(2)
         # Of all topics: bounds on the lengths of their prototypes, and what happened to them.
@@ -64,22 +64,22 @@ class Shard(Learner):
         self._lag_mass = Growing(1)
         self._history: Words = np.zeros(0, np.uint64)
         self._work: Floats = np.zeros(0)
-        self._seconds = {"score": 0.0, "wait": 0.0, "resolve": 0.0}
+        self._seconds = {"score": 0.0, "wait": 0.0, "resolve": 0.0, "update": 0.0}
 
     def follow(self, segment: Segment, scores: Floats) -> None:
         """Take the steps stretch by stretch; see `Learner.follow`."""
         self._grow(segment)
         lengths = lengths_of(segment.rows.starts, segment.rows.values)
-        done, stretch = 0, LONGEST_STRETCH
+        done = 0
         while done < len(segment.steps):
-            tried = min(stretch, len(segment.steps) - done)
-            taken = self._take(segment.between(done, done + tried), lengths, scores)
+            tried = min(self.stretch, len(segment.steps) - done)
+            taken, effort = self._take(segment.between(done, done + tried), lengths, scores)
             done += taken
-            # Uncertain steps come in swarms, mostly when all topics are young: what was scored
-            # behind one is scored again, so less is scored at once.
-            longer = min(2 * stretch, LONGEST_STRETCH)
-            stretch = longer if taken == tried else max(SHORTEST_STRETCH, 2 * taken)
-            stretch = min(stretch, LONGEST_STRETCH)
+            # Work grows as the square of the length. What was scored and not taken is scored
+            # again; and uncertain steps come in swarms, mostly when all topics are young.
+            longer = int(0.9 * taken * np.sqrt(ENOUGH / max(effort, 1)))
+            longer = min(longer, 2 * max(taken, self.stretch if taken == tried else 0))
+            self.stretch = max(SHORTEST_STRETCH, min(longer, LONGEST_STRETCH))
 
     def _grow(self, segment: Segment) -> None:
         mine = owned(segment.topics, self.exchange.shard, self.exchange.shards)
@@ -91,28 +91,30 @@ class Shard(Learner):
         self._history = lengthened(self._history, segment.topics)
         self._work = lengthened(self._work, segment.terms)
 
-    def _take(self, stretch: Segment, lengths: Floats, scores: Floats) -> int:
-        """Take as many of the steps as are certain; at least one is."""
+    def _take(self, stretch: Segment, lengths: Floats, scores: Floats) -> tuple[int, int]:
+        """Take as many of the steps as are certain, at least one; how many, and how much work."""
         rows, steps, whole = stretch.rows, stretch.steps, self.whole
         wanted = np.unique(steps.row).astype(np.int64)
         begun, begun_lag = self._begun(rows, wanted, stretch.topics)
         started = time.perf_counter()
         place = np.zeros(len(rows), np.int64)
         place[wanted] = np.arange(len(wanted))
-        taken, self.rounds, row, round_, ends, topics, tau = resolve(
+        taken, effort, self.rounds, row, round_, ends, topics, tau = resolve(
             rows.starts, rows.terms, rows.values, lengths,
             steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
             place, begun, begun_lag,
             whole.rule, whole.loss, whole.margin, whole.average, self.rounds,
             self._mass.room, self._lag_mass.room, self._history, self._work, scores,
         )  # fmt: skip
+        resolved = time.perf_counter()
         apply_updates(
             rows.starts, rows.terms, rows.values, row, round_, ends, topics, tau,
             self.exchange.shard, self.exchange.shards, whole.average,
             self._weights.room, self._lagging.room,
         )  # fmt: skip
-        self._seconds["resolve"] += time.perf_counter() - started
-        return taken
+        self._seconds["resolve"] += resolved - started
+        self._seconds["update"] += time.perf_counter() - resolved
+        return taken, effort
 
     def _begun(self, rows: Rows, wanted: Longs, topics: int) -> tuple[Floats, Floats]:
         """The scores of these rows by the prototypes of all shards as they stand."""
@@ -143,6 +145,7 @@ class Shard(Learner):
         state: State = {
             "rounds": np.array(self.rounds),
             "exchanges": np.array(self.exchanges),
+            "stretch": np.array(self.stretch),
             "weights": self._weights.copy(),
             "mass": self._mass.copy(),
             "lag_mass": self._lag_mass.copy(),
@@ -155,6 +158,7 @@ class Shard(Learner):
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` gave."""
         self.rounds, self.exchanges = int(state["rounds"]), int(state["exchanges"])
+        self.stretch = int(state["stretch"])
         self._weights.load(state["weights"])
         if self.whole.average:
             self._lagging.load(state["lagging"])
@@ -164,7 +168,7 @@ class Shard(Learner):
         self._work = np.zeros(0)
 
     def timings(self) -> dict[str, float]:
-        """Scoring with its own prototypes, waiting for the others, and taking the steps."""
+        """Scoring with its prototypes, waiting for the others, taking the steps, and updating."""
         return dict(self._seconds)
 
     def weights_of(self, terms: Ints, topics: Longs) -> None:
@@ -223,6 +227,11 @@ class Shards(Learner):
         whole.restore(self.state())
         return whole.weights_of(terms, topics)
 
+    def timings(self) -> dict[str, float]:
+        """The mean of its shards."""
+        each = [shard.timings() for shard in self._shards]
+        return {part: sum(mine[part] for mine in each) / len(each) for part in each[0]}
+
     def size_bytes(self) -> int:
         """Memory of all shards."""
         return sum(shard.size_bytes() for shard in self._shards)
@@ -248,7 +257,7 @@ def shard_state(whole: Mapping[str, npt.NDArray[np.generic]], shard: int, shards
     state = dict(whole)
     arrays = [name for name in ("weights", "lagging") if name in state]
     if "mass" not in state:
-        state["exchanges"] = np.array(0)
+        state["exchanges"], state["stretch"] = np.array(0), np.array(FIRST_STRETCH)
         columns = [state[name].T for name in arrays]
         state["history"] = np.array(list(map(contents, *columns)), np.uint64).view(np.int64)
         for bound, name in (("mass", "weights"), ("lag_mass", "lagging")):

@@ -21,8 +21,12 @@ from learners.perceptron import perceptron_coefficients
 from learners.prototypes import MMP_RULE, add_outer, score_row
 from learners.segment import Bools, Floats, Ints, Longs
 
+# About as many numbers as are dealt with in the time of one exchange: steps taken alone get dearer
+# from one to the next, so then exchanging again is cheaper.
+ENOUGH = 4_000_000
+DENSE = 4  # whole vectors are that many times as fast as numbers here and there
 MIX = np.uint64(0x9E3779B97F4A7C15)
-TURN, BACK = np.uint64(29), np.uint64(35)
+TURN, BACK, ONE = np.uint64(29), np.uint64(35), np.uint64(1)
 
 
 @njit
@@ -67,12 +71,11 @@ def overlaps(work: Floats, terms: Ints) -> bool:
 
 
 @njit
-def remembered(past: np.uint64, round_: int, tau: float) -> np.uint64:
+def remembered(past: np.uint64, round_: np.uint64, bits: np.uint64) -> np.uint64:
     """The past of a topic after one more update; two pasts are equal only if all updates were."""
-    bits = np.array([tau]).view(np.uint64)[0]
-    word = (past ^ (past >> TURN)) * MIX + np.uint64(round_)
+    word = (past ^ (past >> TURN)) * MIX + round_
     word = (word ^ (word >> BACK)) * MIX + bits
-    mixed: np.uint64 = (word ^ (word >> TURN)) * MIX + np.uint64(1)
+    mixed: np.uint64 = (word ^ (word >> TURN)) * MIX + ONE
     return mixed
 
 
@@ -80,26 +83,45 @@ def remembered(past: np.uint64, round_: int, tau: float) -> np.uint64:
 def bring_up_to_date(
     starts: Longs, all_terms: Ints, all_values: Floats, row: int, moves: int,
     moved_row: Longs, moved_round: Longs, moved_starts: Longs, moved_topics: Longs,
-    moved_tau: Floats, average: bool, work: Floats, current: Floats, lag: Floats, touched: Bools,
-) -> None:  # fmt: skip
-    """Add to the scores of a row what the updates of the stretch so far add to them."""
+    moved_tau: Floats, dense_of: Longs, dense: Floats, average: bool, work: Floats,
+    current: Floats, lag: Floats, touched: Bools,
+) -> int:  # fmt: skip
+    """Add to the scores of a row what the updates of the stretch so far add to them.
+
+    Returns how much work that was, counted in numbers.
+    """
     touched[:] = False
     begin, end = starts[row], starts[row + 1]
     for i in range(begin, end):
         work[all_terms[i]] = all_values[i]
+    effort = 0
     for move in range(moves):
         start, stop = starts[moved_row[move]], starts[moved_row[move] + 1]
+        effort += stop - start
         shared = product(work, all_terms[start:stop], all_values[start:stop])
         if shared == 0.0 and not overlaps(work, all_terms[start:stop]):
             continue
+        before = shared * moved_round[move]
+        if dense_of[move] >= 0:
+            tau = dense[dense_of[move]]
+            effort += len(tau) // DENSE
+            for r in range(len(tau)):
+                current[r] += shared * tau[r]
+                touched[r] |= tau[r] != 0.0
+            if average:
+                for r in range(len(tau)):
+                    lag[r] += before * tau[r]
+            continue
+        effort += moved_starts[move + 1] - moved_starts[move]
         for i in range(moved_starts[move], moved_starts[move + 1]):
             topic = moved_topics[i]
             current[topic] += shared * moved_tau[i]
             touched[topic] = True
             if average:
-                lag[topic] += shared * moved_round[move] * moved_tau[i]
+                lag[topic] += before * moved_tau[i]
     for i in range(begin, end):
         work[all_terms[i]] = 0.0
+    return effort
 
 
 @njit
@@ -121,30 +143,32 @@ def resolve(
     place: Longs, begun: Floats, begun_lag: Floats,
     rule: int, loss: int, margin: float, average: bool, rounds: int,
     mass: Floats, lag_mass: Floats, history: Words, work: Floats, out: Floats,
-) -> tuple[int, int, Longs, Longs, Longs, Longs, Floats]:  # fmt: skip
-    """Take the steps in order until one is not certain.
+) -> tuple[int, int, int, Longs, Longs, Longs, Longs, Floats]:  # fmt: skip
+    """Take the steps in order until one is not certain, or it was `ENOUGH` work.
 
     `begun` holds the scores of the rows (each at its `place`) by the prototypes at the beginning.
-    Returns how many steps were taken, the rounds learned so far, and the updates: row, round, and
-    where the topics start of each; then all the topics and their tau.
+    Returns how many steps were taken, how much work it was, the rounds learned so far, and the
+    updates: row, round, and where the topics start of each; then all the topics and their tau.
     """
     topics = begun.shape[1]
     current, lag, ranked = np.zeros(topics), np.zeros(topics), np.zeros(topics)
     slack, tau, touched = np.zeros(topics), np.zeros(topics), np.zeros(topics, np.bool_)
+    tau_bits = tau.view(np.uint64)
     moved_row, moved_round = np.empty(len(step_row), np.int64), np.empty(len(step_row), np.int64)
     moved_starts = np.zeros(len(step_row) + 1, np.int64)
     moved_topics, moved_tau = np.empty(256, np.int64), np.empty(256)
+    dense_of, dense, dense_rows = np.full(len(step_row), -1, np.int64), np.empty((4, topics)), 0
     longest = int((starts[step_row + 1] - starts[step_row]).max())
-    scored, moves, step = -1, 0, 0
-    while step < len(step_row):
+    scored, moves, step, effort = -1, 0, 0, 0
+    while step < len(step_row) and effort < ENOUGH:
         row, known = int(step_row[step]), int(step_known[step])
         if scored != row:
             current[:] = begun[place[row]]
             if average:
                 lag[:] = begun_lag[place[row]]
-            bring_up_to_date(
+            effort += bring_up_to_date(
                 starts, all_terms, all_values, row, moves, moved_row, moved_round, moved_starts,
-                moved_topics, moved_tau, average, work, current, lag, touched,
+                moved_topics, moved_tau, dense_of, dense, average, work, current, lag, touched,
             )  # fmt: skip
             scored = row
         unit = UNIT * (longest + moves + 16) * lengths[row]
@@ -182,7 +206,13 @@ def resolve(
                 filled += 1
                 mass[r] += abs(tau[r]) * lengths[row]
                 lag_mass[r] += rounds * abs(tau[r]) * lengths[row]
-                history[r] = remembered(history[r], rounds, tau[r])
+                history[r] = remembered(history[r], np.uint64(rounds), tau_bits[r])
+            if DENSE * (filled - moved_starts[moves]) > topics:
+                if dense_rows == len(dense):
+                    dense = np.concatenate((dense, np.empty_like(dense)))
+                dense[dense_rows, :known], dense[dense_rows, known:] = tau[:known], 0.0
+                dense_of[moves] = dense_rows
+                dense_rows += 1
             moved_row[moves], moved_round[moves] = row, rounds
             moves += 1
             moved_starts[moves] = filled
@@ -190,7 +220,7 @@ def resolve(
         scored = -1
         step += 1
     return (
-        step, rounds, moved_row[:moves], moved_round[:moves], moved_starts[: moves + 1],
+        step, effort, rounds, moved_row[:moves], moved_round[:moves], moved_starts[: moves + 1],
         moved_topics, moved_tau,
     )  # fmt: skip
 

@@ -64,8 +64,9 @@ SHARD_SECONDS = {
     "score": counter("shard_score_seconds", LANE, "Time of a shard to score with its prototypes."),
     "wait": counter("shard_wait_seconds", LANE, "Time that a shard waited for the other shards."),
     "resolve": counter(
-        "shard_resolve_seconds", LANE, "Time of a shard to rank and learn from all scores."
+        "shard_resolve_seconds", LANE, "Time of a shard to rank and judge by all scores."
     ),
+    "update": counter("shard_update_seconds", LANE, "Time of a shard to move its prototypes."),
 }
 DOCUMENTS = counter("documents", SHARD, "Documents ranked.")
 VOCABULARY = gauge("vocabulary_terms", SHARD, "Terms in the vocabulary.")

@@ -1,4 +1,4 @@
-"""`make bench`: speed against Vowpal Wabbit and a bare Kafka loop, recovery, memory, start-up.
+"""`make bench`: speed against Vowpal Wabbit and a bare Kafka loop, recovery, shards, memory.
 
 Timings vary from machine to machine and from minute to minute; the ratios are what counts.
 """
@@ -9,14 +9,14 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.bench import memory, speed, startup, stream
+from tests.bench import memory, shards, speed, startup, stream
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--documents", type=int, default=20_000, help="for the speed comparisons")
     parser.add_argument("--long", type=int, default=1_000_000, help="documents for the memory run")
-    parser.add_argument("--only", choices=("speed", "stream", "memory", "startup"))
+    parser.add_argument("--only", choices=("speed", "stream", "shards", "memory", "startup"))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if arguments.only in (None, "startup"):
@@ -25,6 +25,8 @@ def main() -> None:
             speed.run(arguments.documents, Path(folder))
         if arguments.only in (None, "stream"):
             stream.run(4 * arguments.documents, Path(folder))
+        if arguments.only in (None, "shards"):
+            shards.run(arguments.documents)
         if arguments.only in (None, "memory"):
             memory.run(arguments.long)
 

@@ -1,0 +1,90 @@
+"""A lane of many topics, whole and divided: time a document, and what the exchange takes of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from learners.learner import Learner
+from learners.segment import Floats, Longs, Rows, Segment, Steps
+from learners.sharded import Shards
+from learners.specs import parse_spec
+
+TOPICS, FEATURES, TERMS = 5_000, 50_000, 100
+BLOCK = 512
+LANE = "mmp:loss=1"
+
+
+def blocks(documents: int, seed: int = 1) -> Iterator[Segment]:
+    """Labelled documents whose words lean to their topics; words and topics by Zipf's law."""
+    rng = np.random.default_rng(seed)
+    topics = 1 / np.arange(1.0, TOPICS + 1)
+    words = 1 / np.arange(1.0, FEATURES + 1)
+    topics, words = topics / topics.sum(), words / words.sum()
+    own = rng.integers(0, FEATURES, (TOPICS, 40))  # words that a topic is known by
+    for _ in range(0, documents, BLOCK):
+        labels = [
+            rng.choice(TOPICS, rng.integers(1, 4), replace=False, p=topics) for _ in range(BLOCK)
+        ]
+        starts, terms, values = [0], list[np.ndarray](), list[np.ndarray]()
+        for mine in labels:
+            about = own[mine].ravel()
+            some = rng.choice(about, TERMS // 3)
+            found = np.unique(np.concatenate((rng.choice(FEATURES, TERMS, p=words), some)))
+            weights = rng.exponential(1.0, len(found)) + 0.1
+            terms.append(found)
+            values.append(weights / np.sqrt((weights**2).sum()))
+            starts.append(starts[-1] + len(found))
+        rows = Rows(
+            np.array(starts, np.int64),
+            np.concatenate(terms).astype(np.int32),
+            np.concatenate(values),
+        )
+        ends = np.cumsum([len(mine) for mine in labels])
+        steps = Steps(
+            np.repeat(np.arange(BLOCK, dtype=np.int32), 2),
+            np.tile(np.array([False, True]), BLOCK),
+            np.full(2 * BLOCK, TOPICS, np.int32),
+            np.concatenate(([0], np.column_stack((np.r_[0, ends[:-1]], ends)).ravel())),
+            np.concatenate(labels).astype(np.int32),
+        )
+        yield Segment(rows, steps, FEATURES, TOPICS)
+
+
+def microseconds(learner: Learner, segments: list[Segment]) -> dict[str, float]:
+    """Of a document, all and in parts, for the second half of the blocks; the first is learned."""
+    half = len(segments) // 2
+    before, started = learner.timings(), 0.0
+    for number, segment in enumerate(segments):
+        if number == half:
+            before, started = learner.timings(), time.perf_counter()
+        learner.follow(segment, np.zeros((len(segment.rows), segment.topics)))
+    taken = time.perf_counter() - started
+    parts = {part: seconds - before[part] for part, seconds in learner.timings().items()}
+    counted = BLOCK * (len(segments) - half)
+    return {name: 1e6 * seconds / counted for name, seconds in {"all": taken, **parts}.items()}
+
+
+def run(documents: int) -> None:
+    """Print the table."""
+    segments = list(blocks(documents))
+    print(
+        f"A lane of {TOPICS:,} topics and {FEATURES:,} features, documents of about {TERMS} terms "
+        f"in blocks of {BLOCK}; shards are threads of one process"
+    )
+    print("  us a document          all    score  update  resolve  wait    exchanges a block")
+    warm = [next(blocks(BLOCK))]
+    for shards in (1, 2, 4):
+        spec = f"{LANE},shards={shards}"
+        microseconds(parse_spec(spec).build(), warm * 2)  # compiled
+        learner = parse_spec(spec).build()
+        found = microseconds(learner, segments)
+        line = f"  {shards} shard{'s' if shards > 1 else ' '}          {found['all']:9,.0f}"
+        if isinstance(learner, Shards):
+            line += "".join(
+                f"{found[part]:9,.0f}" for part in ("score", "update", "resolve", "wait")
+            )
+            line += f"{int(learner.state()['exchanges']) / len(segments):9.1f}"
+        print(line, flush=True)
