@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from learners.learner import Learner
-from learners.segment import Floats, Longs, Rows, Segment, Steps
+from learners.segment import Rows, Segment, Steps
 from learners.sharded import Shards
 from learners.specs import parse_spec
 
