@@ -18,13 +18,13 @@ class Observed:
         self.health = Health()
         ProcessMetrics(registry, self.health)
         self.lag = LagMetrics(registry, stream.name)
-        self._registry, self._stream = registry, stream.name
+        self._registry, self._stream, self._topics = registry, stream.name, settings.topics
         self._server = MetricsServer(registry, self.health, settings.host, port)
         self.url = f"{self._server.url}/metrics"
 
     def learner(self) -> LearnerMetrics:
         """The metrics of a learner; once a process."""
-        return LearnerMetrics(self._registry, self._stream)
+        return LearnerMetrics(self._registry, self._stream, topics=self._topics)
 
     def tokenizer(self) -> TokenizerMetrics:
         """The metrics of a tokenizer; once a process."""

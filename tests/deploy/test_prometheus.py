@@ -103,6 +103,7 @@ def test_no_learning_counter_went_backwards_when_the_worker_was_killed(
     found = monitoring.samples(counters)
     names = {labels["__name__"] for labels, _ in found}
     assert {"wirerank_rounds_total", "wirerank_loss_total", "wirerank_documents_total"} <= names
+    assert {"wirerank_topic_rounds_total", "wirerank_topic_loss_total"} <= names
     for labels, values in found:
         in_order = [values[time] for time in sorted(values)]
         assert in_order == sorted(in_order), labels
@@ -112,6 +113,29 @@ def test_no_learning_counter_went_backwards_when_the_worker_was_killed(
         assert {series["value"][1] for series in resets} == {"0"}, name
     starts = 'process_start_time_seconds{job="wirerank-learner"}'
     assert [s["value"][1] for s in monitoring.query(f"changes({starts}[30m])")] == ["1"]
+
+
+def test_the_worst_topics_are_found_as_the_documents_say(monitoring: Monitored) -> None:
+    """The query of docs/metrics.md, against what the counters grew by in raw samples."""
+    text = (REPOSITORY / "docs" / "metrics.md").read_text()
+    (query,) = re.findall(r"^    (topk by .*)$", text, re.M)
+    found: dict[str, dict[str, float]] = {}
+    for series in monitoring.query(query.replace("(10, ", "(4, ")):
+        topics = found.setdefault(series["metric"]["lane"], {})
+        topics[series["metric"]["topic"]] = float(series["value"][1])
+    assert [len(topics) for topics in found.values()] == [4, 4]
+    for lane, topics in found.items():
+        loss, rounds = (
+            {
+                labels["topic"]: values[max(values)] - values[min(values)]
+                for labels, values in monitoring.samples(f'{counter}{{lane="{lane}"}}')
+            }
+            for counter in ("wirerank_topic_loss_total", "wirerank_topic_rounds_total")
+        )
+        assert len(rounds) == 10 + 1
+        everybody = {topic: loss[topic] / grown for topic, grown in rounds.items()}
+        worst = sorted(everybody, key=lambda topic: everybody[topic], reverse=True)[:4]
+        assert topics == pytest.approx({topic: everybody[topic] for topic in worst}, rel=0.01)
 
 
 def test_every_recording_rule_has_data(monitoring: Monitored) -> None:
