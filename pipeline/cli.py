@@ -171,7 +171,7 @@ def live_page(settings: ReplaySettings, asked: bool, port: int) -> Iterator[Page
         yield None
         return
     serve = page_server()
-    feed = PageFeed(settings.source)
+    feed = PageFeed("standard input" if settings.source == "-" else settings.source)
     with serve(feed, port) as server:
         typer.echo(f"live page: {server.address}", err=True)
         code: typer.Exit | None = None

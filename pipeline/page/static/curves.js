@@ -28,9 +28,8 @@ export function draw(chart, model, choice) {
     visible: !choice.off.has(lane.name),
     line: { color: colour(`--lane-${colourNumber(i)}`), width: 2, dash: strokeOf(i) },
   }));
-  const positive = traces.some(({ y }) => y.some((value) => value > 0));
   const layout = {
-    ...axes(axis, measure, LOGARITHMIC.has(measure.key) && positive, colour),
+    ...axes(axis, measure, LOGARITHMIC.has(measure.key) ? decades(traces) : 0, colour),
     margin: { l: 48, r: 12, t: 12, b: 40 },
     paper_bgcolor: "transparent",
     plot_bgcolor: "transparent",
@@ -58,11 +57,26 @@ function line(points, measure) {
   };
 }
 
-function axes(axis, measure, logarithmic, colour) {
+// How many powers of ten the values span; 0 if there is none that is positive.
+function decades(traces) {
+  const values = traces.flatMap(({ y }) => y.filter((value) => value > 0));
+  const most = values.reduce((a, b) => Math.max(a, b), 0);
+  const least = values.reduce((a, b) => Math.min(a, b), most);
+  return most > 0 ? Math.max(Math.log10(most / least), 0.01) : 0;
+}
+
+// A log scale for values that span so many decades. Plotly would write 20 and 50 as 2 and 5, unless
+// it is told how to write numbers.
+function logScale(spanned) {
+  const dtick = spanned <= 1 ? "D1" : spanned <= 3 ? "D2" : 1;
+  return { type: "log", dtick, tickformat: ",~g" };
+}
+
+function axes(axis, measure, spanned, colour) {
   const { head, title, ...kind } = AXES[axis];
   const common = { gridcolor: colour("--grid"), linecolor: colour("--line"), zeroline: false, automargin: true, fixedrange: touch.matches };
   const titled = (text) => ({ text, font: { size: 12 } });
-  const scale = logarithmic ? { type: "log", dtick: "D2", exponentformat: "none" } : { type: "linear", rangemode: "tozero" };
+  const scale = spanned ? logScale(spanned) : { type: "linear", rangemode: "tozero" };
   return {
     xaxis: { ...common, ...kind, title: titled(title), unifiedhovertitle: { text: head }, spikecolor: colour("--soft"), spikethickness: 1, spikedash: "dot" },
     yaxis: { ...common, ...scale, title: titled(measure.title) },
