@@ -30,6 +30,7 @@ export function draw(chart, model, choice) {
   }));
   const layout = {
     ...axes(axis, measure, LOGARITHMIC.has(measure.key) ? decades(traces) : 0, colour),
+    ...withoutCurves(traces),
     margin: { l: 48, r: 12, t: 12, b: 40 },
     paper_bgcolor: "transparent",
     plot_bgcolor: "transparent",
@@ -54,6 +55,19 @@ function line(points, measure) {
     y: points.map(([, value]) => (none(value) ? null : value * measure.scale)),
     marker: { size: 5 },
     hovertemplate: `%{y:.${measure.digits}f}`,
+  };
+}
+
+// Where there is no curve the axes would be made up: a sentence instead.
+function withoutCurves(traces) {
+  const shown = traces.filter(({ visible }) => visible);
+  if (shown.some(({ y }) => y.some((value) => value !== null))) return {};
+  const text = shown.length ? "There is nothing to draw yet." : "All lanes are switched off.";
+  const nothing = { visible: false, fixedrange: true };
+  return {
+    xaxis: nothing,
+    yaxis: nothing,
+    annotations: [{ text, showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5, font: { size: 14 } }],
   };
 }
 
