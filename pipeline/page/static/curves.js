@@ -32,8 +32,8 @@ export function draw(chart, model, choice) {
     ...axes(axis, measure, LOGARITHMIC.has(measure.key) ? decades(traces) : 0, colour),
     ...withoutCurves(traces),
     margin: { l: 48, r: 12, t: 12, b: 40 },
-    paper_bgcolor: "transparent",
-    plot_bgcolor: "transparent",
+    paper_bgcolor: colour("--card"), // also the seam of the line that follows the pointer
+    plot_bgcolor: colour("--card"),
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("--soft") },
     showlegend: false,
     hovermode: "x unified",
