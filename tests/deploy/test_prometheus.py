@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import subprocess
+from itertools import pairwise
 
 import pytest
 from prometheus_client import generate_latest
@@ -72,6 +74,12 @@ def test_the_ports_are_those_of_the_example_configuration() -> None:
     assert targets["wirerank-tokenizer"] == f"{metrics.host}:{metrics.port_of(0, 'tokenizer', '0')}"
     assert "--metrics 9609" in text
     assert targets["wirerank-replay"] == "127.0.0.1:9609"
+
+
+def test_runs_are_scraped_every_second(monitoring: Monitored) -> None:
+    for _, values in monitoring.samples('up{job=~"wirerank-(learner|replay)"}'):
+        times = sorted(values)
+        assert statistics.median(b - a for a, b in pairwise(times)) == pytest.approx(1.0, abs=0.1)
 
 
 @pytest.mark.parametrize("job", ["wirerank-learner", "wirerank-replay"])
