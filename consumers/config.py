@@ -32,6 +32,7 @@ from learners.specs import LaneSpec, parse_spec
 from pipeline.engine import EngineSettings
 from pipeline.events import MAX_EVENT_BYTES
 from pipeline.features import FeatureSettings
+from pipeline.topics import MOST_WATCHED
 
 ENVIRONMENT_PREFIX = "WIRERANK__"
 # From the environment as they stand there: a password may look like a number or a comment.
@@ -121,10 +122,14 @@ ROLES = ("learner", "tokenizer")
 
 
 class MetricsSettings(Section):
-    """Where workers serve metrics: each at a port of its own, the same after every start."""
+    """Where workers serve metrics: each at a port of its own, the same after every start.
+
+    Of each stream so many `topics` have a loss of their own.
+    """
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 9610
+    topics: Annotated[int, Field(ge=0, le=MOST_WATCHED)] = 0
 
     def port_of(self, stream: int, role: Literal["learner", "tokenizer"], instance: str) -> int:
         """The port of a worker: `port`, and on from there by stream, role and instance.

@@ -18,14 +18,16 @@ class Observed:
         self.health = Health()
         ProcessMetrics(registry, self.health)
         self.lag = LagMetrics(registry, stream.name)
-        self._registry, self._stream = registry, stream.name
+        self._registry, self._stream, self._topics = registry, stream.name, settings.topics
         self._server = MetricsServer(registry, self.health, settings.host, port)
         self.url = f"{self._server.url}/metrics"
 
     def learner(self, share: Share | None = None) -> LearnerMetrics:
         """The metrics of a learner, perhaps of one shard; once a process."""
         shard, speaks = (str(share.shard), share.speaks) if share else ("0", True)
-        return LearnerMetrics(self._registry, self._stream, shard, speaks=speaks)
+        return LearnerMetrics(
+            self._registry, self._stream, shard, topics=self._topics, speaks=speaks
+        )
 
     def tokenizer(self) -> TokenizerMetrics:
         """The metrics of a tokenizer; once a process."""

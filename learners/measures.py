@@ -46,30 +46,40 @@ def ranks_of(scores: Floats, known: int, relevant: Ints, ranks: Longs) -> None:
 
 
 @njit
-def wrong_pairs(scores: Floats, known: int, relevant: Ints) -> int:
-    """How many pairs of a relevant and an irrelevant topic are level or in the wrong order."""
+def wrong_pairs(scores: Floats, known: int, relevant: Ints, above: Longs) -> int:
+    """How many pairs of a relevant and an irrelevant topic are level or in the wrong order.
+
+    Of each relevant topic by itself, how many irrelevant ones are level with or above it is written
+    to `above`.
+    """
     wrong = 0
-    for r in relevant:
-        score = scores[r]
+    for i in range(len(relevant)):
+        score = scores[relevant[i]]
+        mine = 0
         for s in range(known):
-            wrong += scores[s] >= score
+            mine += scores[s] >= score
         for s in relevant:
-            wrong -= scores[s] >= score
+            mine -= scores[s] >= score
+        above[i] = mine
+        wrong += mine
     return wrong
 
 
 @njit
-def measure_round(scores: Floats, known: int, relevant: Ints, ranks: Longs, values: Floats) -> None:
+def measure_round(
+    scores: Floats, known: int, relevant: Ints, ranks: Longs, above: Longs, values: Floats
+) -> None:
     """Write the six measures of one ranking to `values`, NaN where a measure does not exist.
 
-    `ranks` has one place per relevant topic and is filled with their ranks, ascending.
+    `ranks` has one place per relevant topic and is filled with their ranks, ascending; `above` has
+    as many and is filled with the number of irrelevant topics level with or above each, as listed.
     """
     values[:3] = 0.0
     values[3:] = np.nan
     count = len(relevant)
     if count == 0:
         return
-    wrong = wrong_pairs(scores, known, relevant)
+    wrong = wrong_pairs(scores, known, relevant, above)
     if wrong > 0:
         values[LOSS1] = 1.0
         values[LOSS2] = wrong

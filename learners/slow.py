@@ -161,6 +161,15 @@ def added_up(numbers: Sequence[float]) -> float:
     return total
 
 
+def slow_topic_losses(scores: Sequence[float], relevant: set[int]) -> dict[int, float]:
+    """Of each relevant topic the share of the irrelevant ones that are level with or above it."""
+    others = [s for s in range(len(scores)) if s not in relevant]
+    return {
+        r: sum(scores[s] >= scores[r] for s in others) / len(others) if others else 0.0
+        for r in relevant
+    }
+
+
 def slow_measures(scores: Sequence[float], relevant: set[int]) -> dict[str, float]:
     """The measures of one ranking by their definitions; one that does not exist is left out."""
     topics = range(len(scores))

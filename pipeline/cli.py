@@ -113,6 +113,7 @@ def replay_command(
     max_topics: options.MaxTopics = DEFAULTS.engine.max_topics,
     max_pending: options.MaxPending = DEFAULTS.engine.max_pending,
     metrics: options.MetricsPort = None,
+    metric_topics: options.MetricTopics = DEFAULTS.metric_topics,
     page: options.Page = False,
     page_port: options.PagePort = 0,
     quiet: options.Quiet = False,
@@ -144,7 +145,7 @@ def replay_command(
         source=source, lanes=tuple(lane or DEFAULT_LANES), limit=limit, block=block,
         format=format_, profile=profile, topics=topics, rankings=rankings, top=top,
         curves=curves, report=report, plot=plot, dead_letters=dead_letters,
-        max_event_bytes=max_event_bytes, metrics=metrics,
+        max_event_bytes=max_event_bytes, metrics=metrics, metric_topics=metric_topics,
         engine=EngineSettings(
             FeatureSettings(max_terms=max_terms, min_df=min_df), max_topics, max_pending
         ),
@@ -170,7 +171,7 @@ def live_page(settings: ReplaySettings, asked: bool, port: int) -> Iterator[Page
         yield None
         return
     serve = page_server()
-    feed = PageFeed(settings.source)
+    feed = PageFeed("standard input" if settings.source == "-" else settings.source)
     with serve(feed, port) as server:
         typer.echo(f"live page: {server.address}", err=True)
         code: typer.Exit | None = None

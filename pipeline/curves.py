@@ -38,16 +38,19 @@ def is_kept(round_: int) -> bool:
 @njit
 def follow_curve(
     step_row: Ints, step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints,
-    scores: Floats, tally: Floats, found: Floats, recalled: Floats, points: Floats,
-    measured: Floats,
+    scores: Floats, tally: Floats, found: Floats, recalled: Floats, topic_rounds: Floats,
+    topic_loss: Floats, points: Floats, measured: Floats,
 ) -> int:  # fmt: skip
     """Measure every learned row by the scores it was ranked with; return how many points were kept.
 
     `tally` is the newest point and goes on from round to round. `found[r]` counts relevant topics
-    of rank r + 1 and `recalled[r]` their shares of the topics of their documents. The measures of
-    each round by itself are written to `measured`.
+    of rank r + 1 and `recalled[r]` their shares of the topics of their documents. `topic_rounds[r]`
+    counts the rounds in which topic r was relevant, and `topic_loss[r]` adds up the shares of the
+    irrelevant topics that were level with or above it then. The measures of each round by itself
+    are written to `measured`.
     """
     kept = done = 0
+    above = np.empty(scores.shape[1], np.int64)
     for step in range(len(step_row)):
         if not step_learn[step]:
             continue
@@ -55,7 +58,7 @@ def follow_curve(
         ranks = np.empty(len(relevant), np.int64)
         values = measured[done]
         done += 1
-        measure_round(scores[step_row[step]], step_known[step], relevant, ranks, values)
+        measure_round(scores[step_row[step]], step_known[step], relevant, ranks, above, values)
         tally[ROUND] += 1.0
         tally[RELEVANT] = len(relevant)
         tally[FIRST_HIT] = np.nan
@@ -69,6 +72,11 @@ def follow_curve(
         for rank in ranks:
             found[rank - 1] += 1.0
             recalled[rank - 1] += 1.0 / len(relevant)
+        irrelevant = step_known[step] - len(relevant)
+        for i in range(len(relevant)):
+            topic_rounds[relevant[i]] += 1.0
+            if irrelevant > 0:
+                topic_loss[relevant[i]] += above[i] / irrelevant
         if is_kept(int(tally[ROUND])):
             points[kept] = tally
             kept += 1
@@ -93,6 +101,8 @@ class Curve:
         self._points: Floats = np.zeros((0, COLUMNS))
         self._found = Growing(1)
         self._recalled = Growing(1)
+        self._topic_rounds = Growing(1)
+        self._topic_loss = Growing(1)
 
     @property
     def rounds(self) -> int:
@@ -110,13 +120,14 @@ class Curve:
         Returns the measures of these rounds, a row each, NaN where one does not exist.
         """
         rounds = int(np.count_nonzero(steps.learn))
-        self._found.grow(scores.shape[1])
-        self._recalled.grow(scores.shape[1])
+        for array in (self._found, self._recalled, self._topic_rounds, self._topic_loss):
+            array.grow(scores.shape[1])
         points = np.empty((rounds, COLUMNS))
         measured = np.empty((rounds, len(MEASURES)))
         kept = follow_curve(
             steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
-            scores, self._tally, self._found.room, self._recalled.room, points, measured,
+            scores, self._tally, self._found.room, self._recalled.room, self._topic_rounds.room,
+            self._topic_loss.room, points, measured,
         )  # fmt: skip
         if kept:
             self._points = np.concatenate((self._points, points[:kept]))
@@ -139,6 +150,14 @@ class Curve:
     def tally(self) -> Floats:
         """The round and the sums of its measures (a copy): what `as_point` takes."""
         return self._tally.copy()
+
+    def topic_losses(self) -> tuple[Floats, Floats]:
+        """Of each topic the rounds in which it was relevant, and the sum of its loss (copies).
+
+        Its loss in a round is the share of the irrelevant topics ranked level with or above it: its
+        own part of loss 3. 0 to 1, lower is better; 0 if no topic was irrelevant.
+        """
+        return self._topic_rounds.copy(), self._topic_loss.copy()
 
     def all_points(self) -> Iterator[Point]:
         """The kept points, and the last round if it is not among them."""
@@ -169,6 +188,8 @@ class Curve:
             "points": self._points.copy(),
             "found": self._found.copy(),
             "recalled": self._recalled.copy(),
+            "topic_rounds": self._topic_rounds.copy(),
+            "topic_loss": self._topic_loss.copy(),
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
@@ -177,6 +198,9 @@ class Curve:
         self._points = np.array(state["points"], np.float64)
         self._found.load(state["found"])
         self._recalled.load(state["recalled"])
+        if "topic_rounds" in state:  # older versions did not look at topics: then it begins here
+            self._topic_rounds.load(state["topic_rounds"])
+            self._topic_loss.load(state["topic_loss"])
 
 
 def as_point(row: Floats) -> Point:

@@ -1,7 +1,7 @@
 """The metrics there are: what each is called, its labels, and what it means.
 
-Labels are bounded by configuration: never a document, a term or a topic. The table in
-docs/metrics.md is held equal to these declarations by a test.
+Labels are bounded by configuration: never a document or a term, and topics only up to a number
+that was asked for. The table in docs/metrics.md is held equal to these declarations by a test.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ STREAM: Labels = ("stream",)
 SHARD: Labels = ("stream", "shard")
 LANE: Labels = ("stream", "shard", "lane")
 LOSS: Labels = ("stream", "shard", "lane", "loss")
+TOPIC: Labels = ("stream", "shard", "lane", "topic")
 PARTITION: Labels = ("stream", "partition")
 
 # From a block of one document on a fast machine to a stream that is minutes behind.
@@ -58,6 +59,14 @@ LOSS_SUM = counter(
 )
 ROUND_AVERAGED_LOSS = gauge(
     "round_averaged_loss", LOSS, "The learning curve: the loss averaged over all rounds so far."
+)
+TOPIC_ROUNDS = counter(
+    "topic_rounds", TOPIC, "Rounds whose document had the topic (only if topics are asked for)."
+)
+TOPIC_LOSS = counter(
+    "topic_loss",
+    TOPIC,
+    "Sum over these of the share of the irrelevant topics that were ranked level with or above it.",
 )
 MODEL_BYTES = gauge("model_bytes", LANE, "Memory of a lane's model.")
 SHARD_SECONDS = {
@@ -120,9 +129,9 @@ LOOP_AGE = gauge("loop_age_seconds", (), "Time since the process's loop last cam
 BUILD = Family("wirerank_build_info", "gauge", ("version", "python"), "Always 1.")
 
 LEARNER = (
-    ROUNDS, ROUNDS_WITH_TOPICS, LOSS_SUM, ROUND_AVERAGED_LOSS, MODEL_BYTES,
-    *SHARD_SECONDS.values(), DOCUMENTS, VOCABULARY, VOCABULARY_CEILING, TERMS_REFUSED, TOPICS,
-    TOPICS_CEILING, TOPICS_REFUSED, PENDING_DOCUMENTS, PENDING_LABELS, PENDING_CEILING,
+    ROUNDS, ROUNDS_WITH_TOPICS, LOSS_SUM, ROUND_AVERAGED_LOSS, TOPIC_ROUNDS, TOPIC_LOSS,
+    MODEL_BYTES, *SHARD_SECONDS.values(), DOCUMENTS, VOCABULARY, VOCABULARY_CEILING, TERMS_REFUSED,
+    TOPICS, TOPICS_CEILING, TOPICS_REFUSED, PENDING_DOCUMENTS, PENDING_LABELS, PENDING_CEILING,
     DOCUMENTS_GIVEN_UP, UNMATCHED_LABELS, BLOCK_SECONDS, EVENT_TO_RANKING, SNAPSHOTS, SNAPSHOT_AGE,
     SNAPSHOT_SECONDS, SNAPSHOT_BYTES,
 )  # fmt: skip

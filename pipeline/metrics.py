@@ -29,6 +29,7 @@ from pipeline.engine import Engine
 from pipeline.events import REASONS
 from pipeline.health import Health
 from pipeline.metric_families import NO_DURATIONS, Collected, Durations
+from pipeline.topic_metrics import TopicsSample, collect_topics, sample_topics
 
 Clock = Callable[[], float]
 
@@ -67,10 +68,11 @@ class EngineSample:
     counts: tuple[tuple[families.Family, float], ...]
     given_up: tuple[tuple[str, int], ...]
     unmatched: tuple[tuple[str, int], ...]
+    topics: TopicsSample | None
 
 
-def sample_engine(engine: Engine) -> EngineSample:
-    """Copy what a scrape shows; the engine must be between two blocks."""
+def sample_engine(engine: Engine, topics: int) -> EngineSample:
+    """Copy what a scrape shows, of so many topics too; the engine must be between two blocks."""
     pending, settings = engine.pending, engine.settings
     return EngineSample(
         tuple(
@@ -93,6 +95,7 @@ def sample_engine(engine: Engine) -> EngineSample:
         ),
         (("expired", pending.expired_documents), ("superseded", pending.superseded)),
         (("no_document", pending.unmatched_labels), ("rank_only", pending.ignored_labels)),
+        sample_topics(engine, topics),
     )
 
 
@@ -119,6 +122,7 @@ class LearnerMetrics:
     """One stream as a learner follows it. Lives as long as its process, whatever engines come.
 
     `begin`, `learned` and `committed` are for the thread that learns, `snapshot` for any one.
+    `topics` is how many topics have a loss of their own.
     """
 
     def __init__(
@@ -127,9 +131,11 @@ class LearnerMetrics:
         stream: str,
         shard: str = "0",
         clock: Clock = time.time,
+        topics: int = 0,
         speaks: bool = True,
     ) -> None:
         self._common = (stream, shard)
+        self._topics = topics
         self._speaks = speaks  # of shards that have all found the same, one does
         self._clock = clock
         self._sample = LearnerSample()
@@ -148,7 +154,7 @@ class LearnerMetrics:
         Several engines are lanes at several places of the log, the foremost last. One that is not
         yet where it had been before a crash is left out: its counters would go backwards.
         """
-        self._engines = tuple(sample_engine(engine) for engine in engines)
+        self._engines = tuple(sample_engine(engine, self._topics) for engine in engines)
         self._blocks.extend(blocks)
 
     def committed(self) -> None:
@@ -183,6 +189,8 @@ class LearnerMetrics:
             collect_models(found, engine)
             if self._speaks:
                 collect_lanes(found, engine)
+            if self._speaks and engine.topics is not None:
+                collect_topics(found, engine.topics)
         if sample.engines and self._speaks:
             collect_counts(found, sample.engines[-1])
         found.add_durations(families.BLOCK_SECONDS, sample.block_seconds)

@@ -11,6 +11,7 @@ from learners.learner import MOST
 from pipeline.formats import FORMATS
 from pipeline.replay import DEFAULT_LANES, ReplaySettings
 from pipeline.tokenizer import PROFILES
+from pipeline.topics import MOST_WATCHED
 
 DEFAULTS = ReplaySettings(source="")  # what holds where an option is not given
 
@@ -57,6 +58,14 @@ MetricsPort = Annotated[
         max=65_535,
         metavar="PORT",
         help="Serve metrics for Prometheus at this port of 127.0.0.1 while it runs; 0 is any.",
+    ),
+]
+MetricTopics = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        max=MOST_WATCHED,
+        help="So many topics have a loss of their own among the metrics.",
     ),
 ]
 Page = Annotated[

@@ -61,6 +61,7 @@ class ReplaySettings:
     dead_letters: Path = Path("wirerank-dead-letters.jsonl")
     max_event_bytes: int = MAX_EVENT_BYTES
     metrics: int | None = None  # the port to serve them on; 0 is any free one
+    metric_topics: int = 0  # how many topics have a loss of their own there
     engine: EngineSettings = field(default_factory=EngineSettings)
 
 
@@ -130,6 +131,8 @@ def check_settings(settings: ReplaySettings) -> None:
     check_outputs(outputs, [*read, settings.topics] if settings.topics else read)
     if settings.plot:
         check_plot(settings.plot)
+    if settings.metric_topics and settings.metrics is None:
+        raise UsageError("--metric-topics adds to the metrics; ask for them with --metrics PORT.")
 
 
 def describe(settings: ReplaySettings, engine: Engine) -> Iterator[str]:
@@ -221,7 +224,7 @@ def serve_metrics(settings: ReplaySettings, watch: Watch) -> ReplayMetrics | Non
         return None
     from pipeline.replay_metrics import ReplayMetrics  # noqa: PLC0415 - slow to import
 
-    metrics = ReplayMetrics(settings.source, settings.metrics)
+    metrics = ReplayMetrics(settings.source, settings.metrics, settings.metric_topics)
     watch.say(f"metrics = {metrics.url}")
     return metrics
 

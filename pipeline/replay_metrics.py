@@ -16,16 +16,16 @@ from pipeline.serving import MetricsServer
 class ReplayMetrics:
     """Reads and learns in one process, so it shows what a tokenizer shows and what a learner does.
 
-    The stream is called by its source.
+    The stream is called by its source; so many `topics` have a loss of their own.
     """
 
-    def __init__(self, source: str, port: int) -> None:
+    def __init__(self, source: str, port: int, topics: int = 0) -> None:
         stream = source.encode("utf-8", "replace").decode()  # names of files may be anything
         registry = CollectorRegistry()
         self.health = Health()
         ProcessMetrics(registry, self.health)
         self._tokenizer = TokenizerMetrics(registry, stream)
-        self._learner = LearnerMetrics(registry, stream)
+        self._learner = LearnerMetrics(registry, stream, topics=topics)
         self._events = 0
         self._server = MetricsServer(registry, self.health, port=port)
         self.url = f"{self._server.url}/metrics"

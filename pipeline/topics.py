@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from pipeline.errors import UsageError
 
+MOST_WATCHED = 1000  # topics that may have metrics of their own: several series a lane each
+
 
 class TopicIndex:
     """Numbers topics. It grows up to a ceiling; what comes after that is counted and left out."""

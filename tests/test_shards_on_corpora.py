@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
 from learners.segment import Floats
 from learners.specs import parse_spec

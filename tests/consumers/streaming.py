@@ -35,6 +35,7 @@ bootstrap = "{bootstrap}"
 
 [metrics]
 port = 0
+topics = 8
 
 [snapshots]
 folder = "{folder}/snapshots"

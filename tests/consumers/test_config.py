@@ -153,6 +153,13 @@ def test_every_worker_has_a_port_of_its_own(tmp_path: Path) -> None:
     assert free.metrics.port_of(0, "tokenizer", "7") == 0
 
 
+def test_topics_are_shown_up_to_a_number_that_has_a_limit(tmp_path: Path) -> None:
+    assert read(SMALL, tmp_path).metrics.topics == 0
+    assert read("[metrics]\ntopics = 1000\n" + SMALL, tmp_path).metrics.topics == 1000
+    with pytest.raises(ConfigError, match="less than or equal to 1000"):
+        read("[metrics]\ntopics = 1001\n" + SMALL, tmp_path)
+
+
 def test_ports_past_the_last_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="start lower, or write 0"):
         read("[metrics]\nport = 65500\n" + SMALL, tmp_path)

@@ -16,6 +16,13 @@ from tests.consumers.streaming import Streaming, eventually
 LANES = ("mmp:loss=1", "perceptron:average=true")
 WATCHED = "mmp:loss=2"
 
+LEARNING = (
+    "wirerank_rounds_total",
+    "wirerank_loss_total",
+    "wirerank_topic_rounds_total",
+    "wirerank_topic_loss_total",
+)
+
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
@@ -52,11 +59,7 @@ class Watcher(threading.Thread):
                 found = scrape(address(self._streaming, self._name))
             except (OSError, ValueError):
                 continue  # it was killed, and is not back yet
-            learning = {
-                key: value
-                for key, value in found.items()
-                if key[0] in ("wirerank_rounds_total", "wirerank_loss_total")
-            }
+            learning = {key: value for key, value in found.items() if key[0] in LEARNING}
             self.scrapes += bool(learning)
             for key, value in learning.items():
                 if value < self.last.get(key, 0.0):
@@ -99,6 +102,13 @@ def test_curves_without_a_tooth(broker: str, tmp_path: Path) -> None:
         for loss, value in lane.curve.last().values.items():
             labels = {**where, "lane": lane.name, "loss": loss}
             assert final["wirerank_round_averaged_loss", frozenset(labels.items())] == value
+        rounds, losses = lane.curve.topic_losses()
+        for number, topic in enumerate(engine.topics.names[:8]):
+            its = frozenset({**where, "lane": lane.name, "topic": topic}.items())
+            assert final["wirerank_topic_rounds_total", its] == rounds[number] > 0
+            assert final["wirerank_topic_loss_total", its] == losses[number]
+        others = frozenset({**where, "lane": lane.name, "topic": "(others)"}.items())
+        assert final["wirerank_topic_rounds_total", others] == sum(rounds[8:]) > 0
     letters = {"stream": streaming.name, "reason": "not_json"}
     assert tokenizer["wirerank_dead_letters_total", frozenset(letters.items())] == 1
     lag = {"stream": streaming.name, "partition": f"{streaming.stream.documents}-0"}

@@ -82,7 +82,7 @@ class FedLearner:
         self.engine: Engine = new_engine()
         self.health = Health()
         ProcessMetrics(registry, self.health)
-        self._metrics = LearnerMetrics(registry, STREAM)
+        self._metrics = LearnerMetrics(registry, STREAM, topics=10)
         self._lag = LagMetrics(registry, STREAM)
         MetricsServer(registry, self.health, port=port)
 

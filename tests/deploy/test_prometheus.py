@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import subprocess
+from itertools import pairwise
 
 import pytest
 from prometheus_client import generate_latest
@@ -74,6 +76,12 @@ def test_the_ports_are_those_of_the_example_configuration() -> None:
     assert targets["wirerank-replay"] == "127.0.0.1:9609"
 
 
+def test_runs_are_scraped_every_second(monitoring: Monitored) -> None:
+    for _, values in monitoring.samples('up{job=~"wirerank-(learner|replay)"}'):
+        times = sorted(values)
+        assert statistics.median(b - a for a, b in pairwise(times)) == pytest.approx(1.0, abs=0.1)
+
+
 @pytest.mark.parametrize("job", ["wirerank-learner", "wirerank-replay"])
 def test_each_queried_curve_is_the_one_that_the_run_wrote(monitoring: Monitored, job: str) -> None:
     """Bit for bit, at every scrape whose round the curve keeps."""
@@ -103,6 +111,7 @@ def test_no_learning_counter_went_backwards_when_the_worker_was_killed(
     found = monitoring.samples(counters)
     names = {labels["__name__"] for labels, _ in found}
     assert {"wirerank_rounds_total", "wirerank_loss_total", "wirerank_documents_total"} <= names
+    assert {"wirerank_topic_rounds_total", "wirerank_topic_loss_total"} <= names
     for labels, values in found:
         in_order = [values[time] for time in sorted(values)]
         assert in_order == sorted(in_order), labels
@@ -112,6 +121,29 @@ def test_no_learning_counter_went_backwards_when_the_worker_was_killed(
         assert {series["value"][1] for series in resets} == {"0"}, name
     starts = 'process_start_time_seconds{job="wirerank-learner"}'
     assert [s["value"][1] for s in monitoring.query(f"changes({starts}[30m])")] == ["1"]
+
+
+def test_the_worst_topics_are_found_as_the_documents_say(monitoring: Monitored) -> None:
+    """The query of docs/metrics.md, against what the counters grew by in raw samples."""
+    text = (REPOSITORY / "docs" / "metrics.md").read_text()
+    (query,) = re.findall(r"^    (topk by .*)$", text, re.M)
+    found: dict[str, dict[str, float]] = {}
+    for series in monitoring.query(query.replace("(10, ", "(4, ")):
+        topics = found.setdefault(series["metric"]["lane"], {})
+        topics[series["metric"]["topic"]] = float(series["value"][1])
+    assert [len(topics) for topics in found.values()] == [4, 4]
+    for lane, topics in found.items():
+        loss, rounds = (
+            {
+                labels["topic"]: values[max(values)] - values[min(values)]
+                for labels, values in monitoring.samples(f'{counter}{{lane="{lane}"}}')
+            }
+            for counter in ("wirerank_topic_loss_total", "wirerank_topic_rounds_total")
+        )
+        assert len(rounds) == 10 + 1
+        everybody = {topic: loss[topic] / grown for topic, grown in rounds.items()}
+        worst = sorted(everybody, key=lambda topic: everybody[topic], reverse=True)[:4]
+        assert topics == pytest.approx({topic: everybody[topic] for topic in worst}, rel=0.01)
 
 
 def test_every_recording_rule_has_data(monitoring: Monitored) -> None:

@@ -16,9 +16,9 @@ from tests.conftest import missing
 
 def measured(scores: list[float], relevant: set[int]) -> dict[str, float]:
     values = np.empty(len(MEASURES))
-    ranks = np.empty(len(relevant), np.int64)
+    ranks, above = np.empty((2, len(relevant)), np.int64)
     labels = np.array(sorted(relevant), np.int32)
-    measure_round(np.array(scores), len(scores), labels, ranks, values)
+    measure_round(np.array(scores), len(scores), labels, ranks, above, values)
     return {
         name: value
         for name, value in zip(MEASURES, values.tolist(), strict=True)

@@ -24,6 +24,7 @@ from pipeline.reader import BlockReader, Reading
 from pipeline.tokenizer import Tokenizer
 
 LANES = ("mmp:loss=1", "perceptron")
+WATCHED = 5  # topics with a loss of their own, where everything is shown
 
 
 class Scrape:
@@ -79,7 +80,7 @@ def learn(engine: Engine, reading: Reading) -> None:
 def everything(stream: str = "wire") -> CollectorRegistry:
     """A registry with every metric there is, each with samples."""
     registry = CollectorRegistry()
-    learner = LearnerMetrics(registry, stream)
+    learner = LearnerMetrics(registry, stream, topics=WATCHED)
     engine = new_engine()
     for reading in readings("synthetic:300", 100):
         learn(engine, reading)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from learners.segment import Floats, Steps
-from learners.slow import slow_measures
+from learners.slow import slow_measures, slow_topic_losses
 from pipeline.curves import Curve, is_kept
 from pipeline.slow import slow_is_kept
 
@@ -59,6 +59,37 @@ def test_every_point_is_the_mean_of_its_rounds(block: int) -> None:
             assert value == (None if expected is None else pytest.approx(expected, rel=1e-12))
         assert point.wrong_pairs == measures[point.round - 1]["loss2"]
         assert point.relevant == len(relevant[point.round - 1])
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+def test_each_topic_has_its_own_part_of_loss_3(block: int) -> None:
+    scores, relevant = rounds(5, 400)
+    relevant[7] = set(range(TOPICS))  # none is irrelevant: a round of loss 0 for each
+    counts, sums = [0.0] * TOPICS, [0.0] * TOPICS
+    for row, mine in zip(scores.tolist(), relevant, strict=True):
+        losses = slow_topic_losses(row, mine)
+        for topic, loss in losses.items():
+            counts[topic] += 1
+            sums[topic] += loss
+        if mine:
+            together = sum(losses.values()) / len(mine)
+            assert together == pytest.approx(slow_measures(row, mine)["loss3"])
+    topic_rounds, topic_loss = curve_of(scores, relevant, block).topic_losses()
+    assert topic_rounds.tolist() == counts
+    assert topic_loss.tolist() == sums
+    assert 0 < min(sums) < max(sums) < min(counts)
+
+
+def test_a_state_of_before_topics_were_looked_at_begins_there() -> None:
+    scores, relevant = rounds(6, 100)
+    older = curve_of(scores, relevant, 50).state()
+    del older["topic_rounds"], older["topic_loss"]
+    curve = Curve()
+    curve.restore(older)
+    curve.follow(learning_steps(relevant[:30]), scores[:30])
+    assert curve.rounds == 130
+    alone = curve_of(scores[:30], relevant[:30], 30)
+    assert np.array_equal(curve.topic_losses(), alone.topic_losses())
 
 
 def test_blocks_leave_no_trace() -> None:
@@ -114,3 +145,4 @@ def test_resume_from_state_equals_a_straight_run() -> None:
     second.follow(learning_steps(relevant[111:]), scores[111:])
     assert list(second.all_points()) == list(straight.all_points())
     assert second.max_f1() == straight.max_f1()
+    assert np.array_equal(second.topic_losses(), straight.topic_losses())

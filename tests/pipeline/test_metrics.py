@@ -25,7 +25,16 @@ from pipeline.metrics import (
 from pipeline.snapshot_folder import SnapshotFolder
 from pipeline.snapshots import resume, take
 from tests.conftest import REPOSITORY
-from tests.pipeline.scraping import LANES, Scrape, everything, learn, new_engine, readings, scrape
+from tests.pipeline.scraping import (
+    LANES,
+    WATCHED,
+    Scrape,
+    everything,
+    learn,
+    new_engine,
+    readings,
+    scrape,
+)
 
 ALL = (*families.LEARNER, *families.TOKENIZER, *families.LAG, *families.PROCESS)
 
@@ -120,7 +129,7 @@ def test_counters_come_back_from_a_snapshot_and_never_go_backwards(tmp_path: Pat
     blocks = list(readings("synthetic:600,topics=20", 40))
     folder = SnapshotFolder(tmp_path)
     engine, registry = new_engine(), CollectorRegistry()
-    metrics = LearnerMetrics(registry, "wire")
+    metrics = LearnerMetrics(registry, "wire", topics=8)
     for number, reading in enumerate(blocks[:10]):
         learn(engine, reading)
         show(metrics, engine)
@@ -131,7 +140,7 @@ def test_counters_come_back_from_a_snapshot_and_never_go_backwards(tmp_path: Pat
     snapshot = folder.newest([])
     assert snapshot is not None
     engine, registry = new_engine(), CollectorRegistry()
-    metrics = LearnerMetrics(registry, "wire")
+    metrics = LearnerMetrics(registry, "wire", topics=8)
     resume(engine, snapshot)
     for reading in blocks[snapshot.position : 10]:  # recovering, silently
         learn(engine, reading)
@@ -140,6 +149,7 @@ def test_counters_come_back_from_a_snapshot_and_never_go_backwards(tmp_path: Pat
     after = scrape(registry)
     learning = {key for key in before.samples if "seconds" not in key[0]}
     assert len(learning) > 30
+    assert len([name for name, _ in learning if "_topic_" in name]) == len(LANES) * 2 * (8 + 1)
     assert {key: after.samples[key] for key in learning} == {
         key: before.samples[key] for key in learning
     }
@@ -284,11 +294,11 @@ def test_the_table_of_the_documents_is_what_is_shown() -> None:
 
 
 def test_labels_are_few_and_bounded() -> None:
-    """A hundred topics and thousands of terms add no series."""
-    allowed = {"stream", "lane", "shard", "loss", "partition", "reason"}
+    """A hundred topics and thousands of terms add no series but those that were asked for."""
+    allowed = {"stream", "lane", "shard", "loss", "topic", "partition", "reason"}
     assert {label for f in ALL if f is not families.BUILD for label in f.labels} == allowed
     samples = scrape(everything()).samples
-    lanes = len(LANES) * (2 * len(MEASURES) + 3)
+    lanes = len(LANES) * (2 * len(MEASURES) + 3 + 2 * (WATCHED + 1))
     assert len(samples) < lanes + 100
 
 

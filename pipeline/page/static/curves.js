@@ -28,12 +28,12 @@ export function draw(chart, model, choice) {
     visible: !choice.off.has(lane.name),
     line: { color: colour(`--lane-${colourNumber(i)}`), width: 2, dash: strokeOf(i) },
   }));
-  const positive = traces.some(({ y }) => y.some((value) => value > 0));
   const layout = {
-    ...axes(axis, measure, LOGARITHMIC.has(measure.key) && positive, colour),
+    ...axes(axis, measure, LOGARITHMIC.has(measure.key) ? decades(traces) : 0, colour),
+    ...withoutCurves(traces),
     margin: { l: 48, r: 12, t: 12, b: 40 },
-    paper_bgcolor: "transparent",
-    plot_bgcolor: "transparent",
+    paper_bgcolor: colour("--card"), // also the seam of the line that follows the pointer
+    plot_bgcolor: colour("--card"),
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("--soft") },
     showlegend: false,
     hovermode: "x unified",
@@ -58,11 +58,39 @@ function line(points, measure) {
   };
 }
 
-function axes(axis, measure, logarithmic, colour) {
+// Where there is no curve the axes would be made up: a sentence instead.
+function withoutCurves(traces) {
+  const shown = traces.filter(({ visible }) => visible);
+  if (shown.some(({ y }) => y.some((value) => value !== null))) return {};
+  const text = shown.length ? "There is nothing to draw yet." : "All lanes are switched off.";
+  const nothing = { visible: false, fixedrange: true };
+  return {
+    xaxis: nothing,
+    yaxis: nothing,
+    annotations: [{ text, showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5, font: { size: 14 } }],
+  };
+}
+
+// How many powers of ten the values span; 0 if there is none that is positive.
+function decades(traces) {
+  const values = traces.flatMap(({ y }) => y.filter((value) => value > 0));
+  const most = values.reduce((a, b) => Math.max(a, b), 0);
+  const least = values.reduce((a, b) => Math.min(a, b), most);
+  return most > 0 ? Math.max(Math.log10(most / least), 0.01) : 0;
+}
+
+// A log scale for values that span so many decades. Plotly would write 20 and 50 as 2 and 5, unless
+// it is told how to write numbers.
+function logScale(spanned) {
+  const dtick = spanned <= 1 ? "D1" : spanned <= 3 ? "D2" : 1;
+  return { type: "log", dtick, tickformat: ",~g" };
+}
+
+function axes(axis, measure, spanned, colour) {
   const { head, title, ...kind } = AXES[axis];
   const common = { gridcolor: colour("--grid"), linecolor: colour("--line"), zeroline: false, automargin: true, fixedrange: touch.matches };
   const titled = (text) => ({ text, font: { size: 12 } });
-  const scale = logarithmic ? { type: "log", dtick: "D2", exponentformat: "none" } : { type: "linear", rangemode: "tozero" };
+  const scale = spanned ? logScale(spanned) : { type: "linear", rangemode: "tozero" };
   return {
     xaxis: { ...common, ...kind, title: titled(title), unifiedhovertitle: { text: head }, spikecolor: colour("--soft"), spikethickness: 1, spikedash: "dot" },
     yaxis: { ...common, ...scale, title: titled(measure.title) },

@@ -84,6 +84,7 @@ def test_a_pipe_is_shown_as_it_comes() -> None:
             while (status := told(address)["status"])["documents"] < number:
                 assert time.monotonic() < until, status
                 time.sleep(0.05)
+        assert told(address)["heading"]["source"] == "standard input"
         documents = told(address)["documents"]
         assert [document["id"] for document in documents] == ["1", "2", "3"]
         process.stdin.close()

@@ -134,6 +134,24 @@ def test_curves_are_those_of_the_run(view: Viewer, stream: Stream, server: PageS
     expect(page.locator("#values-table tbody th")).to_have_text(rounds)
 
 
+def test_where_there_is_no_curve_there_are_no_axes(
+    view: Viewer, stream: Stream, server: PageServer
+) -> None:
+    page = view(server.address)
+    ticks, told = page.locator("#chart .xtick, #chart .ytick"), page.locator("#chart .annotation")
+    expect(told).to_have_text("There is nothing to draw yet.")
+    expect(ticks).to_have_count(0)
+    stream.process([small(n) for n in range(40)])
+    expect(told).to_have_count(0)
+    expect(page.locator("#chart .xtick").first).to_have_text("1")
+    for switch in page.locator("#switches input").all():
+        switch.uncheck()
+    expect(told).to_have_text("All lanes are switched off.")
+    expect(ticks).to_have_count(0)
+    page.locator("#switches input").first.check()
+    expect(page.locator("#chart .ytick").first).to_have_text("0")
+
+
 def test_values_show_where_one_points(view: Viewer, ended: tuple[PageServer, Outcome]) -> None:
     page = view(ended[0].address)
     expect(page.locator("#chart .scatterlayer .trace")).to_have_count(len(LANES))

@@ -103,5 +103,10 @@ def test_everything_can_be_read_in_light_and_in_dark(
     assert len(contrasts) > 100
     assert any(tag == "text" for _, _, tag, _ in contrasts)  # the chart's own texts among them
     assert [seen for seen in contrasts if seen[0] < seen[1]] == []
+    page.locator("#chart").hover(position={"x": 600, "y": 150})
+    lines = page.locator("#chart .spikeline")
+    expect(lines).to_have_count(2)  # dots, on a seam that must not glare
+    card = page.evaluate("getComputedStyle(document.querySelector('.card')).backgroundColor")
+    assert card in [line.evaluate("e => getComputedStyle(e).stroke") for line in lines.all()]
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (ground == "rgb(245, 246, 247)") == (scheme == "light")

@@ -1,0 +1,102 @@
+"""Screenshots: whoever reads the curves off the picture finds the numbers of the report."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Page, expect
+
+from learners.measures import MEASURES
+from pipeline.page.feed import PageFeed
+from pipeline.page.server import PageServer
+from pipeline.replay import ReplaySettings, Watch, replay
+from pipeline.report import COLUMNS, Report
+from tests.pipeline.page.conftest import Viewer
+
+SOURCE = "synthetic:1500"
+LANES = ("mmp:loss=1", "perceptron", "frequency")
+SCALES = {key: scale for _, key, scale, _ in COLUMNS}
+PIXELS = 3  # how far a reading may be off: a tick's text is not set to the pixel
+
+# Of every tick of the vertical axis what is written there and how far down; and the colour that the
+# lane's switch is marked with.
+TICKS = """() => [...document.querySelectorAll("#chart .ytick text")].map((text) => {
+  const box = text.getBoundingClientRect(), chart = document.getElementById("chart");
+  return [text.textContent, box.top + box.height / 2 - chart.getBoundingClientRect().top];
+})"""
+COLOUR = "(i) => getComputedStyle(document.querySelectorAll('#switches .swatch')[i]).borderTopColor"
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PageServer, Report]]:
+    """A replay that is over: its page and its report."""
+    feed = PageFeed(SOURCE)
+    dead = tmp_path_factory.mktemp("pictures") / "dead.jsonl"
+    with PageServer(feed) as server:
+        settings = ReplaySettings(SOURCE, LANES, dead_letters=dead)
+        yield server, replay(settings, Watch(), feed).report
+
+
+def show_only(page: Page, lane: str) -> None:
+    for name in LANES:
+        page.get_by_role("checkbox", name=name, exact=True).set_checked(name == lane)
+    drawn = page.locator("#chart .scatterlayer .trace")
+    expect(drawn).to_have_count(1)
+
+
+def end_of_line(page: Page, colour: str) -> float | None:
+    """How far down the line of this colour is at its right end; None if there is none."""
+    wanted = [int(part) for part in colour.removeprefix("rgb(").rstrip(")").split(",")]
+    picture = Image.open(io.BytesIO(page.locator("#chart").screenshot())).convert("RGB")
+    distance = np.abs(np.asarray(picture, np.int64) - wanted).sum(axis=2)
+    rows, columns = np.nonzero(distance < 30)
+    return float(rows[columns == columns.max()].mean()) if len(rows) else None
+
+
+def ticks(page: Page) -> list[tuple[float, float]]:
+    """The numbers at the axis and how far down they stand, from the top."""
+    found = [(float(text.replace(",", "")), y) for text, y in page.evaluate(TICKS)]
+    return sorted(found, key=lambda tick: tick[1])
+
+
+def read_off(at: list[tuple[float, float]], y: float, logarithmic: bool) -> tuple[float, float]:
+    """The values that somebody who errs by some pixels would read between the axis's numbers."""
+    (top, above), *_, (bottom, below) = at
+    if logarithmic:
+        top, bottom = math.log10(top), math.log10(bottom)
+
+    def value(pixel: float) -> float:
+        reading = bottom + (below - pixel) * (top - bottom) / (below - above)
+        return 10**reading if logarithmic else float(reading)
+
+    return value(y + PIXELS), value(y - PIXELS)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_picture_says_what_the_report_says(
+    view: Viewer, ended: tuple[PageServer, Report], scheme: str
+) -> None:
+    server, report = ended
+    page = view(server.address, scheme=scheme)
+    expect(page.locator("#state")).to_have_text("ended")
+    colours = [page.evaluate(COLOUR, i) for i in range(len(LANES))]
+    assert len(set(colours)) == len(LANES)
+    for measure in MEASURES:
+        page.select_option("#measure", measure)
+        for i, lane in enumerate(LANES):
+            show_only(page, lane)
+            y = end_of_line(page, colours[i])
+            assert y is not None, f"{lane} has no line"
+            assert end_of_line(page, colours[i - 1]) is None, "a lane that is off has a line"
+            at = ticks(page)
+            assert len(at) >= 2
+            assert all(one > next_ for (one, _), (next_, _) in pairwise(at)), at
+            low, high = read_off(at, y, measure in ("loss2", "loss3", "coverage"))
+            told = report[lane][measure] * SCALES[measure]
+            assert low <= told <= high, (measure, lane, at)
