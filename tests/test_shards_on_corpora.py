@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from pipeline.tokenizer import Tokenizer
 
 LANES = ("mmp:loss=1", "mmp:loss=3,margin=0.5,norm=l2", "perceptron:average=true")
 CORPORA = ("synthetic", "reuters21578", "newsgroups")
-SOME, MORE = 600, 6000
+SOME, MORE = 800, 25_000
 SCORE_BOUND = 1e-12
 MODEL = ("rounds", "weights", "lagging")
 
@@ -29,8 +29,8 @@ MODEL = ("rounds", "weights", "lagging")
 class Outcome(NamedTuple):
     """What became of a stream."""
 
-    orders: list[list[int]]  # of each document and lane: its topics, best first
-    scores: list[Floats]
+    orders: list[list[list[int]]]  # of each lane and document: its topics, best first
+    scores: list[list[Floats]]
     models: list[bytes]
     curves: list[bytes]
 
@@ -43,14 +43,13 @@ def events_of(source: str, documents: int) -> list[Event]:
 def outcome(events: list[Event], shards: int, block: int) -> Outcome:
     specs = [parse_spec(f"{lane},shards={shards}") for lane in LANES]
     engine, tokenizer = Engine(specs), Tokenizer()
-    orders, scores = list[list[int]](), list[Floats]()
+    scores: list[list[Floats]] = [[] for _ in specs]
     for start in range(0, len(events), block):
         for ranked in engine.process(make_block(events[start : start + block], tokenizer)):
-            for lane in ranked.scores:
-                for row, known in zip(lane, ranked.known, strict=True):
-                    orders.append(np.argsort(-row[:known], kind="stable").tolist())
-                    scores.append(row[:known].copy())
+            for kept, lane in zip(scores, ranked.scores, strict=True):
+                kept += [row[:known].copy() for row, known in zip(lane, ranked.known, strict=True)]
     engine.close()
+    orders = [[np.argsort(-row, kind="stable").tolist() for row in lane] for lane in scores]
     states = [lane.learner.state() for lane in engine.lanes]
     models = [state[name].tobytes() for state in states for name in MODEL if name in state]
     return Outcome(orders, scores, models, [lane.curve.tally().tobytes() for lane in engine.lanes])
@@ -60,7 +59,8 @@ def assert_same(found: Outcome, expected: Outcome) -> None:
     assert found.orders == expected.orders
     assert found.models == expected.models
     assert found.curves == expected.curves
-    for mine, its in zip(found.scores, expected.scores, strict=True):
+    pairs = zip(chain(*found.scores), chain(*expected.scores), strict=True)
+    for mine, its in pairs:
         largest = np.abs(its).max(initial=0.0)
         np.testing.assert_allclose(mine, its, rtol=0, atol=SCORE_BOUND * largest)
 
