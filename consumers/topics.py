@@ -15,8 +15,12 @@ from consumers.access import RefusedError
 from consumers.clients import MAX_RECORD_BYTES, Admin, new_admin
 from consumers.config import KafkaSettings, StreamSettings
 from consumers.packed import BATCH_BYTES
+from consumers.score_records import PART_BYTES
 
 FOR_EVER = "-1"
+# Scores are needed as long as a shard may start from a snapshot older than they are. Snapshots are
+# minutes old, unless a shard was away: this is how long it may be, a week with a weekend in it.
+SCORES_DAYS = 7
 WATCH_SECONDS = 10.0
 PLAYED_PARTITIONS = 4
 
@@ -36,6 +40,7 @@ class Plan:
     exactly: bool = False  # another number of partitions is an error
     least_bytes: int = 0  # what a record must be allowed to have
     for_ever: bool = False  # nothing of it may be dropped
+    in_order: bool = False  # it is dropped from the beginning only, never from between
     options: dict[str, str] = field(default_factory=dict)
 
 
@@ -51,6 +56,7 @@ def plans(stream: StreamSettings) -> list[Plan]:
             exactly=True,
             least_bytes=MAX_RECORD_BYTES,
             for_ever=True,
+            in_order=True,
             options={**largest, "retention.ms": FOR_EVER, "retention.bytes": FOR_EVER},
         ),
         Plan(stream.rankings, stream.partitions, least_bytes=2 * BATCH_BYTES, options=largest),
@@ -66,6 +72,27 @@ def documents_plan(topic: str) -> Plan:
         "retention.bytes": FOR_EVER,
     }
     return Plan(topic, PLAYED_PARTITIONS, options=options)
+
+
+def scores_plan(topic: str) -> Plan:
+    """The topic through which the shards of lanes give each other their scores."""
+    options = {
+        "max.message.bytes": str(MAX_RECORD_BYTES),
+        "cleanup.policy": "delete",
+        "retention.ms": str(SCORES_DAYS * 24 * 3600 * 1000),
+        "retention.bytes": FOR_EVER,
+    }
+    least = PART_BYTES + (64 << 10)  # key, header, and what the broker adds
+    return Plan(topic, 1, exactly=True, least_bytes=least, in_order=True, options=options)
+
+
+def ensure_scores_topic(settings: KafkaSettings, topic: str) -> list[str]:
+    """Make the topic for the scores of shards if it is missing, and check it if not."""
+    admin = new_admin(settings)
+    try:
+        return ensure(admin, [scores_plan(topic)], settings.replication_factor)
+    finally:
+        admin.close()
 
 
 def ensure_topics(settings: KafkaSettings, stream: StreamSettings) -> list[str]:
@@ -105,10 +132,10 @@ def check_topic(admin: Admin, plan: Plan, partitions: int) -> None:
     """Refuse a topic that would sooner or later stop the work."""
     if plan.exactly and partitions != plan.partitions:
         raise TopicError(
-            f"{plan.name} has {partitions} partitions, but must have {plan.partitions}: the log is "
+            f"{plan.name} has {partitions} partitions, but must have {plan.partitions}: it is "
             "one order for everybody. Name another topic, or delete this one."
         )
-    if plan.least_bytes == 0 and not plan.for_ever:
+    if plan.least_bytes == 0 and not plan.in_order:
         return
     resource = ConfigResource(ConfigResourceType.TOPIC, plan.name)
     try:
@@ -122,10 +149,11 @@ def check_topic(admin: Admin, plan: Plan, partitions: int) -> None:
             f"{plan.name} takes records of {largest} bytes at most, but must take "
             f"{plan.least_bytes}: set its max.message.bytes to {MAX_RECORD_BYTES}."
         )
-    if plan.for_ever and policy != "delete":
+    if plan.in_order and policy != "delete":
+        retention = plan.options["retention.ms"]
         raise TopicError(
-            f"{plan.name} has cleanup.policy {policy}, which drops records of the log that have "
-            "no key: set it to delete, with retention.ms -1."
+            f"{plan.name} has cleanup.policy {policy}, which drops records from between others: "
+            f"set it to delete, with retention.ms {retention}."
         )
     limits = [name for name in ("retention.ms", "retention.bytes") if found[name]["value"] != "-1"]
     if plan.for_ever and limits:

@@ -16,6 +16,7 @@ from kafka.errors import AuthorizationError, CommitFailedError, KafkaError
 from consumers.access import RefusedError, not_allowed
 from consumers.clients import in_words
 from consumers.log_reader import LogError
+from consumers.score_records import DisagreementError
 from consumers.tokenizer_worker import LostDocumentsError
 from consumers.topics import TopicError
 from consumers.transactions import FencedError
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 # What no trying again can mend: somebody has to look.
 FATAL = (
     DamagedError,
+    DisagreementError,
     FencedError,
     GapError,
     LogError,
