@@ -30,6 +30,7 @@ from consumers.score_records import (
     split,
 )
 from consumers.topics import TopicError, ensure_scores_topic
+from consumers.workers import PASSING
 from deploy.kafka import Cluster
 from learners.exchange import Exchange
 from pipeline.container import DamagedError
@@ -487,6 +488,27 @@ def test_a_broker_that_goes_away_and_comes_back(
             waiting.result(5)
         assert time.monotonic() - began < 0.5
         shards.close()
+
+
+def test_a_broker_that_stays_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is an error that passes, for a client that has written before and for one that has not."""
+    need_kafka()
+    monkeypatch.setattr(score_exchange, "GIVE_UP_S", 2.0)
+    with Cluster(tmp_path / "kafka") as cluster:
+        shards = Shards(cluster.bootstrap)
+        ensure_scores_topic(shards.settings, shards.topic)
+        used, unused = shards.new(0, 1), shards.new(0, 1, epoch="e2")
+        run(used, 0, 1)
+        cluster.kill()
+        for exchange, number in ((used, 1), (unused, 0)):
+            with pytest.raises(PASSING, match=r"nothing came from the broker .* for 2 s"):
+                run(exchange, number, number + 1)
+        kept = used.position(1)
+        shards.close()
+        cluster.start()
+        shards.stop.clear()
+        assert run(shards.new(0, 1, begin=kept), 1, 3) == [expected(1, 1), expected(2, 1)]
+        shards.drop(shards.made[0])
 
 
 def test_records_are_as_documented(shards: Shards) -> None:
