@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from kafka import TopicPartition
-from kafka.errors import MessageSizeTooLargeError, OffsetOutOfRangeError
+from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError, OffsetOutOfRangeError
 
 from consumers.clients import Consumer, Message, Sent, abandon, new_consumer, new_producer
 from consumers.config import KafkaSettings
@@ -35,6 +35,9 @@ POLL_MS = 100  # how soon a wish to stop, or a record that could not be written,
 # Memory: the payloads of one exchange (MOST_PAYLOAD_BYTES a shard), and the records of one poll.
 RECORDS_A_POLL = 16
 SAY_AFTER_S, SAY_AGAIN_S = 3.0, 30.0
+# A producer of kafka-python that finds no broker for its very first record keeps that for ever; one
+# that had written before gives up by itself, sooner than this.
+GIVE_UP_S = 30.0
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +94,11 @@ class KafkaExchange:
             self._producer = new_producer(settings, linger_ms=0)
         except BaseException:
             self._consumer.close(autocommit=False, timeout_ms=1000)
+            raise
+        try:
+            self._producer.partitions_for(topic)  # the first record need not wait for this then
+        except BaseException:
+            self.close()
             raise
 
     def _begin(self, begin: int | None) -> None:
@@ -149,8 +157,8 @@ class KafkaExchange:
                 if not self._unread:
                     self.waiting_for = gathering.missing
                     self._wait(sent or ())
-                    if sent is None and self._unread:
-                        patience.begin()  # there is much to read
+                    if self._unread and self.shard in gathering.missing:
+                        patience.begin()  # the broker is there, with much to read
                 self._take(gathering)
                 patience.look(gathering)
         finally:
@@ -233,6 +241,7 @@ class Patience:
         self._shards = shards
         self._bootstrap = bootstrap
         self._named: set[str] = set()
+        self._began = time.monotonic()
         self.begin()
 
     def begin(self) -> None:
@@ -241,13 +250,16 @@ class Patience:
         self._say_at = self._since + SAY_AFTER_S
 
     def look(self, gathering: Gathering) -> None:
-        """Say whom the exchange waits for, if it is time to, or that they are back."""
+        """Say whom the exchange waits for, if it is time to, or that they are back.
+
+        Raises `KafkaTimeoutError` when the broker is away for too long: another client may find it.
+        """
         now = time.monotonic()
         where = f"(exchange {gathering.number})"
         if gathering.whole and self._named:
             log.warning(
                 "lane %s: heard from %s again after %.0f s %s",
-                self._lane, ", ".join(sorted(self._named)), now - self._since, where,
+                self._lane, ", ".join(sorted(self._named)), now - self._began, where,
             )  # fmt: skip
         elif not gathering.whole and now >= self._say_at:
             waited_for = self._waited_for(gathering)
@@ -257,6 +269,12 @@ class Patience:
                 "lane %s: waiting since %.0f s for %s %s",
                 self._lane, now - self._since, ", ".join(waited_for), where,
             )  # fmt: skip
+
+        if self._shard in gathering.missing and now - self._since > GIVE_UP_S:
+            raise KafkaTimeoutError(
+                f"lane {self._lane}: nothing came from the broker at {self._bootstrap} "
+                f"for {GIVE_UP_S:.0f} s {where}"
+            )
 
     def _waited_for(self, gathering: Gathering) -> list[str]:
         """Other shards; but the broker, if not even what this one gave comes back."""
