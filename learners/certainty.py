@@ -47,38 +47,35 @@ def no_neighbours(
     scores: Floats, known: int, touched: Bools, slack: Floats, history: Words,
     count: int, width: float,
 ) -> bool:  # fmt: skip
-    """The same for many topics: scores lie in cells so wide that only neighbours can be too close.
+    """The same for many topics, none of which is too close to one that is `width` away.
 
-    A table finds the touched topic of a cell. If there are several, they must have the same past;
-    that two others may share a cell and not be too close is not worth a second look.
+    Scores lie in cells of twice that width, and once more in cells that are shifted by half: too
+    close is only who shares a cell. A table finds the touched topic of a cell; if there are several
+    they must have the same past, though they might be far enough apart.
     """
     places = 4
     while places < 2 * count:
         places *= 2
-    table = np.full(places, -1, np.int64)
     cells = np.empty(known, np.int64)
-    for r in range(known):
-        cells[r] = np.int64(np.floor(scores[r] / width))
-    for of_touched in (True, False):
+    for shift in (0.0, 0.5):
+        table = np.full(places, -1, np.int32)
         for r in range(known):
-            if touched[r] != of_touched:
-                continue
-            for cell in range(cells[r] - 1, cells[r] + 2):
-                place = place_of(cell, places)
-                while table[place] >= 0 and cells[table[place]] != cell:
-                    place = (place + 1) % places
-                s = table[place]
-                if s < 0:
+            cells[r] = np.int64(np.floor(scores[r] / (2.0 * width) + shift))
+        for of_touched in (True, False):
+            for r in range(known):
+                if touched[r] != of_touched:
                     continue
-                crowded = of_touched and cell == cells[r]
-                close = crowded or abs(scores[r] - scores[s]) <= slack[r] + slack[s]
-                if close and history[r] != history[s]:
-                    return False
-            if of_touched:
                 place = place_of(cells[r], places)
                 while table[place] >= 0 and cells[table[place]] != cells[r]:
                     place = (place + 1) % places
-                table[place] = r
+                s = table[place]
+                if s < 0:
+                    if of_touched:
+                        table[place] = r
+                elif history[r] != history[s] and (
+                    of_touched or abs(scores[r] - scores[s]) <= slack[s]
+                ):
+                    return False
     return True
 
 
