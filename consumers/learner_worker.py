@@ -141,7 +141,7 @@ class LearnerWorker:
             reader = LogReader(self._config.kafka, self._stream.blocks, follower.position)
             self._followings.append(Following(follower, reader))
             if self._shard is not None:
-                self._shard.open(follower, facts.identity, stop)
+                self._shard.open(follower, facts.identity, stop, self._observed.health.moved)
         # Nothing past the end of the log was ever shown, and of a lane that is published nothing
         # past its offset: from there on its counters cannot go backwards.
         published = self._publisher.published

@@ -19,7 +19,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError, OffsetOutOfRangeError
@@ -68,15 +68,16 @@ class KafkaExchange:
         shards: int,
         begin: int | None,
         stop: threading.Event,
+        moved: Callable[[], None] = lambda: None,
     ) -> None:
         if not 0 <= shard < shards:
             raise ValueError(f"there is no shard {shard} of {shards}; they are numbered from 0")
         self.shard = shard
         self.shards = shards
         self.waiting_for: tuple[int, ...] = ()  # shards of which something is missing just now
-        self.seconds_waited = 0.0
         self._lane = lane
         self._stop = stop
+        self._moved = moved  # called while it waits, which is not being stuck
         self._bootstrap = settings.bootstrap
         self._source = TopicPartition(topic, 0)
         self._records = ScoreRecords(topic, stream, lane, epoch, shards)
@@ -191,12 +192,11 @@ class KafkaExchange:
                 raise failed
         if self._stop.is_set():
             raise StoppedError(f"lane {self._lane}: stopped while waiting for other shards")
-        began = time.perf_counter()
+        self._moved()
         try:
             polled = self._consumer.poll(POLL_MS, max_records=RECORDS_A_POLL)
         except OffsetOutOfRangeError:
             raise self._cut(f"has no offset {self._offset} any more") from None
-        self.seconds_waited += time.perf_counter() - began
         self._unread.extend(polled.get(self._source, ()))
         if not self._unread and self._is_gone():
             raise self._cut("was deleted")

@@ -10,6 +10,7 @@ import hashlib
 import re
 import threading
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import orjson
@@ -72,7 +73,13 @@ class ShardOfLane:
         self._settings = dict(spec.settings)
         return Shard(spec.undivided(), self._exchange)
 
-    def open(self, follower: Follower, log_identity: str, stop: threading.Event) -> None:
+    def open(
+        self,
+        follower: Follower,
+        log_identity: str,
+        stop: threading.Event,
+        moved: Callable[[], None],
+    ) -> None:
         """Begin to exchange, from where the follower is."""
         told = follower.told.get("exchange", {"begun": 0, "scores": None})
         self._begun = told["begun"]
@@ -81,7 +88,7 @@ class ShardOfLane:
         self.close()
         self._exchange.opened = KafkaExchange(
             self._config.kafka, self._stream.scores, self._stream.name, self.share.lane, epoch,
-            self.share.shard, self.share.shards, told["scores"], stop,
+            self.share.shard, self.share.shards, told["scores"], stop, moved,
         )  # fmt: skip
 
     def told(self, follower: Follower) -> dict[str, object]:

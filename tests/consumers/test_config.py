@@ -110,10 +110,13 @@ def test_mistakes_are_explained(change: str, message: str, tmp_path: Path) -> No
         ("mmp:loss=1", "perceptron", "two lanes are called 'perceptron'"),
         ('name = "wire"', 'nam = "wire"', "streams.0.name: must be given"),
         ('name = "wire"', 'name = "wire"\nprofil = "x"', "did you mean 'profile'?"),
-        ('name = "wire"', 'name = "wire"\nblocks = "wire.documents"', "must be four topics"),
+        ('name = "wire"', 'name = "wire"\nblocks = "wire.documents"', "must be five topics"),
         ('name = "wire"', 'name = "a b"', "streams.0.name"),
         ("publish", "publsh", "streams.0.lanes.1.publsh: there is no such setting; did you mean"),
         ("lanes = ", "lanes = [] #", "streams.0.lanes"),
+        ("publish = false", "shards = 0", "streams.0.lanes.1.shards"),
+        ('"perceptron"', '"rocchio", shards = 2', "rocchio cannot be divided into shards"),
+        ('"mmp:loss=1"', '"mmp:shards=2", shards = 2', "write one of the two"),
     ],
 )
 def test_mistakes_in_a_stream_are_explained(

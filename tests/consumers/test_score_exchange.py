@@ -145,7 +145,6 @@ def test_all_get_the_same(shards: Shards) -> None:
     for each in running:
         assert each.result(120) == [expected(number) for number in range(50)]
     assert shards.end() == records_of(range(50))
-    assert all(exchange.seconds_waited > 0 for exchange in shards.made)
     assert all(exchange.waiting_for == () for exchange in shards.made)
 
 
@@ -284,7 +283,6 @@ def test_a_missing_shard_is_named(shards: Shards, caplog: pytest.LogCaptureFixtu
 
     assert eventually(lambda: times_said() == 2, 15), caplog.messages
     assert list(exchanges[0].waiting_for) == [2]
-    assert exchanges[0].seconds_waited > 2
     waited = time.monotonic() - began
     assert polls[0] < 2 * waited * 1000 / score_exchange.POLL_MS + 10
     run(exchanges[2], 17, 18)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 import pytest
+import typer
 
+from consumers.cli import instance_of, share_of
 from consumers.clients import Message
-from consumers.config import Share
+from consumers.config import Config, Share, StreamSettings
 from consumers.sharding import folder_of
+from consumers.supervisor import children
 from deploy.kafka import Cluster
 from learners.sharded import whole_state
 from pipeline.corpora import open_source
@@ -76,8 +80,14 @@ def assert_as_one(
                 assert array.tobytes() == curve[name].tobytes(), (lane.name, name)
 
 
-def test_shards_rank_as_one(broker: str, tmp_path: Path) -> None:
-    events = list(open_source("synthetic:3000,topics=30"))
+@pytest.fixture(params=["synthetic", "reuters21578", "newsgroups"])
+def events(request: pytest.FixtureRequest, shared_corpus: Callable[[str], Path]) -> list[bytes]:
+    if request.param == "synthetic":
+        return list(open_source("synthetic:3000,topics=30"))
+    return list(islice(open_source(f"{request.param}:{shared_corpus(request.param)}"), 1500))
+
+
+def test_shards_rank_as_one(broker: str, tmp_path: Path, events: list[bytes]) -> None:
     with Streaming(broker, tmp_path, SHARDS, 2, shards=SHARDS) as streaming:
         for name in (*workers(SHARDS), "tokenize-0"):
             streaming.start(name)
@@ -141,6 +151,41 @@ def test_a_lane_is_divided_anew(broker: str, tmp_path: Path) -> None:
         assert "goes on at" in streaming.log(f"learn@{FIRST}#1")
         assert "where the whole lane had come" in streaming.log(f"learn@{FIRST}#3")
         assert_as_one(streaming, found, events, {FIRST: 4})
+
+
+@pytest.mark.parametrize(
+    ("lane", "shard", "message"),
+    [
+        (None, "0/3", "--shard needs --lane"),
+        (None, None, "every lane of this stream has shards"),
+        (FIRST, None, "has shards = 3, so --shard must be one of 0/3, 1/3, 2/3. Got None"),
+        (FIRST, "3/3", "so --shard must be one of 0/3, 1/3, 2/3. Got '3/3'"),
+        ("absent", "0/3", "--lane must be one of mmp:loss=1"),
+    ],
+)
+def test_a_shard_that_there_is_not(
+    lane: str | None, shard: str | None, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lanes = [{"spec": name, "shards": shards} for name, shards in SHARDS.items()]
+    stream = StreamSettings.model_validate({"name": "wire", "lanes": lanes})
+    with pytest.raises(typer.Exit):
+        share_of(stream, lane, shard)
+    assert message in capsys.readouterr().err
+
+
+def test_all_shards_are_run(tmp_path: Path) -> None:
+    """Each as a process of its own, with ports of its own, beside the learner of whole lanes."""
+    lanes = [{"spec": name, "shards": shards} for name, shards in SHARDS.items()]
+    stream = {"name": "wire", "lanes": [*lanes, {"spec": "rocchio"}]}
+    config = Config.model_validate({"streams": [stream]})
+    found = [child.arguments[4:] for child in children(config, tmp_path, 1)]
+    shares = [Share(lane, i, count) for lane, count in SHARDS.items() for i in range(count)]
+    wanted = [["--lane", s.lane, "--shard", f"{s.shard}/{s.shards}"] for s in shares]
+    assert found[1:] == [[], *wanted]
+    settings = config.streams[0]
+    numbers = [instance_of(settings, None, None), instance_of(settings, "rocchio", None)]
+    numbers += [instance_of(settings, share.lane, share) for share in shares]
+    assert len(set(numbers)) == len(numbers)
 
 
 def test_a_missing_shard_is_named(broker: str, tmp_path: Path) -> None:
