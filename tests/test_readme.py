@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.cli import app
+from consumers.cli import app
 from pipeline.plots import can_plot
 from tests.conftest import REPOSITORY, missing
 from tests.prometheus_server import program as need_program
@@ -68,11 +68,18 @@ def test_shown_command(command: str, tmp_path: Path) -> None:
 def test_options_that_the_documents_name_exist() -> None:
     shown = "".join(
         CliRunner(env={"COLUMNS": "200"}).invoke(app, [*command, "--help"]).stdout
-        for command in (["replay"], ["curves", "export"])
+        for command in (
+            ["replay"],
+            ["curves", "export"],
+            ["tokenize"],
+            ["learn"],
+            ["run"],
+            ["inspect"],
+            ["bench"],
+        )  # fmt: skip
     )
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "".join(p.read_text() for p in DOCUMENTS)))
-    others = {"--multilabel_oaa", "--multilabel", "--documents", "--instance"}
-    others |= {"--tokenizers", "--json"}
+    others = {"--multilabel_oaa", "--multilabel"}  # Vowpal Wabbit's
     others |= {"--config", "--storage", "--query", "--web", "--max-block-duration"}  # Prometheus's
     unknown = {option for option in named - others if option not in shown}
     assert not unknown
