@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from consumers.cli import app
+import consumers.cli  # noqa: F401 - its commands join the others
+from pipeline.cli import app
 from pipeline.plots import can_plot
 from tests.conftest import REPOSITORY, missing
 from tests.prometheus_server import program as need_program
@@ -65,18 +66,13 @@ def test_shown_command(command: str, tmp_path: Path) -> None:
         assert (tmp_path / name).stat().st_size > 0
 
 
+COMMANDS = [[name] for name in ("replay", "tokenize", "learn", "run", "inspect", "bench")]
+
+
 def test_options_that_the_documents_name_exist() -> None:
     shown = "".join(
         CliRunner(env={"COLUMNS": "200"}).invoke(app, [*command, "--help"]).stdout
-        for command in (
-            ["replay"],
-            ["curves", "export"],
-            ["tokenize"],
-            ["learn"],
-            ["run"],
-            ["inspect"],
-            ["bench"],
-        )  # fmt: skip
+        for command in [*COMMANDS, ["curves", "export"]]
     )
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "".join(p.read_text() for p in DOCUMENTS)))
     others = {"--multilabel_oaa", "--multilabel"}  # Vowpal Wabbit's
