@@ -66,13 +66,11 @@ def test_shown_command(command: str, tmp_path: Path) -> None:
         assert (tmp_path / name).stat().st_size > 0
 
 
-COMMANDS = [[name] for name in ("replay", "tokenize", "learn", "run", "inspect", "bench")]
-
-
 def test_options_that_the_documents_name_exist() -> None:
+    commands = ("replay", "curves export", "tokenize", "learn", "run", "inspect", "bench")
     shown = "".join(
-        CliRunner(env={"COLUMNS": "200"}).invoke(app, [*command, "--help"]).stdout
-        for command in [*COMMANDS, ["curves", "export"]]
+        CliRunner(env={"COLUMNS": "200"}).invoke(app, [*command.split(), "--help"]).stdout
+        for command in commands
     )
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "".join(p.read_text() for p in DOCUMENTS)))
     others = {"--multilabel_oaa", "--multilabel"}  # Vowpal Wabbit's
