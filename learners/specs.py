@@ -24,8 +24,17 @@ LEARNERS: dict[str, type[Learner]] = {
 LANE_OPTIONS = (
     Option("name", "", "what rankings, curves and metrics call the lane (default: the spec)"),
     Option("norm", "none", "l2: scale every vector to length one", choices=("none", "l2")),
+)
+OF_DIVISIBLE_LANES = (
     Option("shards", 1, "divide the topics over threads; rankings stay the same", least=1, most=64),
 )
+
+
+def options_of(learner: str) -> tuple[Option, ...]:
+    """All options that a lane of this learner can have."""
+    divisible = issubclass(LEARNERS[learner], PrototypeLearner)
+    more = OF_DIVISIBLE_LANES if divisible else ()
+    return (*LEARNERS[learner].options, *LANE_OPTIONS, *more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +89,14 @@ def parse_spec(text: str) -> LaneSpec:
     if learner not in LEARNERS:
         known = ", ".join(LEARNERS)
         raise OptionError(f"There is no learner {learner!r}. Known: {known}; e.g. mmp:loss=1.")
-    declared = {option.name: option for option in (*LEARNERS[learner].options, *LANE_OPTIONS)}
+    options = (*LEARNERS[learner].options, *LANE_OPTIONS, *OF_DIVISIBLE_LANES)
+    declared = {option.name: option for option in options}
     given: dict[str, Value] = {}
     for part in filter(None, rest.split(",")):
         key, equals, value = part.partition("=")
         key = key.strip()
         if not equals or key not in declared:
-            known = ", ".join(declared)
+            known = ", ".join(option.name for option in options_of(learner))
             raise OptionError(f"{learner} has no option {part!r}. Write key=value with: {known}.")
         if key in given:
             raise OptionError(f"{learner} has the option {key!r} twice in {text!r}.")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from learners.learner import MOST, OptionError
-from learners.specs import LANE_OPTIONS, LEARNERS
+from learners.specs import LEARNERS, options_of
 from pipeline import options
 from pipeline.bench import stage_table, stage_times
 from pipeline.corpora import SourceError, catalogue
@@ -238,7 +238,7 @@ def lanes_command() -> None:
         typer.echo(f"{name}: {learner.summary}")
         rows = [
             (f"  {option.name}={option.default}", option.help, f"({option.rule})")
-            for option in (*learner.options, *LANE_OPTIONS)
+            for option in options_of(name)
         ]
         width = max(len(first) for first, *_ in rows)
         for first, meaning, rule in rows:
