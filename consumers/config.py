@@ -296,6 +296,13 @@ class Config(Section):
                 f"metrics.port = {self.metrics.port} leaves no room: {len(self.streams)} streams "
                 f"take {PORTS_A_STREAM} ports each, up to {last}; start lower, or write 0"
             )
+        for stream in self.streams:
+            learners = 1 + len(stream.lanes) + sum(lane.shards for lane in stream.lanes)
+            if self.metrics.port and learners > PORTS_A_ROLE:
+                raise ValueError(
+                    f"stream {stream.name} may have {learners} learners, lanes and shards, but "
+                    f"metrics.port leaves {PORTS_A_ROLE} ports for them; write metrics.port = 0"
+                )
         return self
 
 

@@ -88,12 +88,11 @@ class LearnerWorker:
         self._publishing = [lane.parsed.name for lane in lanes if lane.publish and speaks]
         self._transactional_id = f"wirerank.{stream.name}.learn" + (f".{only}" if only else "")
         if share is not None:
-            self._transactional_id += f".{share.lane}" + ("" if speaks else f".{share.shard}")
-        folder, keep = stream_folder(config, stream), config.snapshots.keep
-        shares = [share] if share else [Share(lane, 0, 1) for lane in self._specs]
-        for each in shares:
-            divide_anew(folder, keep, each)
-        self._snapshots = SnapshotFolder(folder_of(folder, shares[0]), keep)
+            self._transactional_id += f".{share.lane}" + ("" if speaks else f"/shard-{share.shard}")
+        self._shares = [share] if share else [Share(lane, 0, 1) for lane in self._specs]
+        self._folder = stream_folder(config, stream)
+        place = folder_of(self._folder, self._shares[0])
+        self._snapshots = SnapshotFolder(place, config.snapshots.keep)
         self._snapshot_at = time.monotonic()
         self._snapshotting: Task[None] | None = None
         self._log_identity = ""
@@ -115,7 +114,7 @@ class LearnerWorker:
             while not stop.is_set():
                 self._step()
             self._publisher.settle()
-            self._snapshot()
+            self._snapshot(passing=self._shard is not None)
             if self._snapshotting is not None:
                 self._snapshotting.result(LAST_SNAPSHOT_SECONDS)
         except BrokerAwayError:
@@ -135,6 +134,9 @@ class LearnerWorker:
         """Take up where the lanes were, each at its place of the log."""
         facts = log_facts(self._config.kafka, self._stream.blocks)
         self._log_identity = facts.identity
+        for share in self._shares:
+            settings = self._specs[share.lane].settings
+            divide_anew(self._folder, self._snapshots.keep, share, facts.identity, settings)
         self._publisher.start()
         recovery = Recovery(self._snapshots, facts, self._publisher.published, self._new_follower)
         for follower in recovery.followers(list(self._specs)):
@@ -243,9 +245,14 @@ class LearnerWorker:
         others = [following.follower for following in behind]
         self._page.show(foremost.follower, foremost.reader.end, others)
 
-    def _snapshot(self) -> None:
-        """Keep the state, which is that of what is published; written while the work goes on."""
+    def _snapshot(self, passing: bool = False) -> None:
+        """Keep the state, which is that of what is published; written while the work goes on.
+
+        One that is `passing` is where only this shard is, and goes when there is a newer one.
+        """
         self._snapshot_at = time.monotonic()
+        if self._snapshotting is not None and self._shard is not None:
+            self._snapshotting.result(LAST_SNAPSHOT_SECONDS)  # none is left out: others take it too
         if self._snapshotting is not None and not self._snapshotting.done():
             log.warning("a snapshot is still being written; the next one comes later")
             return
@@ -254,6 +261,8 @@ class LearnerWorker:
         for follower in (following.follower for following in self._followings):
             published = [lane for lane in follower.names if lane in self._publishing]
             told = {} if self._shard is None else self._shard.told(follower)
+            if passing:
+                told["passing"] = True
             taken.append(follower.snapshot(log=self._log_identity, published=published, **told))
         self._snapshotting = Task("snapshot", lambda: self._keep(taken))
 

@@ -14,6 +14,7 @@ import numpy as np
 import orjson
 
 from consumers.clients import Message
+from learners.exchange import DisagreementError
 from pipeline.container import DamagedError, pack, unpack
 
 KIND, VERSION = b"WRSC", 1
@@ -22,10 +23,6 @@ PART_BYTES = 512 << 10
 MOST_PARTS = 512
 MOST_PAYLOAD_BYTES = MOST_PARTS * PART_BYTES
 MOST_NUMBER = 1 << 62
-
-
-class DisagreementError(Exception):
-    """A shard gave two different payloads for the same exchange; the message says which."""
 
 
 class Part(NamedTuple):

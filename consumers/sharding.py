@@ -103,11 +103,11 @@ class ShardOfLane:
         """Whether all shards take a snapshot before the record of this time, by what the log says.
 
         Whenever the clock of the log has passed a multiple of the period: no shard needs to ask.
+        The clocks of tokenizers may differ a little, so it is never set back.
         """
         period = int(timestamp_ms / 1000 // self._config.snapshots.every_seconds)
-        agreed = self._period not in (None, period)
-        self._period = period
-        return agreed
+        before, self._period = self._period, max(period, self._period or period)
+        return before is not None and self._period > before
 
     def close(self) -> None:
         """Let the broker go."""

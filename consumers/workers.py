@@ -16,10 +16,10 @@ from kafka.errors import AuthorizationError, CommitFailedError, KafkaError
 from consumers.access import RefusedError, not_allowed
 from consumers.clients import in_words
 from consumers.log_reader import LogError
-from consumers.score_records import DisagreementError
 from consumers.tokenizer_worker import LostDocumentsError
 from consumers.topics import TopicError
 from consumers.transactions import FencedError
+from learners.exchange import DisagreementError
 from pipeline.container import DamagedError
 from pipeline.log import GapError
 from pipeline.snapshots import MismatchError

@@ -24,13 +24,18 @@ UNIT = 2.0**-51  # four times the rounding of one operation: two computations, a
 def order_is_certain(
     scores: Floats, known: int, touched: Bools, slack: Floats, history: Words
 ) -> bool:
-    """Whether rounding cannot have changed the order of two topics, nor made or broken a tie."""
+    """Whether rounding cannot have changed the order of two topics, nor made or broken a tie.
+
+    Nor with 0, which is the score of topics that are not known yet, when the label brings some.
+    """
     count, widest, largest = 0, 0.0, 0.0
     for r in range(known):
         largest = max(largest, abs(scores[r]))
         if touched[r]:
             count += 1
             widest = max(widest, slack[r])
+            if abs(scores[r]) <= slack[r]:
+                return False
     if count > FEW and largest < MOST_CELLS * widest:
         return no_neighbours(scores, known, touched, slack, history, count, 2.0 * widest)
     for r in range(known):

@@ -9,6 +9,10 @@ from typing import ParamSpec, Protocol
 P = ParamSpec("P")
 
 
+class DisagreementError(Exception):
+    """The shards of a lane do not compute the same; the message says where."""
+
+
 class Exchange(Protocol):
     """One shard's end of an exchange. Exchanges are numbered from 0, without gaps."""
 

@@ -19,6 +19,7 @@ that every ranking has the same order.
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,16 +30,27 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.certainty import Words
-from learners.exchange import Exchange, Meeting
+from learners.exchange import DisagreementError, Exchange, Meeting
 from learners.growing import Growing
 from learners.learner import Learner, State
 from learners.prototypes import PrototypeLearner
 from learners.segment import Floats, Ints, Longs, Rows, Segment
-from learners.stretches import ENOUGH, apply_updates, lengths_of, resolve, score_rows
+from learners.stretches import (
+    ENOUGH,
+    apply_updates,
+    column_lengths,
+    lengths_of,
+    resolve,
+    score_rows,
+)
 
 Number = TypeVar("Number", np.float64, np.uint64)
 
 SHORTEST_STRETCH, FIRST_STRETCH, LONGEST_STRETCH = 16, 256, 1024  # steps
+MOST_BYTES = 64 << 20  # of the scores of all shards in one exchange
+# Bounds on lengths are sums, and grow with every update; now and then they are made anew.
+MEASURE_EVERY = 256  # exchanges
+DIGEST_BYTES = 16
 # What every shard knows alike; the others are arrays of terms x its own topics.
 SHARED = ("rounds", "exchanges", "stretch", "mass", "lag_mass", "history")
 
@@ -64,15 +76,20 @@ class Shard(Learner):
         self._lag_mass = Growing(1)
         self._history: Words = np.zeros(0, np.uint64)
         self._work: Floats = np.zeros(0)
+        self._vectors = b""  # a digest of the segment in work
         self._seconds = {"score": 0.0, "wait": 0.0, "resolve": 0.0, "update": 0.0}
 
     def follow(self, segment: Segment, scores: Floats) -> None:
         """Take the steps stretch by stretch; see `Learner.follow`."""
         self._grow(segment)
-        lengths = lengths_of(segment.rows.starts, segment.rows.values)
+        rows = segment.rows
+        lengths = lengths_of(rows.starts, rows.values)
+        self._vectors = hashlib.blake2b(rows.terms.tobytes() + rows.values.tobytes()).digest()
+        kinds = 2 if self.whole.average else 1
+        most = max(1, MOST_BYTES // (8 * kinds * max(1, segment.topics)))
         done = 0
         while done < len(segment.steps):
-            tried = min(self.stretch, len(segment.steps) - done)
+            tried = min(self.stretch, most, len(segment.steps) - done)
             taken, effort = self._take(segment.between(done, done + tried), lengths, scores)
             done += taken
             # Work grows as the square of the length. What was scored and not taken is scored
@@ -121,19 +138,49 @@ class Shard(Learner):
         started = time.perf_counter()
         kinds = [self._weights, self._lagging] if self.whole.average else [self._weights]
         shards = self.exchange.shards
-        mine = np.zeros((len(kinds), len(wanted), owned(topics, self.exchange.shard, shards)))
+        count = owned(topics, self.exchange.shard, shards)
+        mine = np.zeros((len(kinds), len(wanted), count))
         for number, kind in enumerate(kinds):
             score_rows(rows.starts, rows.terms, rows.values, wanted, kind.room, mine[number])
+        measured = self.exchanges % MEASURE_EVERY == MEASURE_EVERY - 1
+        lengths = [column_lengths(k.room, k.shape[0], count) for k in kinds] if measured else []
+        digest = self._digest(wanted, topics)
         scored = time.perf_counter()
-        given = self.exchange.swap(self.exchanges, mine.tobytes())
-        self.exchanges += 1
+        given = self.exchange.swap(
+            self.exchanges, b"".join((digest, mine.tobytes(), *(a.tobytes() for a in lengths)))
+        )
         self._seconds["score"] += scored - started
         self._seconds["wait"] += time.perf_counter() - scored
         scores = np.zeros((2, len(wanted), topics))
+        bounds = [self._mass, self._lag_mass][: len(kinds)]
         for shard, part in enumerate(given):
+            self._check(shard, part, digest)
             shape = (len(kinds), len(wanted), owned(topics, shard, shards))
-            scores[: len(kinds), :, shard::shards] = np.frombuffer(part).reshape(shape)
+            found, rest = np.split(np.frombuffer(part, offset=DIGEST_BYTES), [math.prod(shape)])
+            scores[: len(kinds), :, shard::shards] = found.reshape(shape)
+            if measured:
+                for bound, those in zip(bounds, np.split(rest, len(kinds)), strict=True):
+                    bound.view[shard:topics:shards] = those
+        self.exchanges += 1
         return scores[0], scores[1]
+
+    def _digest(self, wanted: Longs, topics: int) -> bytes:
+        """Of everything that all shards must have alike at this point."""
+        digest = hashlib.blake2b(self._vectors, digest_size=DIGEST_BYTES)
+        digest.update(np.array([self.rounds, self.exchanges, topics, len(wanted)]).tobytes())
+        for array in (wanted, self._mass.view, self._history):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.digest()
+
+    def _check(self, shard: int, part: bytes, digest: bytes) -> None:
+        if part[:DIGEST_BYTES] != digest:
+            mine, shards = self.exchange.shard, self.exchange.shards
+            raise DisagreementError(
+                f"shards {mine} and {shard} of {shards} do not compute the same, as exchange "
+                f"{self.exchanges} shows, in round {self.rounds}: they need the same version, the "
+                "same configuration, and machines of one kind (logarithms may differ in their "
+                "last bit between processors)."
+            )
 
     def forget(self, keep: Longs) -> None:
         """Drop the prototypes' rows of terms that left the vocabulary."""
@@ -173,6 +220,13 @@ class Shard(Learner):
 
     def weights_of(self, terms: Ints, topics: Longs) -> None:
         """Nothing: the prototypes of most topics are elsewhere."""
+
+    def column(self, terms: Ints, column: int) -> Floats:
+        """What it multiplies these terms by when it scores one of its own topics."""
+        weights: Floats = self._weights.room[terms, column]
+        if self.whole.average and self.rounds > 0:
+            weights = (self.rounds * weights - self._lagging.room[terms, column]) / self.rounds
+        return weights
 
     def size_bytes(self) -> int:
         """Memory of the prototypes of its topics, and of what it knows of the others."""
@@ -223,9 +277,11 @@ class Shards(Learner):
 
     def weights_of(self, terms: Ints, topics: Longs) -> Floats:
         """The prototypes that it ranks with now."""
-        whole = self._shards[0].whole
-        whole.restore(self.state())
-        return whole.weights_of(terms, topics)
+        found = np.empty((len(terms), len(topics)))
+        for place, topic in enumerate(topics):
+            shard, column = self._shards[topic % len(self._shards)], topic // len(self._shards)
+            found[:, place] = shard.column(terms, column)
+        return found
 
     def timings(self) -> dict[str, float]:
         """The mean of its shards."""
@@ -243,7 +299,7 @@ def whole_state(states: Sequence[State]) -> State:
     for state in states[1:]:
         for name in SHARED:
             if not np.array_equal(state[name], whole[name]):
-                raise ValueError(f"the shards do not agree on {name}")
+                raise DisagreementError(f"the snapshots of the shards do not agree on {name}")
     for name in states[0].keys() - whole.keys():
         joined = np.zeros((len(states[0][name]), len(states[0]["mass"])))
         for shard, state in enumerate(states):
@@ -260,9 +316,13 @@ def shard_state(whole: Mapping[str, npt.NDArray[np.generic]], shard: int, shards
         state["exchanges"], state["stretch"] = np.array(0), np.array(FIRST_STRETCH)
         columns = [state[name].T for name in arrays]
         state["history"] = np.array(list(map(contents, *columns)), np.uint64).view(np.int64)
+        topics = state["weights"].shape[1]
         for bound, name in (("mass", "weights"), ("lag_mass", "lagging")):
-            lengths = np.linalg.norm(state.get(name, np.zeros_like(state["weights"])), axis=0)
-            state[bound] = lengths * (1 + 1e-6)  # rounded up
+            lengths = np.zeros(topics)
+            if name in state:
+                whole_array = np.asarray(state[name], np.float64)
+                lengths = column_lengths(whole_array, len(whole_array), topics)
+            state[bound] = lengths
     for name in arrays:
         state[name] = np.ascontiguousarray(state[name][:, shard::shards])
     return state

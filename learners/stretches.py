@@ -53,6 +53,17 @@ def lengths_of(starts: Longs, values: Floats) -> Floats:
 
 
 @njit
+def column_lengths(weights: Floats, rows: int, columns: int) -> Floats:
+    """The Euclidean length of each of the first columns, rounded up."""
+    squares = np.zeros(columns)
+    for row in range(rows):
+        mine = weights[row]
+        for column in range(columns):
+            squares[column] += mine[column] * mine[column]
+    return np.sqrt(squares) * (1.0 + 1e-6)
+
+
+@njit
 def product(work: Floats, terms: Ints, values: Floats) -> float:
     """The inner product of a row with the one that is spread out in `work`."""
     total = 0.0

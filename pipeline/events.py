@@ -149,9 +149,15 @@ def read_features(features: object) -> dict[str, float]:
         )
     for name, value in features.items():
         kind = type(value)
-        # A NaN fails the comparison too, so nothing but usable numbers passes.
-        if (kind is not float and kind is not int) or not abs(value) <= MAX_FEATURE_VALUE:
-            detail = f"feature {name[:80]!r} must be a number within {MAX_FEATURE_VALUE:g}"
+        # A NaN fails the comparison too, so nothing but usable numbers passes: squares must neither
+        # vanish nor be infinite.
+        if (
+            (kind is not float and kind is not int)
+            or not abs(value) <= MAX_FEATURE_VALUE
+            or 0 < abs(value) * MAX_FEATURE_VALUE < 1
+        ):
+            limits = f"0, or from {1 / MAX_FEATURE_VALUE:g} to {MAX_FEATURE_VALUE:g} in size"
+            detail = f"feature {name[:80]!r} must be a number: {limits}"
             raise MalformedEvent("bad_features", f"{detail}, found {shown(value)}")
         if not 0 < len(name) <= MAX_TERM_BYTES or len(name.encode()) > MAX_TERM_BYTES:
             detail = f"a feature's name must have 1 to {MAX_TERM_BYTES} bytes, found {name[:80]!r}"

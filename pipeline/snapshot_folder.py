@@ -89,12 +89,14 @@ class SnapshotFolder:
         return None
 
     def _forget_old(self) -> None:
-        """Remove the files all of whose lanes are in enough newer ones."""
+        """Remove the files all of whose lanes are in enough newer ones; passing ones in any."""
         newer: Counter[str] = Counter()
         for path, snapshot in self.descriptions([]):
-            if all(newer[lane] >= self.keep for lane in snapshot.lanes):
+            passing = snapshot.content.get("passing", False)
+            if all(newer[lane] >= (1 if passing else self.keep) for lane in snapshot.lanes):
                 path.unlink(missing_ok=True)
-            newer.update(snapshot.lanes)
+            if not passing:
+                newer.update(snapshot.lanes)
         for abandoned in self.path.glob("*.partial-*"):
             if not is_alive(int(abandoned.suffix.removeprefix(".partial-") or 0)):
                 abandoned.unlink(missing_ok=True)

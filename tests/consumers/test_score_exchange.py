@@ -23,17 +23,11 @@ from consumers.clients import MAX_RECORD_BYTES, connection, new_consumer, new_pr
 from consumers.config import KafkaSettings
 from consumers.log_reader import LogError
 from consumers.score_exchange import KafkaExchange, StoppedError
-from consumers.score_records import (
-    MOST_PAYLOAD_BYTES,
-    PART_BYTES,
-    DisagreementError,
-    ScoreRecords,
-    split,
-)
+from consumers.score_records import MOST_PAYLOAD_BYTES, PART_BYTES, ScoreRecords, split
 from consumers.topics import TopicError, ensure_scores_topic
 from consumers.workers import PASSING
 from deploy.kafka import Cluster
-from learners.exchange import Exchange
+from learners.exchange import DisagreementError, Exchange
 from pipeline.container import DamagedError
 from tests.consumers.streaming import eventually
 from tests.kafka_fixture import need_kafka

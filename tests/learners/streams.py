@@ -66,16 +66,20 @@ class Stream:
         return list(dict.fromkeys(f for document in self.documents[: row + 1] for f in document))
 
 
-def random_stream(seed: int, length: int = 60, whole_numbers: bool = False) -> Stream:
+def random_stream(
+    seed: int, length: int = 60, whole_numbers: bool = False, values: Sequence[float] = ()
+) -> Stream:
     """A stream with new terms and topics throughout; about a quarter of the labels come late.
 
-    Whole numbers as values make exact ties frequent, which is where rankings go wrong first.
+    Whole numbers as values make exact ties frequent, which is where rankings go wrong first; other
+    `values` can be given instead.
     """
+    values = values or ((-1.0, 1.0, 1.0, 2.0) if whole_numbers else ())
     rng = random.Random(seed)
     stream = Stream()
     late: list[tuple[int, tuple[str, ...]]] = []
     for row in range(length):
-        document = random_document(rng, row, whole_numbers)
+        document = random_document(rng, row, values)
         stream.documents.append(document)
         stream.happenings.append(Happening(row, None, list(stream.topics)))
         count = rng.choice((0, 1, 1, 2, 3, 8))
@@ -93,11 +97,11 @@ def random_stream(seed: int, length: int = 60, whole_numbers: bool = False) -> S
     return stream
 
 
-def random_document(rng: random.Random, row: int, whole_numbers: bool) -> Document:
+def random_document(rng: random.Random, row: int, values: Sequence[float]) -> Document:
     """Between zero and a dozen features, the later ones only in later documents."""
     names = rng.sample([f"f{i}" for i in range(12 + row // 3)], k=rng.randrange(12))
-    if whole_numbers:
-        return {name: float(rng.choice((-1, 1, 1, 2))) for name in names}
+    if values:
+        return {name: rng.choice(values) for name in names}
     return {name: rng.gauss(0.0, 1.0) for name in names}
 
 

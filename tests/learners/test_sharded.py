@@ -8,7 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from learners import sharded
 from learners.certainty import leads_are_certain, order_is_certain, sides_are_certain
+from learners.exchange import DisagreementError
 from learners.learner import Learner, OptionError
 from learners.prototypes import PrototypeLearner
 from learners.sharded import Shards, shard_state, whole_state
@@ -51,23 +53,42 @@ def same_model(one: Learner, other: Learner) -> bool:
     return all(np.array_equal(mine[key], its[key]) for key in MODEL if key in its)
 
 
+KINDS = {"any": (), "whole": (-1.0, 1.0, 1.0, 2.0), "tenths": (0.1, 0.2, 0.7, -0.3)}
+
+
 @pytest.mark.parametrize("spec", DIVISIBLE)
-@pytest.mark.parametrize("whole_numbers", [False, True])
-def test_shards_are_as_one(spec: str, whole_numbers: bool) -> None:
-    """Whole numbers make ties, which rounding would make and break."""
-    for seed in range(8):
-        stream = random_stream(seed, 120, whole_numbers)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("measure_every", [3, 256])
+def test_shards_are_as_one(
+    spec: str, kind: str, measure_every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole numbers make ties, which rounding would make and break; tenths make near ones."""
+    monkeypatch.setattr(sharded, "MEASURE_EVERY", measure_every)
+    for seed in range(6):
+        stream = random_stream(seed, 100, values=KINDS[kind])
         undivided = parse_spec(spec).build()
-        expected = follow(undivided, stream, [])
+        expected = with_zero(follow(undivided, stream, []))
         for shards in (2, 3, 8):
             divided = with_shards(spec, shards)
-            found = follow(divided, stream, random_cuts(seed + shards, stream))
+            found = with_zero(follow(divided, stream, random_cuts(seed + shards, stream)))
             assert orders(found) == orders(expected), (seed, shards)
             assert ties(found) == ties(expected), (seed, shards)
             assert same_model(divided, undivided), (seed, shards)
             for row, scores in found.items():
                 largest = max(map(abs, expected[row]), default=0.0)
                 np.testing.assert_allclose(scores, expected[row], 0, SCORE_BOUND * largest)
+
+
+def with_zero(emitted: Mapping[int, list[float]]) -> dict[int, list[float]]:
+    """With a topic more: one that the labels bring along is measured as if it had scored 0."""
+    return {row: [*scores, 0.0] for row, scores in emitted.items()}
+
+
+def test_shards_that_differ_say_so() -> None:
+    learner = with_shards("mmp:margin=0.5", 3)
+    learner._shards[1].whole.margin = 0.6
+    with pytest.raises(DisagreementError, match=r"do not compute the same, as exchange \d"):
+        follow(learner, random_stream(2), list(range(0, 100, 5)))
 
 
 def test_rounding_is_asked_for_its_opinion() -> None:
@@ -131,7 +152,7 @@ def test_a_state_divided_and_joined_is_the_same() -> None:
     assert again.keys() == state.keys()
     assert all(np.array_equal(again[key], state[key]) for key in state)
     parts[2]["rounds"] = np.array(7)
-    with pytest.raises(ValueError, match="do not agree on rounds"):
+    with pytest.raises(DisagreementError, match="do not agree on rounds"):
         whole_state(parts)
 
 
