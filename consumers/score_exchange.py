@@ -24,7 +24,15 @@ from collections.abc import Callable, Sequence
 from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError, OffsetOutOfRangeError
 
-from consumers.clients import Consumer, Message, Sent, abandon, new_consumer, new_producer
+from consumers.clients import (
+    Consumer,
+    Limits,
+    Message,
+    Sent,
+    abandon,
+    new_consumer,
+    new_producer,
+)
 from consumers.config import KafkaSettings
 from consumers.log_reader import LogError
 from consumers.score_records import PART_BYTES, Gathering, ScoreRecords, split
@@ -36,7 +44,7 @@ POLL_MS = 100  # how soon a wish to stop, or a record that could not be written,
 RECORDS_A_POLL = 16
 SAY_AFTER_S, SAY_AGAIN_S = 3.0, 30.0
 # A producer of kafka-python that finds no broker for its very first record keeps that for ever; one
-# that had written before gives up by itself, sooner than this.
+# that had written before gives up by itself.
 GIVE_UP_S = 30.0
 
 log = logging.getLogger(__name__)
@@ -92,7 +100,8 @@ class KafkaExchange:
         self._consumer: Consumer = new_consumer(settings, isolation_level="read_uncommitted")
         try:
             self._begin(begin)
-            self._producer = new_producer(settings, linger_ms=0)
+            delivery_ms = max(int(GIVE_UP_S * 1000), Limits().delivery_ms)
+            self._producer = new_producer(settings, linger_ms=0, delivery_timeout_ms=delivery_ms)
         except BaseException:
             self._consumer.close(autocommit=False, timeout_ms=1000)
             raise

@@ -48,7 +48,9 @@ def after(folder: Path, share: Share, log: str = "log") -> tuple[int, int] | Non
     """Where a shard goes on, and where its exchanges began to count."""
     divide_anew(folder, 3, share, log, SPEC.settings)
     newest = SnapshotFolder(folder_of(folder, share)).newest([])
-    return newest and (newest.position, newest.content.get("exchange", {}).get("begun"))
+    if newest is None:
+        return None
+    return newest.position, newest.content.get("exchange", {}).get("begun")
 
 
 def shares(count: int) -> list[Share]:
