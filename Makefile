@@ -18,7 +18,7 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.experiments: $(VENV)/.created pyproject.toml constraints.txt
-	$(PIP) install --constraint constraints.txt --editable '.[experiments]'
+	$(PIP) install --constraint constraints.txt --editable '.[experiments,page]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.experiments
@@ -26,7 +26,7 @@ $(VENV)/.dev: $(VENV)/.experiments
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.experiments
-	$(PIP) install --constraint constraints.txt --editable '.[experiments,bench]'
+	$(PIP) install --constraint constraints.txt --editable '.[experiments,page,bench]'
 	@touch $@
 
 demo: $(VENV)/.experiments  ## Replay a built-in corpus, compare four learners, draw their curves

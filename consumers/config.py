@@ -11,7 +11,7 @@ import difflib
 import re
 import ssl
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -323,7 +323,8 @@ def read_config(path: Path, environment: Mapping[str, str]) -> Config:
     try:
         return Config.model_validate(given)
     except ValidationError as error:
-        problems = [explained(problem) for problem in error.errors(include_url=False)]
+        found = error.errors(include_url=False)
+        problems = [explained(problem) for problem in found if not follows(problem, found)]
         raise ConfigError(f"{path} cannot be used:\n  " + "\n  ".join(problems)) from None
 
 
@@ -381,6 +382,13 @@ def lay_over(given: Any, place: list[str], value: Any, name: str) -> None:  # no
     given[last] = value
 
 
+def follows(problem: Any, found: Sequence[Any]) -> bool:  # noqa: ANN401 - dicts of pydantic's
+    """Whether a problem is only that entries were wrong: pydantic then also misses them."""
+    where = problem["loc"]
+    inner = any(len(p["loc"]) > len(where) and p["loc"][: len(where)] == where for p in found)
+    return problem["type"] == "too_short" and inner
+
+
 def explained(problem: Any) -> str:  # noqa: ANN401 - a dict of pydantic's
     """One problem in words: where, what is wrong, and what was perhaps meant. Never a value."""
     where = ".".join(str(part) for part in problem["loc"]) or "the file"
@@ -392,7 +400,7 @@ def explained(problem: Any) -> str:  # noqa: ANN401 - a dict of pydantic's
         return f"{where}: there is no such setting; {meant}"
     if problem["type"] == "missing":
         return f"{where}: must be given."
-    return f"{where}: {problem['msg'].removeprefix('Value error, ')}."
+    return f"{where}: {problem['msg'].removeprefix('Value error, ').removesuffix('.')}."
 
 
 SECTIONS: dict[tuple[str, ...], type[Section]] = {

@@ -49,6 +49,7 @@ log = logging.getLogger(__name__)
 BLOCKS_AT_ONCE = 64
 BYTES_AT_ONCE = 4 << 20
 LAST_SNAPSHOT_SECONDS = 60.0
+STANDSTILL_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class LearnerWorker:
         self._snapshots = SnapshotFolder(place, config.snapshots.keep)
         self._snapshot_at = time.monotonic()
         self._snapshotting: Task[None] | None = None
+        self._kept: dict[str, int] = {}  # by lane: where the last snapshot was taken
         self._log_identity = ""
         self._followings: list[Following] = []  # the one that is furthest comes last
         specs = [replace(spec, shards=2) if share else spec for spec in self._specs.values()]
@@ -143,13 +145,19 @@ class LearnerWorker:
             reader = LogReader(self._config.kafka, self._stream.blocks, follower.position)
             self._followings.append(Following(follower, reader))
             if self._shard is not None:
-                self._shard.open(follower, facts.identity, stop, self._observed.health.moved)
+                self._shard.open(follower, facts.identity, stop, self._waiting)
         # Nothing past the end of the log was ever shown, and of a lane that is published nothing
         # past its offset: from there on its counters cannot go backwards.
         published = self._publisher.published
         self._shown_from = {lane: published.get(lane, facts.end) for lane in self._specs}
         self._join()
         self._show([])
+
+    def _waiting(self, seconds: float) -> None:
+        """Another shard is waited for: this one is not stuck, but it is not following either."""
+        self._observed.health.moved()
+        if seconds > STANDSTILL_SECONDS:
+            self._observed.health.ready = False
 
     def _new_follower(self, lanes: Sequence[str]) -> Follower:
         specs = [self._specs[lane] for lane in self._specs if lane in lanes]
@@ -165,13 +173,16 @@ class LearnerWorker:
             missing = foremost.follower.position - following.follower.position
             self._advance(following, min(BLOCKS_AT_ONCE, missing), POLL_MS)
         waiting = POLL_MS if len(self._followings) == 1 else 0
+        before = foremost.follower.position
         self._advance(foremost, BLOCKS_AT_ONCE, waiting)
+        moved = foremost.follower.position > before
         self._observed.lag.polled(foremost.reader.where())
         self._join()
         self._publisher.check()
         self._publisher.stay_known()
         due = time.monotonic() - self._snapshot_at > self._config.snapshots.every_seconds
-        if due and self._shard is None:
+        # A shard's are due by the clock of the log; but when that stands still, all are at its end.
+        if due and (self._shard is None or not moved) and self._positions() != self._kept:
             self._snapshot()
 
     def _advance(self, following: Following, most: int, timeout_ms: int) -> None:
@@ -257,6 +268,7 @@ class LearnerWorker:
             log.warning("a snapshot is still being written; the next one comes later")
             return
         self._publisher.settle()
+        self._kept = self._positions()
         taken = []
         for follower in (following.follower for following in self._followings):
             published = [lane for lane in follower.names if lane in self._publishing]
@@ -265,6 +277,14 @@ class LearnerWorker:
                 told["passing"] = True
             taken.append(follower.snapshot(log=self._log_identity, published=published, **told))
         self._snapshotting = Task("snapshot", lambda: self._keep(taken))
+
+    def _positions(self) -> dict[str, int]:
+        """Where each lane is."""
+        return {
+            lane: following.follower.position
+            for following in self._followings
+            for lane in following.follower.names
+        }
 
     def _keep(self, taken: list[Snapshot]) -> None:
         for snapshot in taken:

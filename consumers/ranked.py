@@ -81,10 +81,9 @@ class Ranked:
         try:
             if ends:
                 self._watch.say("waiting until every event is ranked")
-                for stream in self._tokenized(ends):
-                    self._learned(stream)
+                said = "; ".join(self._learned(stream) for stream in self._tokenized(ends))
                 seconds = time.monotonic() - self._since
-                self._watch.say(f"every event is ranked, {seconds:.1f} s after the start")
+                self._watch.say(f"every event is ranked, {seconds:.1f} s after the start: {said}")
         finally:
             self._drop()
 
@@ -111,8 +110,8 @@ class Ranked:
     def _is_ours(self, where: TopicPartition) -> bool:
         return bool(where.topic == self._topic)
 
-    def _learned(self, stream: str) -> None:
-        """Wait until the lanes of a stream have passed what is now the end of its log."""
+    def _learned(self, stream: str) -> str:
+        """Wait until the lanes of a stream have passed what is now the end of its log; says who."""
         ends: Places = {}
         where: dict[str, TopicPartition] = {}
 
@@ -130,7 +129,15 @@ class Ranked:
             return ends
 
         nobody = f"no learner of {stream} has published anything yet"
-        self._follow(places, known_ends, nobody)
+        reached = self._follow(places, known_ends, nobody)
+        called = {name: name.partition(f"{LEARN}.")[2].rpartition(" in ")[0] for name in reached}
+        by = [called[name] for name in reached if reached[name] >= ends[name]]
+        left = [
+            f"{called[name]}, which stands at {reached[name]:,} of {ends[name]:,} of its log"
+            for name in reached
+            if reached[name] < ends[name]
+        ]
+        return f"by {', '.join(by)}" + (f"; not waited for: {', '.join(left)}" if left else "")
 
     def _follow(
         self,

@@ -64,7 +64,8 @@ def shared_out(snapshots: Sequence[Snapshot], share: Share) -> Snapshot:
     if share.shards > 1:
         state = shard_state(state, share.shard, share.shards)
     made = alone(snapshots[0], share.lane, state)
-    made.content.setdefault("exchange", {"begun": made.position, "scores": None})
+    # Exchanges of this division begin here; what others have given each other is nothing to it.
+    made.content["exchange"] = {"begun": made.position, "scores": None}
     made.content.pop("passing", None)
     if not share.speaks:
         made.content["published"] = []

@@ -76,7 +76,7 @@ class KafkaExchange:
         shards: int,
         begin: int | None,
         stop: threading.Event,
-        moved: Callable[[], None] = lambda: None,
+        waiting: Callable[[float], None] = lambda seconds: None,
     ) -> None:
         if not 0 <= shard < shards:
             raise ValueError(f"there is no shard {shard} of {shards}; they are numbered from 0")
@@ -85,7 +85,7 @@ class KafkaExchange:
         self.waiting_for: tuple[int, ...] = ()  # shards of which something is missing just now
         self._lane = lane
         self._stop = stop
-        self._moved = moved  # called while it waits, which is not being stuck
+        self._waiting = waiting  # told now and then how long an exchange has been waited for
         self._bootstrap = settings.bootstrap
         self._source = TopicPartition(topic, 0)
         self._records = ScoreRecords(topic, stream, lane, epoch, shards)
@@ -140,6 +140,7 @@ class KafkaExchange:
         if self._failed or self._next not in (None, number):
             raise ValueError(f"exchange {number} is not the next one; that is {self._next}")
         self._next, self._failed = number, True
+        self._began = time.monotonic()
         gathering = Gathering(self.shards, split(number, self.shard, mine))
         self._gather(gathering)
         self._next, self._failed = number + 1, False
@@ -201,7 +202,7 @@ class KafkaExchange:
                 raise failed
         if self._stop.is_set():
             raise StoppedError(f"lane {self._lane}: stopped while waiting for other shards")
-        self._moved()
+        self._waiting(time.monotonic() - self._began)
         try:
             polled = self._consumer.poll(POLL_MS, max_records=RECORDS_A_POLL)
         except OffsetOutOfRangeError:

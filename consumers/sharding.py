@@ -78,7 +78,7 @@ class ShardOfLane:
         follower: Follower,
         log_identity: str,
         stop: threading.Event,
-        moved: Callable[[], None],
+        waiting: Callable[[float], None],
     ) -> None:
         """Begin to exchange, from where the follower is."""
         told = follower.told.get("exchange", {"begun": 0, "scores": None})
@@ -88,7 +88,7 @@ class ShardOfLane:
         self.close()
         self._exchange.opened = KafkaExchange(
             self._config.kafka, self._stream.scores, self._stream.name, self.share.lane, epoch,
-            self.share.shard, self.share.shards, told["scores"], stop, moved,
+            self.share.shard, self.share.shards, told["scores"], stop, waiting,
         )  # fmt: skip
 
     def told(self, follower: Follower) -> dict[str, object]:

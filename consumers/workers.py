@@ -5,9 +5,11 @@ from __future__ import annotations
 import faulthandler
 import gc
 import logging
+import os
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Protocol
 
@@ -54,13 +56,25 @@ class Worker(Protocol):
 
 
 def stopped_by_signals() -> threading.Event:
-    """An event that SIGTERM and Ctrl-C set; a worker then finishes its block and ends."""
+    """An event that SIGTERM and Ctrl-C set; a worker then finishes its block and ends.
+
+    The handler only writes to a pipe, and a thread sets the event: setting it takes a lock, which
+    the thread that is interrupted may hold, or a second signal may come while it is being taken.
+    """
     faulthandler.register(signal.SIGUSR1)  # kill -USR1 shows where a worker is
     stop = threading.Event()
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
 
     def handle(number: int, frame: FrameType | None) -> None:
+        with suppress(BlockingIOError):  # so many signals that nobody can have missed them
+            os.write(told, b".")
+
+    def listen() -> None:
+        os.read(heard, 1)
         stop.set()
 
+    threading.Thread(target=listen, name="signals", daemon=True).start()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, handle)
     return stop

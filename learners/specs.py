@@ -26,7 +26,13 @@ LANE_OPTIONS = (
     Option("norm", "none", "l2: scale every vector to length one", choices=("none", "l2")),
 )
 OF_DIVISIBLE_LANES = (
-    Option("shards", 1, "divide the topics over threads; rankings stay the same", least=1, most=64),
+    Option(
+        "shards",
+        1,
+        "divide the topics over threads; rankings stay in the same order",
+        least=1,
+        most=64,
+    ),
 )
 
 

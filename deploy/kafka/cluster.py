@@ -124,7 +124,8 @@ class Cluster:
             port = lease() if self._port is None else self._port + broker.node - 1
             if self._port is not None and not is_free(port):
                 raise BrokerError(
-                    f"another program listens on {LOOPBACK}:{port}; choose another port"
+                    f"another program listens on {LOOPBACK}:{port}; choose another port, e.g. "
+                    f'make kafka KAFKA="--port {self._port + 100}"'
                 )
             broker.where = Address(broker.node, port, lease())
         everyone = [broker.where for broker in self.brokers]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -125,6 +126,9 @@ def test_mistakes_in_a_stream_are_explained(
     with pytest.raises(ConfigError) as error:
         read(SMALL.replace(old, new), tmp_path)
     assert message in str(error.value)
+    assert not re.search(r"[^.]\.\.$", str(error.value), re.M)
+    if "[]" not in new:
+        assert "at least 1 item" not in str(error.value)
 
 
 def test_two_streams_share_nothing(tmp_path: Path) -> None:

@@ -62,8 +62,8 @@ def test_a_whole_lane_is_divided_and_made_whole(tmp_path: Path, learned: Followe
     assert [after(tmp_path, share) for share in shares(3)] == [(100, 100)] * 3
     for share in shares(3):
         write(tmp_path, learned, share, 150, begun=100)
-    assert after(tmp_path, Share(LANE, 0, 1)) == (150, 100)
-    assert [after(tmp_path, share) for share in shares(2)] == [(150, 100)] * 2
+    assert after(tmp_path, Share(LANE, 0, 1)) == (150, 150)
+    assert [after(tmp_path, share) for share in shares(2)] == [(150, 150)] * 2
     snapshot = SnapshotFolder(folder_of(tmp_path, shares(2)[1])).newest([])
     assert snapshot is not None
     assert snapshot.lanes == [LANE]

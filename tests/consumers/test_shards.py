@@ -158,7 +158,7 @@ def test_a_lane_is_divided_anew(broker: str, tmp_path: Path) -> None:
     [
         (None, "0/3", "--shard needs --lane"),
         (None, None, "every lane of this stream has shards"),
-        (FIRST, None, "has shards = 3, so --shard must be one of 0/3, 1/3, 2/3. Got None"),
+        (FIRST, None, "has shards = 3, so --shard must be one of 0/3, 1/3, 2/3."),
         (FIRST, "3/3", "so --shard must be one of 0/3, 1/3, 2/3. Got '3/3'"),
         ("absent", "0/3", "--lane must be one of mmp:loss=1"),
     ],
