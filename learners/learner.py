@@ -84,6 +84,7 @@ class Learner(ABC):
 
     options: ClassVar[tuple[Option, ...]] = ()
     summary: ClassVar[str] = ""
+    norm: ClassVar[str] = "none"  # of the vectors, unless a lane says otherwise
 
     @abstractmethod
     def follow(self, segment: Segment, scores: Floats) -> None:

@@ -6,8 +6,9 @@ vector to length one before the lane sees it, and `shards=3` divides its topics 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from learners.feature_focus import FeatureFocus, Independent
 from learners.frequency import Frequency
 from learners.learner import Learner, Option, OptionError, Value
 from learners.prototypes import MMP, Perceptron, PrototypeLearner
@@ -15,7 +16,9 @@ from learners.rocchio import Rocchio
 from learners.sharded import Shards
 
 LEARNERS: dict[str, type[Learner]] = {
+    "feature-focus": FeatureFocus,
     "frequency": Frequency,
+    "independent": Independent,
     "mmp": MMP,
     "perceptron": Perceptron,
     "rocchio": Rocchio,
@@ -40,7 +43,9 @@ def options_of(learner: str) -> tuple[Option, ...]:
     """All options that a lane of this learner can have."""
     divisible = issubclass(LEARNERS[learner], PrototypeLearner)
     more = OF_DIVISIBLE_LANES if divisible else ()
-    return (*LEARNERS[learner].options, *LANE_OPTIONS, *more)
+    usual = {"norm": LEARNERS[learner].norm}
+    shared = [replace(o, default=usual.get(o.name, o.default)) for o in LANE_OPTIONS]
+    return (*LEARNERS[learner].options, *shared, *more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,10 @@ def parse_spec(text: str) -> LaneSpec:
         if key in given:
             raise OptionError(f"{learner} has the option {key!r} twice in {text!r}.")
         given[key] = declared[key].read(value.strip(), learner)
-    name, norm = str(given.pop("name", text.strip())), str(given.pop("norm", "none"))
+    name, norm = (
+        str(given.pop("name", text.strip())),
+        str(given.pop("norm", LEARNERS[learner].norm)),
+    )
     spec = LaneSpec(name, learner, given, norm, int(given.pop("shards", 1)))
     if spec.shards > 1:
         spec.undivided()  # or say why not

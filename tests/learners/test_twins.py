@@ -16,7 +16,9 @@ from learners.prototypes import follow_prototypes
 from learners.segment import Floats
 from learners.slow import (
     Document,
+    SlowFeatureFocus,
     SlowFrequency,
+    SlowIndependent,
     SlowMMP,
     SlowPerceptron,
     SlowRocchio,
@@ -31,6 +33,8 @@ class Twin(Protocol):
 
 
 TWINS: dict[str, Callable[..., Twin]] = {
+    "feature-focus": SlowFeatureFocus,
+    "independent": SlowIndependent,
     "frequency": SlowFrequency,
     "mmp": SlowMMP,
     "perceptron": SlowPerceptron,
@@ -47,6 +51,13 @@ SPECS = [
     "rocchio:refresh=1",
     "rocchio:refresh=7",
     "frequency",
+    "feature-focus",
+    "feature-focus:margin=0.3,w_min=0.2,d_max=2",
+    "feature-focus:w_min=0.15,leak=false,rating=false",
+    "feature-focus:margin=0.5,boolean=true,w_min=0,d_max=0",
+    "feature-focus:margin=0.1,w_min=0.1,memory=3",
+    "independent",
+    "independent:p_ind=0.3",
 ]
 
 

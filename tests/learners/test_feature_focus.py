@@ -1,0 +1,97 @@
+"""Feature Focus beyond its twin: what the paper says of it, and what it costs."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from learners.feature_focus import FeatureFocus, IndexLearner
+from learners.specs import parse_spec
+from tests.learners.streams import Document, Happening, Stream, learn, random_stream
+from tests.learners.test_twins import follow
+
+
+def stream_of(rounds: list[tuple[Document, str]]) -> Stream:
+    """Documents of one class each, ranked and learned one after the other."""
+    stream = Stream()
+    for row, (document, topic) in enumerate(rounds):
+        stream.documents.append(document)
+        stream.happenings.append(Happening(row, None, list(stream.topics)))
+        learn(stream, row, [topic])
+    stream.features = list(dict.fromkeys(f for document in stream.documents for f in document))
+    return stream
+
+
+def learned(spec: str, stream: Stream) -> tuple[IndexLearner, dict[int, list[float]]]:
+    learner = parse_spec(spec).build()
+    assert isinstance(learner, IndexLearner)
+    return learner, follow(learner, stream, [])
+
+
+def shares(learner: IndexLearner, feature: int) -> dict[int, float]:
+    """The classes that a feature is connected to, with their weights."""
+    state = learner.state()
+    start = int(state["count"][:feature].sum())
+    stop = start + int(state["count"][feature])
+    total = float(state["total"][feature])
+    pairs = zip(state["classes"][start:stop], state["weights"][start:stop], strict=True)
+    return {int(c): float(w) / total for c, w in pairs}
+
+
+def test_the_first_case_of_the_paper() -> None:
+    """A feature of both classes ends up with the class that has no better one (section 4.3)."""
+    rng = random.Random(4)
+    both, one = {"f1": 1.0, "f2": 1.0}, {"f2": 1.0}
+    kinds = [(both, "c1"), (one, "c2")]
+    stream = stream_of([kinds[rng.random() < 0.3] for _ in range(400)])
+    learner, emitted = learned("feature-focus:rating=false", stream)
+    f1, f2 = stream.features.index("f1"), stream.features.index("f2")
+    c1, c2 = stream.topics.index("c1"), stream.topics.index("c2")
+    assert shares(learner, f1)[c1] > shares(learner, f2)[c2] > shares(learner, f2)[c1]
+    for row in range(200, 400):
+        best = int(np.argmax(emitted[row]))
+        assert stream.topics[best] == stream.happenings[2 * row + 1].topics[0]  # type: ignore[index]
+
+
+def hits(emitted: dict[int, list[float]], stream: Stream, start: int) -> float:
+    """The share of documents from `start` on whose class was ranked first."""
+    rows = range(start, len(stream.documents))
+    right = [stream.happenings[2 * row + 1].topics == (best(emitted[row], stream),) for row in rows]
+    return sum(right) / len(right)
+
+
+def best(scores: list[float], stream: Stream) -> str:
+    return stream.topics[int(np.argmax(scores))]
+
+
+def test_a_memory_learns_what_plain_updates_cannot() -> None:
+    """After 300 documents a feature's class is another one: its old total drops every newcomer."""
+    rounds = [({"f": 1.0}, "old")] * 300 + [({"f": 1.0}, "new")] * 300
+    stream = stream_of(rounds)
+    _, plain = learned("feature-focus:margin=1", stream)
+    _, finite = learned("feature-focus:margin=1,memory=20", stream)
+    assert hits(plain, stream, 300) == 0.0
+    assert hits(finite, stream, 360) == 1.0
+
+
+@pytest.mark.parametrize("w_min", [0.05, 0.2])
+def test_a_feature_has_few_connections(w_min: float) -> None:
+    stream = random_stream(3, 200)
+    learner, _ = learned(f"feature-focus:margin=2,w_min={w_min}", stream)
+    assert learner.state()["count"].max() <= 1 / w_min
+
+
+def test_room_follows_the_connections() -> None:
+    learner = FeatureFocus(margin=1.0)
+    for seed in range(30):
+        follow(learner, random_stream(seed, 80), [])
+    assert len(learner._classes) < 16 * learner.connections + 4096
+
+
+def test_documents_without_positive_features_teach_nothing() -> None:
+    stream = stream_of([({"f": -1.0, "g": 0.0}, "c"), ({}, "c")])
+    learner, emitted = learned("feature-focus", stream)
+    assert learner.connections == 0
+    assert emitted == {0: [], 1: [0.0]}
