@@ -277,6 +277,23 @@ class IndexLearner(Learner):
             np.array(state["weights"], np.float64),
         )
 
+    def contributions(self, terms: Ints, values: Floats, topics: Longs) -> Floats:
+        """The votes of the document's features."""
+        votes = np.zeros((len(terms), len(topics)))
+        place = {int(topic): i for i, topic in enumerate(topics)}
+        for i, (feature, value) in enumerate(zip(terms, values, strict=True)):
+            if value <= 0.0 or feature >= len(self._first):
+                continue
+            vote = 1.0 if self.boolean else value
+            if self.rating:
+                vote *= min(1.0, self._seen[feature] / SEEN_WELL)
+            start = int(self._first[feature])
+            for j in range(start, start + min(int(self._count[feature]), self.d_max or ALL)):
+                share = self._weights[j] / self._total[feature]
+                if share >= self.least and (at := place.get(int(self._classes[j]))) is not None:
+                    votes[i, at] = vote * share
+        return votes
+
     def size_bytes(self) -> int:
         """Memory of the connections, and of what is kept of each feature."""
         return 12 * self.connections + 40 * len(self._first)

@@ -113,6 +113,14 @@ class Learner(ABC):
         """
         return None
 
+    def contributions(self, terms: Ints, values: Floats, topics: Longs) -> Floats | None:
+        """What each term of a document adds to the scores of these topics: terms x topics.
+
+        All together they are the score. None if terms do not explain it.
+        """
+        weights = self.weights_of(terms, topics)
+        return None if weights is None else values[:, None] * weights
+
     def timings(self) -> dict[str, float]:
         """Seconds spent so far, by what for, if there is anything to tell apart."""
         return {}

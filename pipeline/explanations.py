@@ -62,10 +62,10 @@ def explain(
     """The first places of a row's ranking, whose `scores` the lane has just given."""
     terms, values = segment.by_norm[lane.spec.norm].rows.row(row)
     first = np.argsort(-scores, kind="stable")[:TOPICS]
-    weights = lane.learner.weights_of(terms, first)
+    amounts = lane.learner.contributions(terms, values, first)
     places = []
     for i, topic in enumerate(first.tolist()):
-        why = None if weights is None else strongest(terms, values * weights[:, i], table)
+        why = None if amounts is None else strongest(terms, amounts[:, i], table)
         places.append(Place(topics[topic], float(scores[topic]), why))
     return tuple(places)
 

@@ -46,6 +46,7 @@ RATE_SECONDS = 10.0  # what "of late" means
 LAST_DOCUMENTS = 6
 DOCUMENTS_PER_SECOND = 2.0  # more than this nobody can read
 NO_TERMS = np.empty(0, np.int32)
+NO_VALUES = np.empty(0)
 NO_TOPICS = np.empty(0, np.int64)
 TRUE_TOPICS = 20  # of a document that are shown; it may have a thousand
 
@@ -291,7 +292,7 @@ def lane_sample(lane: Lane, points: Sequence[TimedPoint]) -> LaneSample:
     return LaneSample(
         name=lane.name,
         learner=lane.spec.learner,
-        explains=lane.learner.weights_of(NO_TERMS, NO_TOPICS) is not None,
+        explains=lane.learner.contributions(NO_TERMS, NO_VALUES, NO_TOPICS) is not None,
         rounds=lane.curve.rounds,
         rounds_with_topics=lane.curve.rounds_with_topics,
         values={**lane.curve.last().values, "max_f1": lane.curve.max_f1()},

@@ -21,7 +21,13 @@ from pipeline.snapshots import take
 from pipeline.tokenizer import Tokenizer
 
 TOKENIZER = Tokenizer()
-LANES = ("mmp:loss=1", "mmp:loss=3,average=true,norm=l2", "perceptron", "rocchio:refresh=5")
+LANES = (
+    "mmp:loss=1",
+    "mmp:loss=3,average=true,norm=l2",
+    "perceptron",
+    "rocchio:refresh=5",
+    "feature-focus:margin=0.3,w_min=0.1",
+)
 
 
 def document(id_: str | int, content: str | dict[str, float], *topics: str) -> Event:
