@@ -13,6 +13,7 @@ from pipeline.corpora.newsgroups import Newsgroups
 from pipeline.corpora.reuters21578 import Reuters21578
 from pipeline.corpora.source import Source, SourceError
 from pipeline.corpora.synthetic import SyntheticNewswire
+from pipeline.corpora.text import TextWords
 from pipeline.events import MAX_EVENT_BYTES
 
 __all__ = ["Source", "SourceError", "open_source", "source_path"]
@@ -51,6 +52,7 @@ KINDS: dict[str, Callable[[str, Options], Source]] = {
     "newsgroups": _newsgroups,
     "reuters21578": _reuters21578,
     "synthetic": _synthetic,
+    "text": lambda path, options: TextWords(Path(path)),
 }
 
 

@@ -107,6 +107,13 @@ CORPORA: tuple[Corpus, ...] = (
         ),
     ),
     Corpus(
+        name="text",
+        title="Any text: each word is to be predicted from the three on either side",
+        needs="a text file, or a folder of .txt files, in UTF-8",
+        source="text:PATH",
+        terms="yours",
+    ),
+    Corpus(
         name="jsonl",
         title="Your own document events, one JSON object a line",
         needs="a .jsonl or .jsonl.gz file, or standard input",

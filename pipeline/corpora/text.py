@@ -1,0 +1,78 @@
+"""Plain text as a stream of word predictions: each word is a class, its neighbours are features.
+
+As in the word prediction of Madani, Connor and Greiner (2010): three words on either side, and
+their conjunctions, which here are the runs of two and three neighbours. A run may reach across
+the word itself, but never across the end of its sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import orjson
+
+from pipeline.corpora.source import SourceError
+from pipeline.terms import MAX_TERM_BYTES
+
+SENTENCE_END = re.compile(r"[.!?]+(?=\s|[\"\u201d\u2019')_]|$)|\n\s*\n")
+WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
+SIDE = 3
+LONGEST_RUN = 3
+
+
+class TextWords:
+    """The words of a text file, or of all `.txt` files of a folder, in order of their names."""
+
+    def __init__(self, path: Path) -> None:
+        self._files = sorted(path.glob("*.txt")) if path.is_dir() else [path]
+        if not self._files or not self._files[0].is_file():
+            raise SourceError(
+                f"{path}: expected a text file, or a folder with .txt files, found none"
+            )
+
+    @property
+    def topics(self) -> Sequence[str]:
+        """Words are discovered."""
+        return ()
+
+    @property
+    def total(self) -> int | None:
+        """Not known before the text is read."""
+        return None
+
+    def __iter__(self) -> Iterator[bytes]:
+        for path in self._files:
+            try:
+                text = path.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise SourceError(f"{path} cannot be read as UTF-8 text: {error}") from None
+            number = 0
+            for sentence in SENTENCE_END.split(text):
+                words = WORD.findall(sentence)
+                for place, word in enumerate(words):
+                    number += 1
+                    features = neighbours(words, place)
+                    if features:
+                        event = {"id": f"{path.stem}-{number}", "features": features}
+                        yield orjson.dumps({**event, "topics": [word[:MAX_TERM_BYTES]]})
+
+
+def neighbours(words: Sequence[str], place: int) -> dict[str, int]:
+    """The features of a word: runs of one to three of the words beside it.
+
+    >>> list(neighbours("it is a truth".split(), 1))
+    ['-1:it', '-1:it 1:a', '-1:it 1:a 2:truth', '1:a', '1:a 2:truth', '2:truth']
+    """
+    around = [
+        f"{at - place}:{words[at]}"
+        for at in range(max(0, place - SIDE), min(len(words), place + SIDE + 1))
+        if at != place
+    ]
+    runs = [
+        " ".join(around[start:stop])
+        for start in range(len(around))
+        for stop in range(start + 1, min(start + LONGEST_RUN, len(around)) + 1)
+    ]
+    return {run: 1 for run in runs if len(run.encode()) <= MAX_TERM_BYTES}
