@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -37,7 +38,7 @@ class Moment:
         )
 
 
-class Background:
+class Background(ABC):
     """Something that goes on in a thread for as long as a `with` statement lasts."""
 
     def __init__(self) -> None:
@@ -53,8 +54,9 @@ class Background:
         self._thread.join(60)
         assert not self._thread.is_alive()
 
+    @abstractmethod
     def _go_on(self) -> None:
-        raise NotImplementedError
+        """Work until asked to end."""
 
 
 class GroupWatch(Background):
