@@ -12,7 +12,6 @@ import re
 import ssl
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -183,20 +182,6 @@ class LaneSettings(Section):
     def parsed(self) -> LaneSpec:
         """The lane as learners know it."""
         return parse_spec(self.spec)
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """Which shard of a lane a worker is."""
-
-    lane: str
-    shard: int
-    shards: int
-
-    @property
-    def speaks(self) -> bool:
-        """Whether this shard publishes, and shows the curve: all have found the same."""
-        return self.shard == 0
 
 
 class StreamSettings(Section):

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from consumers.clients import BrokerAwayError
-from consumers.config import Config, Share, StreamSettings
+from consumers.config import Config, StreamSettings
 from consumers.log_reader import POLL_MS, LogReader, log_facts
 from consumers.observed import Observed
 from consumers.packed import warm_up_packing
@@ -33,6 +33,7 @@ from consumers.recovery import Recovery
 from consumers.resharding import divide_anew
 from consumers.score_exchange import StoppedError
 from consumers.sharding import ShardOfLane, folder_of, stream_folder
+from consumers.shares import Share
 from consumers.transactions import Outgoing, Task
 from learners.specs import LaneSpec
 from pipeline.engine import Engine

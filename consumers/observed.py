@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from consumers.config import MetricsSettings, Share, StreamSettings
+from consumers.config import MetricsSettings, StreamSettings
+from consumers.shares import Share
 from pipeline.health import Health
 from pipeline.metrics import LagMetrics, LearnerMetrics, ProcessMetrics, TokenizerMetrics
 from pipeline.serving import MetricsServer

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from consumers.config import Share
 from consumers.sharding import folder_of, shards_folder
+from consumers.shares import Share
 from learners.sharded import shard_state, whole_state
 from pipeline.container import DamagedError
 from pipeline.snapshot_folder import SnapshotFolder, read_snapshot

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import orjson
 
-from consumers.config import Config, Share, StreamSettings
+from consumers.config import Config, StreamSettings
 from consumers.score_exchange import KafkaExchange
+from consumers.shares import Share
 from learners.learner import Learner
 from learners.sharded import Shard
 from learners.specs import LaneSpec

@@ -17,6 +17,7 @@ MAX_ID_CHARACTERS = 1024
 MAX_TOPICS_PER_EVENT = 1000
 # Products of two values and sums of many of them must stay finite.
 MAX_FEATURE_VALUE = 1e75
+MIN_FEATURE_VALUE = 1e-75  # in size, if it is not 0
 
 REASONS = (
     "too_large",
@@ -154,9 +155,9 @@ def read_features(features: object) -> dict[str, float]:
         if (
             (kind is not float and kind is not int)
             or not abs(value) <= MAX_FEATURE_VALUE
-            or 0 < abs(value) * MAX_FEATURE_VALUE < 1
+            or 0 < abs(value) < MIN_FEATURE_VALUE
         ):
-            limits = f"0, or from {1 / MAX_FEATURE_VALUE:g} to {MAX_FEATURE_VALUE:g} in size"
+            limits = f"0, or from {MIN_FEATURE_VALUE:g} to {MAX_FEATURE_VALUE:g} in size"
             detail = f"feature {name[:80]!r} must be a number: {limits}"
             raise MalformedEvent("bad_features", f"{detail}, found {shown(value)}")
         if not 0 < len(name) <= MAX_TERM_BYTES or len(name.encode()) > MAX_TERM_BYTES:

@@ -118,6 +118,11 @@ def test_mistakes_are_explained(change: str, message: str, tmp_path: Path) -> No
         ("publish = false", "shards = 0", "streams.0.lanes.1.shards"),
         ('"perceptron"', '"rocchio", shards = 2', "rocchio cannot be divided into shards"),
         ('"mmp:loss=1"', '"mmp:shards=2", shards = 2', "write one of the two"),
+        (
+            '{spec = "mmp:loss=1"}, {spec = "perceptron", publish = false}',
+            '{spec = "mmp:loss=1", shards = 60}, {spec = "perceptron", shards = 60}',
+            "may have 123 learners, lanes and shards, but metrics.port leaves 100 ports",
+        ),
     ],
 )
 def test_mistakes_in_a_stream_are_explained(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from consumers.config import Share
 from consumers.resharding import divide_anew, shared_out
 from consumers.sharding import folder_of
+from consumers.shares import Share
 from learners.specs import parse_spec
 from pipeline.blocks import make_block
 from pipeline.corpora import open_source

@@ -15,10 +15,10 @@ import orjson
 import pytest
 import typer
 
-from consumers.cli import instance_of, share_of
 from consumers.clients import Message
-from consumers.config import Config, Share, StreamSettings
+from consumers.config import Config, StreamSettings
 from consumers.sharding import folder_of
+from consumers.shares import Share, instance_of, share_of
 from consumers.supervisor import children
 from deploy.kafka import Cluster
 from learners.sharded import whole_state

@@ -84,6 +84,27 @@ def with_zero(emitted: Mapping[int, list[float]]) -> dict[int, list[float]]:
     return {row: [*scores, 0.0] for row, scores in emitted.items()}
 
 
+def test_no_exchange_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many topics there are; stretches are shorter then, and nothing else is different."""
+    stream = random_stream(4, 60)
+    undivided = parse_spec("mmp:average=true").build()
+    expected = follow(undivided, stream, [])
+    monkeypatch.setattr(sharded, "MOST_BYTES", 500)
+    divided = with_shards("mmp:average=true", 2)
+    given: list[int] = []
+    swap = divided._meeting.swap
+
+    def counted(shard: int, number: int, mine: bytes) -> list[bytes]:
+        given.append(len(mine) - sharded.DIGEST_BYTES)
+        return swap(shard, number, mine)
+
+    monkeypatch.setattr(divided._meeting, "swap", counted)
+    assert orders(follow(divided, stream, [])) == orders(expected)
+    assert same_model(divided, undivided)
+    assert len(given) > 10
+    assert max(given) <= 500
+
+
 def test_shards_that_differ_say_so() -> None:
     learner = with_shards("mmp:margin=0.5", 3)
     learner._shards[1].whole.margin = 0.6
