@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from learners.committee import Committee
 from learners.feature_focus import FeatureFocus, Independent
 from learners.frequency import Frequency
 from learners.learner import Learner, Option, OptionError, Value
@@ -16,6 +17,7 @@ from learners.rocchio import Rocchio
 from learners.sharded import Shards
 
 LEARNERS: dict[str, type[Learner]] = {
+    "committee": Committee,
     "feature-focus": FeatureFocus,
     "frequency": Frequency,
     "independent": Independent,
