@@ -85,7 +85,8 @@ CORPORA: tuple[Corpus, ...] = (
         title="Reuters-21578, Distribution 1.0: 21,578 newswire stories of 1987, 135 topics",
         needs="reuters21578.tar.gz as it is, or the folder of its reut2-*.sgm files",
         source="reuters21578:PATH",
-        options="split=all (or modapte, train, test)",
+        options="split=all (or modapte, train, test), classes=0 (10: only stories and topics of "
+        "the ten largest), labels=all (last: one topic a story)",
         terms="copyright Reuters Ltd.; free distribution for research purposes only",
         homepage="https://archive.ics.uci.edu/dataset/137/reuters+21578+text+categorization+collection",
         # The checksum that Hugging Face's loader expects.
