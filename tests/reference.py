@@ -31,7 +31,8 @@ from typing import Any
 
 Event = dict[str, Any]
 Vector = dict[str, float]
-MEASURES = ("loss1", "loss2", "loss3", "one_error", "coverage", "average_precision")
+OF_TOPICS = ("one_error", "coverage", "average_precision", "r1", "r5", "mrr")
+MEASURES = ("loss1", "loss2", "loss3", *OF_TOPICS)
 SLOPE = 0.3
 
 
@@ -247,6 +248,9 @@ def measure(scores: Sequence[float], relevant: set[int]) -> dict[str, float | No
             "one_error": float(ranks[0] != 1),
             "coverage": float(ranks[-1] - 1),
             "average_precision": mean([hits / rank for hits, rank in enumerate(ranks, 1)]),
+            "r1": float(ranks[0] == 1),
+            "r5": float(ranks[0] <= 5),
+            "mrr": 1 / ranks[0],
         }
     return measured
 

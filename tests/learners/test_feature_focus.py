@@ -8,7 +8,8 @@ import numpy as np
 import orjson
 import pytest
 
-from learners.feature_focus import FeatureFocus, IndexLearner
+from learners.feature_focus import FeatureFocus
+from learners.index import IndexLearner
 from learners.specs import parse_spec
 from pipeline.corpora.classes import SyntheticClasses
 from tests.learners.streams import Document, Happening, Stream, learn, random_stream
