@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from learners.committee import Committee
-from learners.feature_focus import FeatureFocus, Independent, IndexLearner
+from learners.feature_focus import FeatureFocus, Independent
 from learners.frequency import Frequency
+from learners.index import IndexLearner
 from learners.learner import Learner, Option, OptionError, Value
 from learners.prototypes import MMP, Perceptron, PrototypeLearner
 from learners.rocchio import Rocchio
