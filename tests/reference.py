@@ -218,7 +218,8 @@ class Frequency(Learner):
         self.counts.update(relevant)
 
 
-LEARNERS: dict[str, type[Learner | FeatureFocus | Independent]] = {
+AnyLearner = Learner | FeatureFocus | Independent
+LEARNERS: dict[str, type[AnyLearner]] = {
     "mmp": Mmp,
     "perceptron": Perceptron,
     "rocchio": Rocchio,
@@ -271,8 +272,9 @@ def mean(values: Iterable[float | None]) -> float | None:
 
 @dataclass
 class Result:
-    """What one lane did."""
+    """What one lane did, and what it has learned."""
 
+    learner: AnyLearner
     rankings: list[dict[str, Any]] = field(default_factory=list)
     rounds: list[dict[str, float | None]] = field(default_factory=list)
     report: dict[str, Any] = field(default_factory=dict)
@@ -299,7 +301,7 @@ class Lane:
         self.name: str = options.get("name", spec)
         self.learner = LEARNERS[kind](options)
         self.unit = options.get("norm", "l2" if kind == "feature-focus" else "none") == "l2"
-        self.result = Result()
+        self.result = Result(self.learner)
         self.emitted: dict[str, list[float]] = {}
         self.judged: list[tuple[list[float], set[int]]] = []
 

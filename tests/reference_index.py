@@ -12,7 +12,7 @@ lanes say of their options. Where those leave a choice open, this is how it is r
 - A true class must be among the 50 best, equal scores by topic index, or its score counts as zero.
   Where no wrong class is retrieved, the best wrong score is zero.
 - Without `leak` the total falls with each connection that is dropped, the lightest first, and the
-  next one is measured by the new total. `memory` is kept before connections are dropped.
+  next one is measured by the new total. `memory` bounds what is left after that.
 - IND counts documents without topics as documents of their features.
 """
 
@@ -121,9 +121,9 @@ class FeatureFocus(Index):
             one.seen += 1
             for topic in update:
                 one.strengthen(topic, value)
+                one.drop(self.w_min, leak=self.leak)
                 if 0 < self.memory < one.total:
                     one.shrink(self.memory)
-                one.drop(self.w_min, leak=self.leak)
 
 
 class Independent(Index):
