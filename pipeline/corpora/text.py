@@ -13,13 +13,14 @@ from pathlib import Path
 
 import orjson
 
-from pipeline.corpora.source import SourceError
+from pipeline.corpora.source import Room, SourceError
 from pipeline.terms import MAX_TERM_BYTES
 
 SENTENCE_END = re.compile(r"[.!?]+(?=\s|[\"\u201d\u2019')_]|$)|\n\s*\n")
 WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 SIDE = 3
 LONGEST_RUN = 3
+ROOM = Room(topics=1 << 16, terms=1 << 22)  # six novels have 16,190 words and 2,989,070 runs
 
 
 class TextWords:
