@@ -38,8 +38,7 @@ from learners.support import (
     SupportArrays,
     Supports,
     add_support,
-    first_of_model,
-    rounds_before_mean,
+    keep_budget,
     score_supports,
 )
 from learners.widrow_hoff import nearest_rank, widrow_hoff_coefficient
@@ -103,21 +102,6 @@ def ordinal_coefficients(
 
 
 @njit
-def mean_of_passed(
-    supports: SupportArrays, budget: int, rounds: int, passed: Floats, mean: Floats
-) -> None:
-    """Write the mean of the thresholds over the rounds that the mean of the models is over.
-
-    Sums of whole numbers up to the division: as thresholds are in order, so are their means.
-    """
-    before = rounds_before_mean(supports, budget)
-    mean[:] = passed
-    if before > 0:
-        mean -= supports.passed[first_of_model(supports.window, budget)]
-    mean /= rounds - before
-
-
-@njit
 def follow_ordinal(
     starts: Longs,
     all_terms: Ints,
@@ -158,19 +142,20 @@ def follow_ordinal(
         values = all_values[starts[row] : starts[row + 1]]
         if not learn or scored != row:  # a late label is learned by today's scores
             if budget > 0:
-                score_supports(terms, values, supports, columns, budget, rounds, current, mean)
+                score_supports(terms, values, supports, columns, rounds, current, mean)
             else:
                 score_columns(terms, values, weights, current)
         if not learn:
             scored = row
             if average and rounds > 0:
-                if budget > 0:
-                    mean_of_passed(supports, budget, rounds, passed, mean_thresholds)
-                else:
+                if budget == 0:
                     score_columns(terms, values, lagging, mean)
                     for c in range(columns):
                         mean[c] = (rounds * current[c] - mean[c]) / rounds
-                    mean_thresholds[:] = passed / rounds
+                # Sums of whole numbers, up to the division: their means are in order as they are.
+                # Where all is in the weights, no round is ever left out of the mean.
+                counted = rounds - supports.before[0]
+                mean_thresholds[:] = (passed - supports.passed_before) / counted
                 out[row, RANK] = rank_of(rule, ranks, mean, mean_thresholds)
                 out[row, SCORE] = mean.max()
             else:
@@ -184,8 +169,8 @@ def follow_ordinal(
                 if average and rounds > 0:
                     add_columns(terms, values, tau, float(rounds), lagging)
             elif tau.any():  # errors of thresholds can cancel out; then only these move
-                kept = 2 * budget if average else budget
-                add_support(terms, values, tau, columns, rounds, passed, kept, supports)
+                add_support(terms, values, tau, columns, rounds, supports)
+                keep_budget(budget, rounds, average, passed, supports)
             for r in range(len(thresholds)):
                 thresholds[r] += shift[r]
         if average:

@@ -6,8 +6,9 @@ import math
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from learners.slow import Document, inner
+from learners.slow import Document, added_up, inner
 
 
 class SlowModel(ABC):
@@ -66,53 +67,69 @@ class SlowVectors(SlowModel):
                 del column[feature]
 
 
+@dataclass
+class SlowInstance:
+    """An update: the instance, its coefficients, and in which rounds it was part of the model."""
+
+    document: dict[str, float]
+    tau: list[float]
+    came: int
+    left: int | None = None
+
+
 class SlowSupports(SlowModel):
-    """All updates ever, oldest first: instance, coefficients, rounds before. The last count."""
+    """Updates in the order that they came; those that have not left are the model."""
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
-        self.updates: list[tuple[dict[str, float], list[float], int]] = []
+        self.updates: list[SlowInstance] = []
 
-    def similarity(self, document: Document, number: int) -> float:
-        """(x.z + 1)^2 of a document and the instance of an update."""
-        product = inner(document, self.updates[number][0]) + 1.0
+    def similarity(self, document: Document, update: SlowInstance) -> float:
+        """(x.z + 1)^2."""
+        product = inner(document, update.document) + 1.0
         return min(product * product, 1e150)
 
     def scores(self, document: Document, columns: int) -> list[float]:
-        """Sums of the coefficients of the last updates times the similarities."""
+        """Sums of the coefficients times the similarities."""
         scores = [0.0] * columns
-        for i in range(max(0, len(self.updates) - self.budget), len(self.updates)):
-            similarity = self.similarity(document, i)
-            for c, move in enumerate(self.updates[i][1][:columns]):
-                scores[c] += similarity * move
+        for update in self.updates:
+            if update.left is None:
+                similarity = self.similarity(document, update)
+                for c, move in enumerate(update.tau[:columns]):
+                    scores[c] += similarity * move
         return scores
 
     def mean_scores(self, document: Document, columns: int, rounds: int) -> list[float]:
-        """The same, each update times the rounds of the mean that it was among the last."""
+        """The same, each update times the rounds of the mean that it was there."""
         means = [0.0] * columns
         before = self.rounds_before_mean()
-        for i in range(max(0, len(self.updates) - 2 * self.budget), len(self.updates)):
-            similarity = self.similarity(document, i)
-            gone = i + self.budget
-            until = self.updates[gone][2] if gone < len(self.updates) else rounds
-            there = until - max(before, self.updates[i][2])
-            for c, move in enumerate(self.updates[i][1][:columns]):
-                means[c] += there * (similarity * move)
+        for update in self.updates:
+            left = rounds if update.left is None else update.left
+            there = left - max(before, update.came)
+            if left > before:
+                similarity = self.similarity(document, update)
+                for c, move in enumerate(update.tau[:columns]):
+                    means[c] += there * (similarity * move)
         return [total / (rounds - before) for total in means]
 
     def rounds_before_mean(self) -> int:
-        """Those before the oldest of the last updates, once there are too many of them."""
-        return self.updates[-self.budget][2] if len(self.updates) > self.budget else 0
+        """Until the last one left that is not among the last so many to leave."""
+        left = sorted(update.left for update in self.updates if update.left is not None)
+        return left[-self.budget - 1] if len(left) > self.budget else 0
 
     def add(self, document: Document, tau: Sequence[float], rounds: int) -> None:
-        """Note an update."""
-        self.updates.append((dict(document), list(tau), rounds))
+        """Note an update; of too many the smallest of the others leaves, of equals the oldest."""
+        here = [i for i, update in enumerate(self.updates) if update.left is None]
+        if len(here) == self.budget:
+            sizes = {i: added_up([move * move for move in self.updates[i].tau]) for i in here}
+            self.updates[min(here, key=sizes.__getitem__)].left = rounds
+        self.updates.append(SlowInstance(dict(document), list(tau), rounds))
 
     def forget(self, features: set[str]) -> None:
         """Drop them from all instances."""
-        for instance, _, _ in self.updates:
-            for feature in features & instance.keys():
-                del instance[feature]
+        for update in self.updates:
+            for feature in features & update.document.keys():
+                del update.document[feature]
 
 
 class SlowOrdinal:

@@ -7,23 +7,33 @@ Singer (2001): all products of two features count as features, and so do the fea
 and a constant.
 
 Such a list grows with every update, and the cost of a score with it. So there is a budget, and when
-one instance too many is there the **oldest** is removed. What could be chosen instead is the one
-whose removal moves the model least (coefficient times length). But the updates of these learners
-are hardly smaller late than early, so that rule keeps for good what was learned when everything was
-wrong and throws out each update at the next one: such a model stops learning. With the oldest
-going, a model is always made of its last updates, follows a stream that drifts, and no scale of
-features has a say in it. Thresholds and rounds stay as they are when an instance goes.
+one instance too many is there, the one with the **smallest coefficients** is removed (by the sum of
+their squares; of equals the oldest). The newest always stays, or its round would teach nothing. On
+the paper's data, loss a round over the last 2,000 of 7,000 rounds with a budget of 1,000:
 
-With averaging, scores are those of the mean of the models after each round so far; and once
-instances go, of the rounds since the oldest one of the present model was learned. That mean is
-exact: for it as many instances again are kept after they have left the model, since they were part
-of it in some of these rounds.
+=======================================  =====  ===========  =====================
+removed                                  PRank  Widrow-Hoff  multiclass perceptron
+=======================================  =====  ===========  =====================
+smallest coefficients                    0.48   0.43         0.92
+oldest                                   0.64   0.71         0.84
+what moves the model least, |a| |x|      0.46   0.47         1.31
+=======================================  =====  ===========  =====================
+
+With a budget of 250: 0.60, 0.70 and 0.80 against 1.02, 0.99 and 1.10 for the oldest, also after
+a reversal of all ranks half-way (0.82, 0.74, 0.97 against 1.01, 0.94, 1.10). The last rule empties
+the regions where instances are short. Thresholds stay as they are when an instance goes: nothing
+else would keep them in order.
+
+With averaging, scores are those of the mean of the models after each round, and that mean is exact:
+an instance that has left the model is kept, for its part in the rounds when it was there. Of those,
+too, there are no more than the budget; when one too many is there, the one that left first is
+dropped, and the mean is of the rounds since it left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,37 +44,37 @@ from learners.segment import Floats, Ints, Longs, Rows, Segment
 
 KERNELS = ("linear", "poly2")
 KERNEL = Option("kernel", "linear", "poly2: (x.z + 1)^2, products of two features", choices=KERNELS)
-BUDGET = Option("budget", 1000, "instances kept with poly2; the oldest goes", least=1, most=10**6)
+BUDGET = Option("budget", 1000, "instances kept with poly2; the smallest goes", least=1, most=10**6)
 
 # Squares of the largest products are infinite; this many times any coefficient is not.
 LARGEST_SIMILARITY = 1e150
 STEPS_AT_ONCE = 1024
+HERE, GONE = -1, -2
+SAVED = (
+    "starts", "terms", "values", "coefficients", "sizes", "came", "left", "passed", "before",
+    "passed_before",
+)  # fmt: skip
 
 
 class SupportArrays(NamedTuple):
-    """What kernels see: instances and coefficients, of which those in the window are in use."""
+    """What kernels see: instances in the order that they came in, and their coefficients.
 
-    window: Longs  # the first slot in use, and the one behind the last
+    An instance is in the model (`left` is `HERE`), has left it and counts for the mean only (`left`
+    is the rounds learned before it left), or is `GONE` and waits to be cleared away.
+    """
+
+    taken: Longs  # one number: the slots in use
     starts: Longs
     terms: Ints
     values: Floats
     coefficients: Floats  # slots x columns
-    born: Longs  # rounds learned before each
-    passed: Floats  # slots x thresholds: sums of the thresholds after each of these rounds
+    sizes: Floats  # of the coefficients: their squares, added up
+    came: Longs  # rounds learned before each came
+    left: Longs
+    passed: Floats  # slots x thresholds: the sum of the thresholds of all rounds before it left
+    before: Longs  # one number: how many rounds, from the first on, are not in the mean
+    passed_before: Floats  # the sum of the thresholds of these rounds
     work: Floats  # as long as there are terms; zero between any two calls
-
-
-@njit
-def first_of_model(window: Longs, budget: int) -> int:
-    """The slot of the oldest instance of the present model."""
-    return int(max(window[0], window[1] - budget))
-
-
-@njit
-def rounds_before_mean(supports: SupportArrays, budget: int) -> int:
-    """How many rounds, from the first on, are not in the mean."""
-    first, last = supports.window
-    return int(supports.born[last - budget]) if last - first > budget else 0
 
 
 @njit
@@ -73,12 +83,11 @@ def score_supports(
     values: Floats,
     supports: SupportArrays,
     columns: int,
-    budget: int,
     rounds: int,
     scores: Floats,
     mean: Floats,
 ) -> None:
-    """Write the scores of the first columns, summed from the oldest instance to the newest.
+    """Write the scores of the first columns, summed in the order that the instances came in.
 
     Those of the mean of the models as well, if there is room for it and there are rounds.
     """
@@ -86,25 +95,25 @@ def score_supports(
         supports.work[terms[i]] = values[i]
     scores[:columns] = 0.0
     mean[:columns] = 0.0
-    model = first_of_model(supports.window, budget)
-    before = rounds_before_mean(supports, budget)
-    for slot in range(supports.window[0] if len(mean) else model, supports.window[1]):
+    before = supports.before[0]
+    for slot in range(supports.taken[0]):
+        left = supports.left[slot]
+        if left == GONE:
+            continue
         product = 0.0
         for j in range(supports.starts[slot], supports.starts[slot + 1]):
             product += supports.values[j] * supports.work[supports.terms[j]]
         similarity = min((product + 1.0) * (product + 1.0), LARGEST_SIMILARITY)
         coefficients = supports.coefficients[slot]
-        if len(mean):
-            # In how many of the rounds of the mean it was part of the model.
-            left = rounds - supports.born[slot]
-            if slot < model:
-                left = supports.born[slot + budget] - before
-            for c in range(columns):
-                mean[c] += left * (similarity * coefficients[c])
-        if slot >= model:
+        if left == HERE:
             for c in range(columns):
                 scores[c] += similarity * coefficients[c]
-    if len(mean) and rounds > 0:
+        if len(mean):
+            # In how many of the rounds of the mean it was part of the model.
+            there = (rounds if left == HERE else left) - max(supports.came[slot], before)
+            for c in range(columns):
+                mean[c] += there * (similarity * coefficients[c])
+    if len(mean) and rounds > before:
         for c in range(columns):
             mean[c] /= rounds - before
     for i in range(len(terms)):
@@ -118,12 +127,10 @@ def add_support(
     tau: Floats,
     columns: int,
     rounds: int,
-    passed: Floats,
-    kept: int,
     supports: SupportArrays,
 ) -> None:
-    """Put an instance behind the last, room for which was made; past `kept` the first one goes."""
-    slot = supports.window[1]
+    """Put an instance behind the last one; room for it was made."""
+    slot = supports.taken[0]
     start = supports.starts[slot]
     stop = start + len(terms)
     supports.terms[start:stop] = terms
@@ -131,44 +138,75 @@ def add_support(
     supports.starts[slot + 1] = stop
     supports.coefficients[slot, :columns] = tau[:columns]
     supports.coefficients[slot, columns:] = 0.0
-    supports.born[slot] = rounds
-    supports.passed[slot] = passed
-    supports.window[1] = slot + 1
-    if slot + 1 - supports.window[0] > kept:
-        supports.window[0] += 1
+    size = 0.0
+    for c in range(columns):
+        size += tau[c] * tau[c]
+    supports.sizes[slot] = size
+    supports.came[slot] = rounds
+    supports.left[slot] = HERE
+    supports.taken[0] = slot + 1
 
 
-class InUse(NamedTuple):
-    """The instances in use, from the first slot on."""
+@njit
+def keep_budget(
+    budget: int, rounds: int, average: bool, passed: Floats, supports: SupportArrays
+) -> None:
+    """After one was added: let the smallest leave, and drop what left first, where too many are.
 
-    rows: Rows
-    coefficients: Floats
-    born: Longs
-    passed: Floats
+    `passed` is the sum of the thresholds of the rounds so far.
+    """
+    newest = supports.taken[0] - 1
+    here, smallest = 1, newest
+    for slot in range(newest):
+        if supports.left[slot] == HERE:
+            here += 1
+            if smallest == newest or supports.sizes[slot] < supports.sizes[smallest]:
+                smallest = slot
+    if here <= budget:
+        return
+    if not average:
+        supports.left[smallest] = GONE
+        return
+    supports.left[smallest] = rounds
+    supports.passed[smallest] = passed
+    away, first = 0, -1
+    for slot in range(newest):
+        if supports.left[slot] >= 0:
+            away += 1
+            if first < 0 or supports.left[slot] < supports.left[first]:
+                first = slot
+    if away > budget:
+        supports.before[0] = supports.left[first]
+        supports.passed_before[:] = supports.passed[first]
+        supports.left[first] = GONE
 
 
 class Supports:
-    """Instances with coefficients, from the oldest to the newest, in one run of memory.
+    """Instances with coefficients, in the order that they came in, in one run of memory.
 
-    New ones are put behind the last; when the room ends, those in use move to its beginning. Room
-    is for twice the budget or so, hence that costs as much as scoring does, at worst.
+    New ones are put behind the last; when the room ends, those that are gone are cleared away.
+    There is room for twice as many as there are, so that costs less than scoring does.
     """
 
     def __init__(self, thresholds: int = 0) -> None:
         self.columns = 0
         self._thresholds = thresholds
-        self._lay_out(0, 0, 0)
+        self.arrays = self._laid_out(0, 0, 0)
 
-    def _lay_out(self, slots: int, numbers: int, columns: int) -> None:
-        self.arrays = SupportArrays(
-            np.zeros(2, np.int64),
-            np.zeros(slots + 1, np.int64),
-            np.zeros(numbers, np.int32),
-            np.zeros(numbers),
-            np.zeros((slots, columns)),
-            np.zeros(slots, np.int64),
-            np.zeros((slots, self._thresholds)),
-            np.zeros(0),
+    def _laid_out(self, slots: int, numbers: int, columns: int) -> SupportArrays:
+        return SupportArrays(
+            taken=np.zeros(1, np.int64),
+            starts=np.zeros(slots + 1, np.int64),
+            terms=np.zeros(numbers, np.int32),
+            values=np.zeros(numbers),
+            coefficients=np.zeros((slots, columns)),
+            sizes=np.zeros(slots),
+            came=np.zeros(slots, np.int64),
+            left=np.zeros(slots, np.int64),
+            passed=np.zeros((slots, self._thresholds)),
+            before=np.zeros(1, np.int64),
+            passed_before=np.zeros(self._thresholds),
+            work=np.zeros(0),
         )
 
     def pieces(self, segment: Segment) -> Iterator[Segment]:
@@ -182,78 +220,71 @@ class Supports:
             yield piece
 
     def _make_room(self, more: int, numbers: int, terms: int) -> None:
-        last = int(self.arrays.window[1])
-        slots, columns = self.arrays.coefficients.shape
+        arrays = self.arrays
+        count = int(arrays.taken[0])
+        slots, columns = arrays.coefficients.shape
         if (
-            last + more > slots
-            or self.arrays.starts[last] + numbers > len(self.arrays.terms)
+            count + more > slots
+            or arrays.starts[count] + numbers > len(arrays.terms)
             or self.columns > columns
         ):
-            used = self._in_use()
             if self.columns > columns:
                 columns = max(self.columns, 2 * columns)
-            rows = used.rows
-            self._lay_out(2 * (len(rows) + more), 2 * (len(rows.terms) + numbers), columns)
+            used = self._used()
+            slots, numbers = len(used.came) + more, len(used.terms) + numbers
+            self.arrays = self._laid_out(2 * slots, 2 * numbers, columns)
             self._fill(used)
         if terms > len(self.arrays.work):
             self.arrays = self.arrays._replace(work=np.zeros(2 * terms))
 
-    def _in_use(self) -> InUse:
-        """What is in the window, as copies."""
-        arrays, (first, last) = self.arrays, self.arrays.window
-        starts = arrays.starts[first : last + 1]
-        numbers, slots = slice(starts[0], starts[-1]), slice(first, last)
-        return InUse(
-            Rows(starts - starts[0], arrays.terms[numbers].copy(), arrays.values[numbers].copy()),
-            arrays.coefficients[slots, : self.columns].copy(),
-            arrays.born[slots].copy(),
-            arrays.passed[slots].copy(),
+    def _used(self) -> SupportArrays:
+        """All that is not gone, as copies without room."""
+        arrays = self.arrays
+        count = int(arrays.taken[0])
+        keep = np.flatnonzero(arrays.left[:count] != GONE)
+        lengths = np.diff(arrays.starts[: count + 1])
+        numbers = np.repeat(arrays.left[:count] != GONE, lengths)
+        return SupportArrays(
+            taken=np.array([len(keep)]),
+            starts=np.concatenate(([0], np.cumsum(lengths[keep]))),
+            terms=arrays.terms[: len(numbers)][numbers],
+            values=arrays.values[: len(numbers)][numbers],
+            coefficients=arrays.coefficients[keep, : self.columns],
+            sizes=arrays.sizes[keep],
+            came=arrays.came[keep],
+            left=arrays.left[keep],
+            passed=arrays.passed[keep],
+            before=arrays.before.copy(),
+            passed_before=arrays.passed_before.copy(),
+            work=np.zeros(0),
         )
 
-    def _fill(self, used: InUse) -> None:
-        """Have these in use, from the first slot on; there is room for them."""
-        arrays, rows = self.arrays, used.rows
-        count, numbers = len(rows), len(rows.terms)
-        arrays.window[:] = 0, count
-        arrays.starts[: count + 1] = rows.starts
-        arrays.terms[:numbers] = rows.terms
-        arrays.values[:numbers] = rows.values
-        arrays.coefficients[:count, : used.coefficients.shape[1]] = used.coefficients
-        arrays.born[:count] = used.born
-        arrays.passed[:count] = used.passed
+    def _fill(self, used: SupportArrays) -> None:
+        """Have these in use; there is room for them."""
+        self.arrays.taken[0] = len(used.came)
+        for name in SAVED:
+            room, array = getattr(self.arrays, name), getattr(used, name)
+            room[tuple(slice(n) for n in array.shape)] = array
 
     def forget(self, keep: Longs) -> None:
         """Instances lose the terms that left the vocabulary: new term i is the old `keep[i]`."""
-        used = self._in_use()
-        self._fill(used._replace(rows=used.rows.restricted(keep)))
+        used = self._used()
+        rows = Rows(used.starts, used.terms, used.values).restricted(keep)
+        self._fill(used._replace(starts=rows.starts, terms=rows.terms, values=rows.values))
 
     def state(self) -> State:
-        """The instances in use, with all that scores depend on."""
-        rows, coefficients, born, passed = self._in_use()
-        return {
-            "support_starts": rows.starts,
-            "support_terms": rows.terms,
-            "support_values": rows.values,
-            "support_coefficients": coefficients,
-            "support_rounds": born,
-            "support_passed": passed,
-        }
+        """The instances, with all that scores and removals depend on."""
+        used = self._used()._asdict()
+        return {f"support_{name}": used[name] for name in SAVED}
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` gave."""
-        rows = Rows(
-            state["support_starts"].astype(np.int64),
-            state["support_terms"].astype(np.int32),
-            state["support_values"].astype(np.float64),
-        )
-        coefficients = state["support_coefficients"].astype(np.float64)
-        born = state["support_rounds"].astype(np.int64)
-        passed = state["support_passed"].astype(np.float64)
-        self.columns = coefficients.shape[1]
-        self._lay_out(len(rows), len(rows.terms), self.columns)
-        self._fill(InUse(rows, coefficients, born, passed))
+        saved: dict[str, Any] = {name: state[f"support_{name}"] for name in SAVED}
+        slots, self.columns = saved["coefficients"].shape
+        self.arrays = self._laid_out(slots, len(saved["terms"]), self.columns)
+        self._fill(self.arrays._replace(**saved))
 
     @property
     def nbytes(self) -> int:
         """Memory of what is in use."""
-        return sum(array.nbytes for array in self.state().values())
+        return sum(array.nbytes for array in self._used())
