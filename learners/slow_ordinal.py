@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from learners.slow import Document, added_up, inner
+from learners.slow import Document, SlowMMP, inner
 
 
 class SlowModel(ABC):
@@ -121,7 +121,7 @@ class SlowSupports(SlowModel):
         """Note an update; of too many the smallest of the others leaves, of equals the oldest."""
         here = [i for i, update in enumerate(self.updates) if update.left is None]
         if len(here) == self.budget:
-            sizes = {i: added_up([move * move for move in self.updates[i].tau]) for i in here}
+            sizes = {i: max(abs(move) for move in self.updates[i].tau) for i in here}
             self.updates[min(here, key=sizes.__getitem__)].left = rounds
         self.updates.append(SlowInstance(dict(document), list(tau), rounds))
 
@@ -250,3 +250,31 @@ class SlowMulticlassPerceptron(SlowOrdinal):
             tau[r] = -1.0 / len(errors)
             tau[true - 1] = 1.0
         return tau
+
+
+class SlowKernelMMP(SlowMMP):
+    """MMP whose prototypes are its updates."""
+
+    def __init__(
+        self,
+        loss: int = 1,
+        margin: float = 0.0,
+        average: bool = False,
+        budget: int = 1000,
+    ) -> None:
+        super().__init__(loss, margin, average)
+        self.model = SlowSupports(budget)
+
+    def score(self, document: Document, known: Sequence[str]) -> list[float]:
+        """Score the known topics, by the mean of the models if asked for."""
+        if self.average and self.rounds:
+            return self.model.mean_scores(document, len(known), self.rounds)
+        return self.model.scores(document, len(known))
+
+    def learn(self, document: Document, topics: Sequence[str], known: Sequence[str]) -> None:
+        """One round: the model as it stands is corrected."""
+        scores = self.model.scores(document, len(known))
+        tau = self.moves(scores, {known.index(topic) for topic in topics})
+        if any(tau):
+            self.model.add(document, tau, self.rounds)
+        self.rounds += 1
