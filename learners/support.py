@@ -145,6 +145,7 @@ def add_support(
     supports.sizes[slot] = size
     supports.came[slot] = rounds
     supports.left[slot] = HERE
+    supports.passed[slot] = 0.0
     supports.taken[0] = slot + 1
 
 
