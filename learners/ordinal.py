@@ -68,8 +68,18 @@ def add_columns(terms: Ints, values: Floats, tau: Floats, factor: float, weights
     if len(tau) > 1:
         add_outer(terms, values, tau, factor, len(tau), weights)
         return
+    move = tau[0]
     for i in range(len(terms)):
-        weights[terms[i], 0] += values[i] * factor * tau[0]
+        weights[terms[i], 0] += values[i] * factor * move
+
+
+@njit
+def largest(scores: Floats) -> float:
+    """The largest score; numba's own `max` costs more than scoring a document does."""
+    most = scores[0]
+    for score in scores[1:]:
+        most = max(most, score)
+    return float(most)
 
 
 @njit
@@ -157,10 +167,10 @@ def follow_ordinal(
                 counted = rounds - supports.before[0]
                 mean_thresholds[:] = (passed - supports.passed_before) / counted
                 out[row, RANK] = rank_of(rule, ranks, mean, mean_thresholds)
-                out[row, SCORE] = mean.max()
+                out[row, SCORE] = largest(mean)
             else:
                 out[row, RANK] = rank_of(rule, ranks, current, thresholds)
-                out[row, SCORE] = current.max()
+                out[row, SCORE] = largest(current)
             continue
         true = labels[label] + 1
         if ordinal_coefficients(rule, rate, current, thresholds, true, tau, shift):
