@@ -19,6 +19,7 @@ from learners.learner import Learner, Option, State
 from learners.mmp import mmp_coefficients
 from learners.perceptron import perceptron_coefficients
 from learners.segment import Bools, Floats, Ints, Longs, Segment
+from learners.support import BUDGET, KERNEL
 
 MMP_RULE = 0
 PERCEPTRON_RULE = 1
@@ -211,7 +212,21 @@ class MMP(PrototypeLearner):
         Option("loss", 1, "which of the paper's losses the update is made for", choices=(1, 2, 3)),
         MARGIN,
         AVERAGE,
+        KERNEL,
+        BUDGET,
     )
+
+    def __init__(
+        self,
+        loss: int = 1,
+        margin: float = 0.0,
+        average: bool = False,
+        kernel: str = "linear",
+        budget: int = 1000,
+    ) -> None:
+        super().__init__(loss, margin, average)
+        self.kernel = kernel  # another one is another model: see `KernelMMP`
+        self.budget = budget
 
 
 class Perceptron(PrototypeLearner):

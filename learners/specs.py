@@ -12,6 +12,7 @@ from learners.committee import Committee
 from learners.feature_focus import FeatureFocus, Independent
 from learners.frequency import Frequency
 from learners.index import IndexLearner
+from learners.kernel_mmp import KernelMMP
 from learners.learner import Learner, Option, OptionError, Value
 from learners.prototypes import MMP, Perceptron, PrototypeLearner
 from learners.rocchio import Rocchio
@@ -77,12 +78,23 @@ class LaneSpec:
         """A new learner with these options."""
         if self.shards > 1:
             return Shards([self.undivided() for _ in range(self.shards)])
-        return LEARNERS[self.learner](**self.options)
+        return self._learner()
+
+    def _learner(self) -> Learner:
+        kind = LEARNERS[self.learner]
+        if kind is MMP and self.options.get("kernel", "linear") != "linear":
+            kind = KernelMMP
+        return kind(**self.options)
 
     def undivided(self) -> PrototypeLearner:
         """A new learner with these options that can be divided."""
-        learner = LEARNERS[self.learner](**self.options)
+        learner = self._learner()
         if not isinstance(learner, PrototypeLearner):
+            if isinstance(learner, KernelMMP):
+                raise OptionError(
+                    "mmp cannot be divided into shards with a kernel, since it keeps instances and "
+                    "no prototypes then. Leave out shards, or take kernel=linear."
+                )
             able = [name for name, kind in LEARNERS.items() if issubclass(kind, PrototypeLearner)]
             raise OptionError(
                 f"{self.learner} cannot be divided into shards, since it does not score by one "

@@ -1,4 +1,4 @@
-"""`make bench`: speed against Vowpal Wabbit and a bare Kafka loop, many classes, shards, memory.
+"""`make bench`: speed against Vowpal Wabbit, numpy and a bare Kafka loop, many classes, memory.
 
 Timings vary from machine to machine and from minute to minute; the ratios are what counts.
 """
@@ -9,7 +9,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.bench import classes, memory, shards, speed, startup, stream
+from tests.bench import classes, memory, ordinal, shards, speed, startup, stream
 
 
 def main() -> None:
@@ -18,24 +18,26 @@ def main() -> None:
     parser.add_argument("--long", type=int, default=1_000_000, help="documents for the memory run")
     parser.add_argument("--text", type=Path, default=classes.AUSTEN, help="words to predict")
     parser.add_argument(
-        "--only", choices=("speed", "classes", "words", "stream", "shards", "memory", "startup")
+        "--only",
+        choices=("startup", "speed", "ordinal", "classes", "words", "stream", "shards", "memory"),
     )
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        if arguments.only in (None, "startup"):
-            startup.run()
-        if arguments.only in (None, "speed"):
-            speed.run(arguments.documents, Path(folder))
-        if arguments.only in (None, "classes"):
-            classes.run(5 * arguments.documents, Path(folder))
-        if arguments.only in (None, "words"):
-            classes.run_words(arguments.text, Path(folder))
-        if arguments.only in (None, "stream"):
-            stream.run(4 * arguments.documents, Path(folder))
-        if arguments.only in (None, "shards"):
-            shards.run(arguments.documents)
-        if arguments.only in (None, "memory"):
-            memory.run(arguments.long)
+    asked = parser.parse_args()
+    documents = asked.documents
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        parts = {
+            "startup": startup.run,
+            "speed": lambda: speed.run(documents, folder),
+            "ordinal": lambda: ordinal.run(documents),
+            "classes": lambda: classes.run(5 * documents, folder),
+            "words": lambda: classes.run_words(asked.text, folder),
+            "stream": lambda: stream.run(4 * documents, folder),
+            "shards": lambda: shards.run(documents),
+            "memory": lambda: memory.run(asked.long),
+        }
+        for part, run in parts.items():
+            if asked.only in (None, part):
+                run()
 
 
 if __name__ == "__main__":

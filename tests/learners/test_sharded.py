@@ -14,11 +14,11 @@ from learners.exchange import DisagreementError
 from learners.learner import Learner, OptionError
 from learners.prototypes import PrototypeLearner
 from learners.sharded import Shards, shard_state, whole_state
-from learners.specs import LEARNERS, parse_spec
+from learners.specs import parse_spec
 from tests.learners.streams import Stream, random_stream
 from tests.learners.test_twins import SPECS, follow
 
-DIVISIBLE = [s for s in SPECS if issubclass(LEARNERS[parse_spec(s).learner], PrototypeLearner)]
+DIVISIBLE = [s for s in SPECS if isinstance(parse_spec(s).build(), PrototypeLearner)]
 MODEL = ("rounds", "weights", "lagging")
 # How far a score may be from that of an undivided learner, as a share of the largest.
 SCORE_BOUND = 1e-12
@@ -189,6 +189,11 @@ def test_a_shard_that_fails_takes_the_others_along(monkeypatch: pytest.MonkeyPat
 def test_what_cannot_be_divided_says_so(spec: str) -> None:
     with pytest.raises(OptionError, match=r"cannot be divided .* Those that can be: mmp, perc"):
         parse_spec(spec)
+
+
+def test_instances_of_a_kernel_cannot_be_divided() -> None:
+    with pytest.raises(OptionError, match=r"mmp cannot be divided .* with a kernel"):
+        parse_spec("mmp:kernel=poly2,shards=2")
 
 
 def test_what_is_certain_no_rounding_changes() -> None:

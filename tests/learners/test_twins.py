@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pytest
@@ -24,6 +24,7 @@ from learners.slow import (
     SlowPerceptron,
     SlowRocchio,
 )
+from learners.slow_ordinal import SlowKernelMMP
 from learners.specs import LEARNERS, parse_spec
 from tests.learners.streams import Stream, random_stream
 
@@ -33,12 +34,16 @@ class Twin(Protocol):
     def learn(self, document: Document, topics: tuple[str, ...], known: list[str]) -> None: ...
 
 
+def slow_mmp(kernel: str = "linear", budget: int = 1000, **options: Any) -> Twin:  # noqa: ANN401
+    return SlowMMP(**options) if kernel == "linear" else SlowKernelMMP(budget=budget, **options)
+
+
 TWINS: dict[str, Callable[..., Twin]] = {
     "committee": SlowCommittee,
     "feature-focus": SlowFeatureFocus,
     "independent": SlowIndependent,
     "frequency": SlowFrequency,
-    "mmp": SlowMMP,
+    "mmp": slow_mmp,
     "perceptron": SlowPerceptron,
     "rocchio": SlowRocchio,
 }
@@ -47,6 +52,11 @@ SPECS = [
     *(f"mmp:loss={loss}{more}" for loss in (1, 2, 3) for more in ("", ",margin=0.5,average=true")),
     "mmp:loss=1,margin=2",
     "mmp:loss=3,average=true",
+    "mmp:kernel=linear,budget=3",
+    *(f"mmp:loss={loss},kernel=poly2{more}" for loss in (1, 2, 3) for more in ("", ",budget=7")),
+    "mmp:loss=2,kernel=poly2,budget=5,average=true,margin=0.5",
+    "mmp:loss=3,kernel=poly2,budget=1,average=true",
+    "mmp:kernel=poly2,average=true",
     "perceptron",
     "perceptron:margin=0.5",
     "perceptron:average=true",
