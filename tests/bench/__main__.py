@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.bench import classes, memory, ordinal, shards, speed, startup, stream
@@ -25,7 +26,7 @@ def main() -> None:
     documents = asked.documents
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        parts = {
+        parts: dict[str, Callable[[], None]] = {
             "startup": startup.run,
             "speed": lambda: speed.run(documents, folder),
             "ordinal": lambda: ordinal.run(documents),
