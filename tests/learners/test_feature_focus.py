@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from learners.feature_focus import FeatureFocus
-from learners.index import IndexLearner
+from learners.index import USED, IndexLearner
 from learners.specs import parse_spec
 from pipeline.corpora.classes import SyntheticClasses
 from tests.learners.streams import Document, Happening, Stream, learn, random_stream
@@ -111,3 +111,14 @@ def test_documents_without_positive_features_teach_nothing() -> None:
     learner, emitted = learned("feature-focus", stream)
     assert learner.connections == 0
     assert emitted == {0: [], 1: [0.0]}
+
+
+def test_many_labels_at_once_find_room() -> None:
+    """Lists of eight that get nine more move twice: what they leave behind needs room as well."""
+    document = {f"f{i}": 0.1 for i in range(100)}
+    stream = Stream([document, document], [], list(document))
+    for row, labels in enumerate((list("abcdefgh"), list("ijklmnopq"))):
+        stream.happenings.append(Happening(row, None, list(stream.topics)))
+        learn(stream, row, labels)
+    learner, _ = learned("independent", stream)
+    assert learner._sizes[USED] <= len(learner._classes)
