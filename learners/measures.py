@@ -36,6 +36,11 @@ LOSS1, LOSS2, LOSS3, ONE_ERROR, COVERAGE, AVERAGE_PRECISION, R1, R5, MRR = range
 MEASURES = (
     "loss1", "loss2", "loss3", "one_error", "coverage", "average_precision", "r1", "r5", "mrr",
 )  # fmt: skip
+COMPARED = (LOSS1, LOSS3)  # the losses that lanes are compared by: never above 1
+
+# Of a lane that says ranks: the distance to the true one, whether it was hit, and how the two go
+# together over the last rounds (Kendall's tau-b, which is no mean of rounds).
+RANK_MEASURES = ("ranking_loss", "hit_rate", "tau_b")
 
 
 @njit

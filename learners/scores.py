@@ -31,22 +31,46 @@ class Places(NamedTuple):
     hits: Longs  # of each step: the rank of its best label; 0 if none was retrieved, or not learned
 
 
-class Scores(ABC):
-    """The scores of the rows of a segment; a topic that was given none has 0."""
-
-    topics: int
+class RowScores(ABC):
+    """What a lane said of the rows of a segment, whether it ranks topics or says a rank."""
 
     @abstractmethod
     def row(self, row: int, known: int) -> Floats:
-        """The scores that a row gave the first `known` topics."""
+        """What it said of a row (a copy), when `known` labels existed."""
 
     @abstractmethod
     def keep(self, row: int, known: int) -> Kept:
-        """The scores of a row, to be put back later."""
+        """The same, to be put back later."""
 
     @abstractmethod
     def put(self, row: int, kept: Kept) -> None:
-        """Give a row scores that were kept; topics found since then have none, hence 0."""
+        """Give a row what was kept; topics found since then have no score, hence 0."""
+
+
+class RankScores(RowScores):
+    """Of every row the rank that a lane said, and the score that it read it off."""
+
+    def __init__(self, rows: int) -> None:
+        self.matrix: Floats = np.zeros((rows, 2))
+
+    def row(self, row: int, known: int) -> Floats:
+        """The rank and the score."""
+        said: Floats = self.matrix[row].copy()
+        return said
+
+    def keep(self, row: int, known: int) -> Kept:
+        """The same."""
+        return Kept(self.row(row, known))
+
+    def put(self, row: int, kept: Kept) -> None:
+        """Write them to the row."""
+        self.matrix[row] = kept.values
+
+
+class Scores(RowScores):
+    """The scores of the rows of a segment; a topic that was given none has 0."""
+
+    topics: int
 
     @abstractmethod
     def best(self, known: Ints, top: int) -> tuple[Ints, Floats]:

@@ -20,6 +20,7 @@ class Entry(NamedTuple):
     row: int | None
     topics: tuple[str, ...] | None
     time: str | None
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,9 @@ def make_block(events: Sequence[Event], tokenizer: Tokenizer) -> Block:
     row = 0
     for event in events:
         if event.content is None:
-            entries.append(Entry(event.id, None, event.topics, event.time))
+            entries.append(Entry(event.id, None, event.topics, event.time, event.rank))
         else:
-            entries.append(Entry(event.id, row, event.topics, event.time))
+            entries.append(Entry(event.id, row, event.topics, event.time, event.rank))
             row += 1
     ready = np.array([not isinstance(content, str) for content in contents], np.bool_)
     return Block(entries, tokenizer.count(contents), ready)

@@ -125,8 +125,15 @@ class Difference(NamedTuple):
 class LaneDifferences:
     """The differences of the losses of every two lanes that follow a stream together."""
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(
+        self,
+        lanes: int,
+        losses: Sequence[str] = LOSSES,
+        spans: Sequence[float] = (1.0, 1.0),
+    ) -> None:
         self.tallies = no_tallies(lanes)
+        self.losses = losses  # what the compared columns are called
+        self.spans = spans  # how far apart these losses can be; columns hold them in units of it
 
     def follow(self, measured: Sequence[Floats]) -> None:
         """Add rounds; of each lane the measures, a row a round."""
@@ -135,7 +142,7 @@ class LaneDifferences:
 
     def copy(self) -> LaneDifferences:
         """The differences as they are now, for good."""
-        taken = LaneDifferences(len(self.tallies))
+        taken = LaneDifferences(len(self.tallies), self.losses, self.spans)
         taken.tallies = self.tallies.copy()
         return taken
 
@@ -158,11 +165,30 @@ class LaneDifferences:
         statements = lanes * (lanes - 1) // 2 * len(COMPARED)
         bounds = boundary(tallies[:, SPREAD], (1.0 - CONFIDENCE) / statements / 2)
         differences = {}
-        for loss, (rounds, total, _), bound in zip(LOSSES, tallies, bounds, strict=True):
+        found = zip(self.losses, self.spans, tallies, bounds, strict=True)
+        for loss, span, (rounds, total, _), bound in found:
             if not rounds:
-                differences[loss] = Difference(0, None, -1.0, 1.0)
+                differences[loss] = Difference(0, None, -span, span)
                 continue
             mean, margin = float(sign * total / rounds), float(bound / rounds)
             low, high = max(-1.0, mean - margin), min(1.0, mean + margin)
-            differences[loss] = Difference(int(rounds), mean, low, high)
+            differences[loss] = Difference(int(rounds), span * mean, span * low, span * high)
         return differences
+
+
+class Comparison:
+    """The differences of all lanes of a stream; those of different kinds have none."""
+
+    def __init__(self, parts: Sequence[tuple[Sequence[int], LaneDifferences]]) -> None:
+        self._parts = parts  # of lanes that can be compared: their numbers, and the differences
+
+    def copy(self) -> Comparison:
+        """The differences as they are now, for good."""
+        return Comparison([(numbers, found.copy()) for numbers, found in self._parts])
+
+    def between(self, one: int, other: int) -> dict[str, Difference]:
+        """How the losses of one lane differ from those of another, by loss."""
+        for numbers, found in self._parts:
+            if one in numbers and other in numbers:
+                return found.between(numbers.index(one), numbers.index(other))
+        return {}

@@ -7,8 +7,10 @@ for the last round: a stream of a million rounds has about a thousand points.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +18,7 @@ import numpy.typing as npt
 from learners.growing import Growing
 from learners.jit import njit
 from learners.learner import State
-from learners.measures import MEASURES, measure_round
+from learners.measures import COMPARED, MEASURES, measure_round
 from learners.scores import Scores
 from learners.segment import Bools, Floats, Ints, Longs, Steps
 
@@ -97,21 +99,91 @@ class Point(NamedTuple):
     wrong_pairs: int
 
 
-class Curve:
-    """The cumulative measures of one lane."""
+class LearningCurve(ABC):
+    """A curve: the newest tally, and those that were kept of it; what they hold, subclasses say."""
 
-    def __init__(self) -> None:
-        self._tally: Floats = np.zeros(COLUMNS)
-        self._points: Floats = np.zeros((0, COLUMNS))
-        self._found = Growing(1)
-        self._recalled = Growing(1)
-        self._topic_rounds = Growing(1)
-        self._topic_loss = Growing(1)
+    measures: ClassVar[Sequence[str]]  # all that its points have
+    summed: ClassVar[Sequence[str]]  # those that are means of rounds
+    compared: ClassVar[Sequence[str]]  # the losses by which lanes are compared
+
+    def __init__(self, columns: int) -> None:
+        self._tally: Floats = np.zeros(columns)
+        self._points: Floats = np.zeros((0, columns))
 
     @property
     def rounds(self) -> int:
         """Rounds so far."""
         return int(self._tally[ROUND])
+
+    @property
+    def spans(self) -> Sequence[float]:
+        """How large the compared losses of a round can be."""
+        return (1.0,) * len(self.compared)
+
+    @property
+    def kept(self) -> int:
+        """Points kept so far."""
+        return len(self._points)
+
+    def points(self, start: int = 0) -> Iterator[Point]:
+        """The kept points from the `start`-th on."""
+        for row in self._points[start:]:
+            yield self.as_point(row)
+
+    def last(self) -> Point:
+        """Where the curve stands now, kept or not."""
+        return self.as_point(self._tally)
+
+    def tally(self) -> Floats:
+        """The newest point as it is summed up (a copy): what `as_point` takes."""
+        return self._tally.copy()
+
+    def all_points(self) -> Iterator[Point]:
+        """The kept points, and the last round if it is not among them."""
+        yield from self.points()
+        if self.rounds and not is_kept(self.rounds):
+            yield self.last()
+
+    @property
+    @abstractmethod
+    def rounds_with_topics(self) -> int:
+        """Rounds whose document had at least one label."""
+
+    @abstractmethod
+    def derived(self) -> dict[str, float | None]:
+        """What is not a mean of rounds, but comes of all of them together."""
+
+    @staticmethod
+    @abstractmethod
+    def as_point(row: Floats) -> Point:
+        """A tally as averages."""
+
+    @staticmethod
+    @abstractmethod
+    def sums(row: Floats) -> dict[str, float]:
+        """The sums in a tally, by measure; one that does not exist is left out."""
+
+    @abstractmethod
+    def state(self) -> State:
+        """Everything that the curve depends on, as named arrays (copies)."""
+
+    @abstractmethod
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go on from a state that `state` gave."""
+
+
+class Curve(LearningCurve):
+    """The cumulative measures of one lane."""
+
+    measures = summed = MEASURES
+    compared = tuple(MEASURES[column] for column in COMPARED)
+
+    def __init__(self) -> None:
+        super().__init__(COLUMNS)
+        self._found = Growing(1)
+        self._recalled = Growing(1)
+        self._topic_rounds = Growing(1)
+        self._topic_loss = Growing(1)
 
     @property
     def rounds_with_topics(self) -> int:
@@ -137,23 +209,16 @@ class Curve:
             self._points = np.concatenate((self._points, points[:kept]))
         return measured
 
-    @property
-    def kept(self) -> int:
-        """Points kept so far."""
-        return len(self._points)
+    @staticmethod
+    def as_point(row: Floats) -> Point:
+        """See `as_point`."""
+        return as_point(row)
 
-    def points(self, start: int = 0) -> Iterator[Point]:
-        """The kept points from the `start`-th on."""
-        for row in self._points[start:]:
-            yield as_point(row)
-
-    def last(self) -> Point:
-        """Where the curve stands now, kept or not."""
-        return as_point(self._tally)
-
-    def tally(self) -> Floats:
-        """The round and the sums of its measures (a copy): what `as_point` takes."""
-        return self._tally.copy()
+    @staticmethod
+    def sums(row: Floats) -> dict[str, float]:
+        """The sums of the measures."""
+        sums = zip(MEASURES, row[SUMS:].tolist(), strict=False)
+        return {measure: total for measure, total in sums if not math.isnan(total)}
 
     def topic_losses(self) -> tuple[Floats, Floats]:
         """Of each topic the rounds in which it was relevant, and the sum of its loss (copies).
@@ -163,18 +228,17 @@ class Curve:
         """
         return self._topic_rounds.copy(), self._topic_loss.copy()
 
-    def all_points(self) -> Iterator[Point]:
-        """The kept points, and the last round if it is not among them."""
-        yield from self.points()
-        if self.rounds and not is_kept(self.rounds):
-            yield self.last()
-
     def precision_recall(self) -> tuple[Floats, Floats]:
         """Document-averaged precision and recall at r = 1, 2, .. k."""
         found, recalled = self._found.view, self._recalled.view
         at = np.arange(1, len(found) + 1)
         documents = self._tally[WITH_TOPICS]
         return np.cumsum(found) / at / documents, np.cumsum(recalled) / documents
+
+    def derived(self) -> dict[str, float | None]:
+        """The best F1, and the harmonic rank."""
+        mrr = self.last().values["mrr"]
+        return {"harmonic_rank": 1.0 / mrr if mrr else None, "max_f1": self.max_f1()}
 
     def max_f1(self) -> float | None:
         """The best F1 over all cuts r, of document-averaged precision and recall."""

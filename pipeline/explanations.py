@@ -46,6 +46,7 @@ class Explained:
     number: int  # which document of the stream it is, from 1
     round: int  # rounds learned before
     topics: tuple[str, ...] | None  # its labels, if they are known by now
+    rank: int | None  # the same, if ordinal lanes are there
     terms: tuple[Weighed, ...]  # the heaviest of its vector
     rankings: list[tuple[Place, ...]]  # of each lane: the first topics
     scores: list[Floats]  # of each lane: of all topics that were known then
@@ -61,6 +62,8 @@ def explain(
 ) -> tuple[Place, ...]:
     """The first places of a row's ranking, whose `scores` the lane has just given."""
     terms, values = segment.by_norm[lane.spec.norm].rows.row(row)
+    if lane.is_ordinal:
+        return (rank_place(lane, terms, values, scores, table),)
     first = np.argsort(-scores, kind="stable")[:TOPICS]
     amounts = lane.learner.contributions(terms, values, first)
     places = []
@@ -68,6 +71,14 @@ def explain(
         why = None if amounts is None else strongest(terms, amounts[:, i], table)
         places.append(Place(topics[topic], float(scores[topic]), why))
     return tuple(places)
+
+
+def rank_place(lane: Lane, terms: Ints, values: Floats, said: Floats, table: TermTable) -> Place:
+    """The rank that an ordinal lane said, with the terms behind its score."""
+    rank, score = int(said[0]), float(said[1])
+    amounts = lane.learner.contributions(terms, values, np.array([rank - 1]))
+    why = None if amounts is None else strongest(terms, amounts[:, 0], table)
+    return Place(f"rank {rank}", score, why)
 
 
 def strongest(terms: Ints, amounts: Floats, table: TermTable) -> tuple[Weighed, ...]:

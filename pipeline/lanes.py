@@ -11,10 +11,12 @@ import numpy as np
 from learners.index import IndexLearner
 from learners.jit import njit
 from learners.learner import Learner
-from learners.scores import DenseScores, Scores, SparseScores
-from learners.segment import Floats, Longs, Rows, Segment
+from learners.ordinal import OrdinalLearner
+from learners.scores import DenseScores, RankScores, RowScores, Scores, SparseScores
+from learners.segment import Floats, Longs, Rows, Segment, Steps
 from learners.specs import LaneSpec
 from pipeline.curves import Curve
+from pipeline.rank_curves import RankCurve
 
 TINY = 1e-100
 
@@ -70,21 +72,32 @@ class Lane:
         self.spec = spec
         self.name = spec.name
         self.learner = learner
-        self.curve = Curve()
+        self.curve: Curve | RankCurve
+        if isinstance(learner, OrdinalLearner):
+            self.curve = RankCurve(learner.ranks)
+        else:
+            self.curve = Curve()
         self.seconds = 0.0
+
+    @property
+    def is_ordinal(self) -> bool:
+        """Whether it learns ranks, not topics."""
+        return isinstance(self.learner, OrdinalLearner)
 
     @property
     def is_sparse(self) -> bool:
         """Whether its scores take memory for the topics alone that were retrieved."""
         return isinstance(self.learner, IndexLearner)
 
-    def new_scores(self, rows: int, topics: int) -> Scores:
+    def new_scores(self, rows: int, topics: int) -> RowScores:
         """Room for its scores of so many rows."""
+        if self.is_ordinal:
+            return RankScores(rows)
         if self.is_sparse:
             return SparseScores(rows, topics)
         return DenseScores(np.zeros((rows, topics)))
 
-    def follow(self, shared: SharedSegment, scores: Scores) -> Floats:
+    def follow(self, shared: SharedSegment, scores: RowScores) -> Floats:
         """Rank and learn a segment, and measure its rounds by the rankings made before.
 
         Returns the measures of each round.
@@ -93,8 +106,16 @@ class Lane:
         segment = shared.by_norm[self.spec.norm]
         if isinstance(scores, SparseScores) and isinstance(self.learner, IndexLearner):
             self.learner.retrieve(segment, scores)
-        elif isinstance(scores, DenseScores):
+        elif isinstance(scores, DenseScores | RankScores):
             self.learner.follow(segment, scores.matrix)
-        measured = self.curve.follow(segment.steps, scores)
+        measured = self._measured(segment.steps, scores)
         self.seconds += time.perf_counter() - started
         return measured
+
+    def _measured(self, steps: Steps, scores: RowScores) -> Floats:
+        """Add rounds to the curve, whatever kind it is of."""
+        if isinstance(self.curve, RankCurve) and isinstance(scores, RankScores):
+            return self.curve.follow(steps, scores)
+        if isinstance(self.curve, Curve) and isinstance(scores, Scores):
+            return self.curve.follow(steps, scores)
+        raise TypeError(f"{type(scores).__name__} do not go with {type(self.curve).__name__}")

@@ -70,6 +70,8 @@ def encode_record(record: LogRecord) -> bytes:
         "topics": [entry.topics for entry in block.entries],
         "times": [entry.time for entry in block.entries],
     }
+    if any(entry.rank is not None for entry in block.entries):
+        content["ranks"] = [entry.rank for entry in block.entries]
     arrays = {
         "span_of": narrowed(record.span_of),
         "offsets": record.offsets,
@@ -100,7 +102,8 @@ def decode_record(data: bytes, name: str) -> LogRecord:
     content, arrays = unpack(data, KIND, VERSION, name)
     try:
         topics = [None if named is None else tuple(named) for named in content["topics"]]
-        columns = content["ids"], content["rows"], topics, content["times"]
+        ranks = content.get("ranks", [None] * len(topics))  # most streams have none
+        columns = content["ids"], content["rows"], topics, content["times"], ranks
         entries = list(map(Entry._make, zip(*columns, strict=True)))
         counts = TermCounts(
             checked_table(arrays["term_ends"], arrays["term_letters"]),

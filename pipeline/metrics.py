@@ -10,7 +10,6 @@ yet where the one before it was: until then a scrape shows this process's last s
 
 from __future__ import annotations
 
-import math
 import platform
 import time
 from collections import Counter
@@ -22,10 +21,7 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import Metric
 
-from learners.measures import MEASURES
-from learners.segment import Floats
 from pipeline import metric_families as families
-from pipeline.curves import SUMS, WITH_TOPICS, as_point
 from pipeline.engine import Engine
 from pipeline.events import REASONS
 from pipeline.health import Health
@@ -56,7 +52,10 @@ class LaneSample:
     """A lane at the end of a block."""
 
     name: str
-    tally: Floats  # as of `pipeline.curves`: the round and the sums of its measures
+    rounds: int
+    rounds_with_topics: int
+    sums: Mapping[str, float]  # of its measures, as far as they are means of rounds
+    averages: Mapping[str, float | None]
     model_bytes: int
     sizes: Mapping[str, float]
     timings: Mapping[str, float]
@@ -75,12 +74,15 @@ class EngineSample:
 
 def sample_engine(engine: Engine, topics: int) -> EngineSample:
     """Copy what a scrape shows, of so many topics too; the engine must be between two blocks."""
-    pending, settings = engine.pending, engine.settings
+    waiting, settings = [course.pending for course in engine.courses], engine.settings
     return EngineSample(
         tuple(
             LaneSample(
                 lane.name,
-                lane.curve.tally(),
+                lane.curve.rounds,
+                lane.curve.rounds_with_topics,
+                lane.curve.sums(lane.curve.tally()),
+                lane.curve.last().values,
                 lane.learner.size_bytes(),
                 lane.learner.sizes(),
                 lane.learner.timings(),
@@ -95,12 +97,18 @@ def sample_engine(engine: Engine, topics: int) -> EngineSample:
             (families.TOPICS, len(engine.topics)),
             (families.TOPICS_CEILING, settings.max_topics),
             (families.TOPICS_REFUSED, engine.topics.refused),
-            (families.PENDING_DOCUMENTS, len(pending.documents)),
-            (families.PENDING_LABELS, len(pending.early)),
+            (families.PENDING_DOCUMENTS, sum(len(p.documents) for p in waiting)),
+            (families.PENDING_LABELS, sum(len(p.early) for p in waiting)),
             (families.PENDING_CEILING, settings.max_pending),
         ),
-        (("expired", pending.expired_documents), ("superseded", pending.superseded)),
-        (("no_document", pending.unmatched_labels), ("rank_only", pending.ignored_labels)),
+        (
+            ("expired", sum(p.expired_documents for p in waiting)),
+            ("superseded", sum(p.superseded for p in waiting)),
+        ),
+        (
+            ("no_document", sum(p.unmatched_labels for p in waiting)),
+            ("rank_only", engine.ignored_labels),
+        ),
         sample_topics(engine, topics),
     )
 
@@ -223,13 +231,12 @@ def collect_models(found: Collected, engine: EngineSample) -> None:
 def collect_lanes(found: Collected, engine: EngineSample) -> None:
     """Add what each lane has learned; what does not exist yet has no sample, never 0."""
     for lane in engine.lanes:
-        point = as_point(lane.tally)
-        found.add(families.ROUNDS, point.round, lane.name)
-        found.add(families.ROUNDS_WITH_TOPICS, float(lane.tally[WITH_TOPICS]), lane.name)
-        for i, measure in enumerate(MEASURES):
-            if not math.isnan(lane.tally[SUMS + i]):
-                found.add(families.LOSS_SUM, float(lane.tally[SUMS + i]), lane.name, measure)
-            if (average := point.values[measure]) is not None:
+        found.add(families.ROUNDS, lane.rounds, lane.name)
+        found.add(families.ROUNDS_WITH_TOPICS, lane.rounds_with_topics, lane.name)
+        for measure, average in lane.averages.items():
+            if measure in lane.sums:
+                found.add(families.LOSS_SUM, lane.sums[measure], lane.name, measure)
+            if average is not None:
                 found.add(families.ROUND_AVERAGED_LOSS, average, lane.name, measure)
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from learners.scores import Kept
 from learners.segment import Floats, Ints, Longs
 
+Label = tuple[str, ...] | tuple[int]  # topics, or one rank
+
 NO_TERMS: Ints = np.empty(0, np.int32)
 NO_VALUES: Floats = np.empty(0)
 
@@ -35,11 +37,10 @@ class PendingLabels:
     def __init__(self, max_pending: int = 10_000) -> None:
         self.max_pending = max_pending
         self.documents: dict[str, PendingDocument] = {}
-        self.early: dict[str, tuple[str, ...]] = {}
+        self.early: dict[str, Label] = {}
         self.expired_documents = 0
         self.unmatched_labels = 0
         self.superseded = 0
-        self.ignored_labels = 0
 
     def add_document(self, key: str, document: PendingDocument) -> None:
         """Let a document wait for its labels."""
@@ -54,21 +55,21 @@ class PendingLabels:
         if self.documents and self.documents.pop(key, None) is not None:
             self.superseded += 1
 
-    def add_label(self, key: str, topics: tuple[str, ...]) -> None:
+    def add_label(self, key: str, label: Label) -> None:
         """Let a label wait for its document; a newer label for the same document replaces it."""
         self.early.pop(key, None)
-        self.early[key] = topics
+        self.early[key] = label
         if len(self.early) > self.max_pending:
             del self.early[next(iter(self.early))]
             self.unmatched_labels += 1
 
-    def take_label(self, key: str, topics: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        """The topics of a document: its own, or those of a label that came before it."""
+    def take_label(self, key: str, label: Label | None) -> Label | None:
+        """The label of a document: its own, or one that came before it."""
         early = self.early.pop(key, None)
-        if topics is None or early is None:
-            return early if topics is None else topics
+        if label is None or early is None:
+            return early if label is None else label
         self.unmatched_labels += 1  # the document brought its own
-        return topics
+        return label
 
     def forget(self, keep: Longs) -> None:
         """Renumber the waiting vectors after the vocabulary was cut down to `keep`."""

@@ -11,12 +11,14 @@ from typing import Any
 import orjson
 
 from learners.index import IndexLearner
-from learners.measures import MEASURES
+from learners.ordinal import OrdinalLearner
 from learners.specs import LEARNERS
 from pipeline.comparison import CONFIDENCE
+from pipeline.curves import Curve
 from pipeline.engine import Engine
 from pipeline.lanes import Lane
 from pipeline.outputs import write_whole
+from pipeline.rank_curves import RankCurve
 
 Report = dict[str, dict[str, Any]]
 
@@ -60,18 +62,13 @@ def against_others(engine: Engine, number: int) -> dict[str, dict[str, dict[str,
 
 def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -> dict[str, Any]:
     """The measures of one lane over the whole run, and what it took."""
-    curve, values = lane.curve, lane.curve.last().values
-    graph: dict[str, list[float] | None] = {"precision": None, "recall": None}
-    if curve.rounds_with_topics:
-        precision, recall = curve.precision_recall()
-        graph = {"precision": precision.tolist(), "recall": recall.tolist()}
+    curve, pending = lane.curve, engine.course_of(lane).pending
     return {
         "rounds": curve.rounds,
         "rounds_with_topics": curve.rounds_with_topics,
         "documents": engine.documents,
-        **values,
-        "harmonic_rank": 1.0 / values["mrr"] if values["mrr"] else None,
-        "max_f1": curve.max_f1(),
+        **curve.last().values,
+        **curve.derived(),
         "documents_per_second": engine.documents / seconds if seconds > 0 else None,
         "seconds": seconds,
         "learner_seconds": lane.seconds,
@@ -81,14 +78,24 @@ def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -
         "topics_refused": engine.topics.refused,
         "vocabulary_terms": len(engine.vocabulary),
         "terms_refused": engine.vocabulary.refused,
-        "pending_documents": len(engine.pending.documents),
-        "expired_documents": engine.pending.expired_documents,
-        "superseded_documents": engine.pending.superseded,
-        "unmatched_labels": len(engine.pending.early) + engine.pending.unmatched_labels,
-        "ignored_labels": engine.pending.ignored_labels,
+        "pending_documents": len(pending.documents),
+        "expired_documents": pending.expired_documents,
+        "superseded_documents": pending.superseded,
+        "unmatched_labels": len(pending.early) + pending.unmatched_labels,
+        "ignored_labels": engine.ignored_labels,
         "dead_letters": dead_letters,
-        **graph,
+        **graph(curve),
     }
+
+
+def graph(curve: Curve | RankCurve) -> dict[str, list[float] | None]:
+    """Precision and recall at every cut of a ranking; a rank has none."""
+    if isinstance(curve, RankCurve):
+        return {}
+    if not curve.rounds_with_topics:
+        return {"precision": None, "recall": None}
+    precision, recall = curve.precision_recall()
+    return {"precision": precision.tolist(), "recall": recall.tolist()}
 
 
 def write_report(path: Path, report: Report) -> None:
@@ -103,8 +110,8 @@ def write_curves(path: Path, lanes: Iterable[Lane]) -> None:
     writer.writerow(("lane", "round", "loss", "value"))
     for lane in lanes:
         for point in lane.curve.all_points():
-            for measure in MEASURES:
-                if (value := point.values[measure]) is not None:
+            for measure, value in point.values.items():
+                if value is not None:
                     writer.writerow((lane.name, point.round, measure, repr(value)))
     write_whole(path, file.getvalue().encode())
 
@@ -120,13 +127,24 @@ COLUMNS = (
 )
 # With many topics what counts is whether the best true one was retrieved, and how far up.
 OF_RETRIEVAL = (("R1 %", "r1", 100, 2), ("R5 %", "r5", 100, 2), ("MRR", "mrr", 1, 4))
-HIGHER_IS_BETTER = frozenset({"average_precision", "max_f1", "r1", "r5", "mrr"})
+OF_RANKS = (
+    ("rank loss", "ranking_loss", 1, 4),
+    ("miss %", "miss_rate", 100, 2),
+    ("tau-b", "tau_b", 1, 4),
+)
+HIGHER_IS_BETTER = frozenset({"average_precision", "max_f1", "r1", "r5", "mrr", "tau_b"})
+ColumnOfLanes = tuple[str, str, int, int]  # its title and key, what to multiply by, digits
 
 
-def columns_for(learners: Iterable[str]) -> tuple[tuple[str, str, int, int], ...]:
+def columns_for(learners: Iterable[str]) -> tuple[ColumnOfLanes, ...]:
     """The columns to show when lanes of these learners are compared."""
-    retrieves = any(issubclass(LEARNERS[learner], IndexLearner) for learner in learners)
-    return (*COLUMNS, *OF_RETRIEVAL) if retrieves else COLUMNS
+    kinds = [LEARNERS[learner] for learner in learners]
+    ordinal = [issubclass(kind, OrdinalLearner) for kind in kinds]
+    return (
+        *(COLUMNS if not all(ordinal) or not kinds else ()),
+        *(OF_RETRIEVAL if any(issubclass(kind, IndexLearner) for kind in kinds) else ()),
+        *(OF_RANKS if any(ordinal) else ()),
+    )
 
 
 def comparison(report: Report) -> str:
@@ -139,7 +157,7 @@ def comparison(report: Report) -> str:
         for row, lane in zip(rows, report.values(), strict=True):
             row.append(f"{lane['rounds_with_topics']:,} ")
     for _, key, scale, digits in columns:
-        shown = column([lane[key] for lane in report.values()], key, scale, digits)
+        shown = column([lane.get(key) for lane in report.values()], key, scale, digits)
         for row, (text, best) in zip(rows, shown, strict=True):
             row.append(text + ("*" if best else " "))
     return aligned([header, *rows], gap=1)

@@ -16,6 +16,7 @@ from learners.learner import State
 from learners.scores import Kept
 from pipeline.comparison import arranged
 from pipeline.container import Arrays
+from pipeline.courses import Course
 from pipeline.engine import Engine
 from pipeline.pending import PendingDocument
 
@@ -49,55 +50,81 @@ def take(engine: Engine, position: int) -> Snapshot:
     for number, lane in enumerate(engine.lanes):
         store(arrays, f"lane{number}/learner", lane.learner.state())
         store(arrays, f"lane{number}/curve", lane.curve.state())
-    arrays["differences"] = engine.differences.tallies.copy()
-    waiting = list(engine.pending.documents.values())
-    starts = np.cumsum([0, *(len(document.terms) for document in waiting)], dtype=np.int64)
-    arrays["pending/starts"] = starts
-    arrays["pending/terms"] = joined([d.terms for d in waiting], np.int32)
-    arrays["pending/values"] = joined([d.values for d in waiting], np.float64)
-    arrays["pending/known"] = np.array([document.known for document in waiting], np.int64)
-    for number in range(len(engine.lanes)):
-        kept = [document.scores[number] for document in waiting]
+        waiting = engine.course_of(lane).pending.documents.values()
+        place = engine.course_of(lane).lanes.index(lane)
+        kept = [document.scores[place] for document in waiting]
         store(arrays, f"lane{number}/pending", waiting_scores(kept))
     content = {
         "position": position,
         "settings": settings_of(engine),
         "documents": engine.documents,
-        "rounds": engine.rounds,
         "topics": engine.topics.names,
         "topics_refused": engine.topics.refused,
-        "pending": list(engine.pending.documents),
-        "early": list(engine.pending.early.items()),
-        "expired_documents": engine.pending.expired_documents,
-        "unmatched_labels": engine.pending.unmatched_labels,
-        "superseded": engine.pending.superseded,
-        "ignored_labels": engine.pending.ignored_labels,
+        "ignored_labels": engine.ignored_labels,
+        **take_course(engine.topic_course, "", arrays),
     }
+    if engine.rank_course.lanes:
+        content["ranks"] = take_course(engine.rank_course, "ranks/", arrays)
     return Snapshot(content, arrays)
+
+
+def take_course(course: Course, prefix: str, arrays: Arrays) -> dict[str, Any]:
+    """What the lanes of a course share; arrays join the others under a prefix."""
+    pending = course.pending
+    waiting = list(pending.documents.values())
+    starts = np.cumsum([0, *(len(document.terms) for document in waiting)], dtype=np.int64)
+    arrays[f"{prefix}differences"] = course.differences.tallies.copy()
+    arrays[f"{prefix}pending/starts"] = starts
+    arrays[f"{prefix}pending/terms"] = joined([d.terms for d in waiting], np.int32)
+    arrays[f"{prefix}pending/values"] = joined([d.values for d in waiting], np.float64)
+    arrays[f"{prefix}pending/known"] = np.array([d.known for d in waiting], np.int64)
+    return {
+        "rounds": course.rounds,
+        "pending": list(pending.documents),
+        "early": list(pending.early.items()),
+        "expired_documents": pending.expired_documents,
+        "unmatched_labels": pending.unmatched_labels,
+        "superseded": pending.superseded,
+    }
 
 
 def resume(engine: Engine, snapshot: Snapshot) -> None:
     """Make a new engine of the same configuration, with some or all of the lanes, go on."""
     content, arrays = snapshot.content, snapshot.arrays
     check_settings(content["settings"], settings_of(engine))
-    places = [snapshot.lanes.index(lane.name) for lane in engine.lanes]
     engine.vocabulary.restore(stored(arrays, "vocabulary"))
     engine.topics.restore(content["topics"], content["topics_refused"])
-    engine.documents, engine.rounds = content["documents"], content["rounds"]
-    for number, lane in zip(places, engine.lanes, strict=True):
+    engine.documents, engine.ignored_labels = content["documents"], content["ignored_labels"]
+    for lane in engine.lanes:
+        number = snapshot.lanes.index(lane.name)
         lane.learner.restore(stored(arrays, f"lane{number}/learner"))
         lane.curve.restore(stored(arrays, f"lane{number}/curve"))
-    if "differences" in arrays:  # older versions compared nothing: then it begins here
-        engine.differences.tallies = arranged(arrays["differences"], places)
-    pending = engine.pending
-    pending.early = {key: tuple(topics) for key, topics in content["early"]}
+    if engine.topic_course.lanes:
+        resume_course(engine.topic_course, "", content, snapshot)
+    if engine.rank_course.lanes:
+        resume_course(engine.rank_course, "ranks/", content["ranks"], snapshot)
+
+
+def resume_course(course: Course, prefix: str, content: dict[str, Any], taken: Snapshot) -> None:
+    """Restore what `take_course` took, with the scores of the lanes that are here."""
+    arrays, pending = taken.arrays, course.pending
+    course.rounds = content["rounds"]
+    mine = course_lanes(taken.content["settings"]["lanes"], prefix)
+    if f"{prefix}differences" in arrays:  # older versions compared nothing: then it begins here
+        places = [mine.index(lane.name) for lane in course.lanes]
+        course.differences.tallies = arranged(arrays[f"{prefix}differences"], places)
+    pending.early = {key: tuple(label) for key, label in content["early"]}
     pending.expired_documents = content["expired_documents"]
     pending.unmatched_labels = content["unmatched_labels"]
     pending.superseded = content["superseded"]
-    pending.ignored_labels = content["ignored_labels"]
-    pending.documents = dict(
-        zip(content["pending"], waiting_documents(arrays, places), strict=True)
-    )
+    numbers = [taken.lanes.index(lane.name) for lane in course.lanes]
+    waiting = waiting_documents(arrays, prefix, numbers)
+    pending.documents = dict(zip(content["pending"], waiting, strict=True))
+
+
+def course_lanes(lanes: dict[str, dict[str, Any]], prefix: str) -> list[str]:
+    """Of a snapshot's lanes those of one course, in its order; ordinal ones have ranks."""
+    return [name for name, settings in lanes.items() if ("ranks" in settings) == bool(prefix)]
 
 
 def waiting_scores(kept: list[Kept]) -> State:
@@ -106,19 +133,22 @@ def waiting_scores(kept: list[Kept]) -> State:
     topics = [scores.topics for scores in kept if scores.topics is not None]
     if topics:
         state["topics"] = joined(topics, np.int32)
-        state["counts"] = np.array([len(scores.values) for scores in kept], np.int64)
+    state["counts"] = np.array([len(scores.values) for scores in kept], np.int64)
     return state
 
 
-def waiting_documents(arrays: Arrays, lanes: Sequence[int]) -> Iterator[PendingDocument]:
+def waiting_documents(
+    arrays: Arrays, prefix: str, lanes: Sequence[int]
+) -> Iterator[PendingDocument]:
     """The documents that waited for their labels, with the scores of these lanes."""
-    starts, known = arrays["pending/starts"].tolist(), arrays["pending/known"].tolist()
+    starts = arrays[f"{prefix}pending/starts"].tolist()
+    known = arrays[f"{prefix}pending/known"].tolist()
     scores = [kept_scores(arrays, f"lane{number}/pending", known) for number in lanes]
     for i, count in enumerate(known):
         yield PendingDocument(
             None,
-            arrays["pending/terms"][starts[i] : starts[i + 1]].copy(),
-            arrays["pending/values"][starts[i] : starts[i + 1]].copy(),
+            arrays[f"{prefix}pending/terms"][starts[i] : starts[i + 1]].copy(),
+            arrays[f"{prefix}pending/values"][starts[i] : starts[i + 1]].copy(),
             count,
             [next(kept) for kept in scores],
         )
@@ -127,7 +157,7 @@ def waiting_documents(arrays: Arrays, lanes: Sequence[int]) -> Iterator[PendingD
 def kept_scores(arrays: Arrays, lane: str, known: Sequence[int]) -> Iterator[Kept]:
     """Of one document after another, what `waiting_scores` wrote."""
     scores, topics = scores_in(arrays, lane), arrays.get(f"{lane}/topics")
-    counts = known if topics is None else arrays[f"{lane}/counts"].tolist()
+    counts = arrays[f"{lane}/counts"].tolist() if f"{lane}/counts" in arrays else known
     at = 0
     for count in counts:
         mine = slice(at, at + count)
@@ -150,11 +180,13 @@ def alone(snapshot: Snapshot, lane: str, state: State) -> Snapshot:
     place = snapshot.lanes.index(lane)
     settings = snapshot.content["settings"]
     arrays = {name: a for name, a in snapshot.arrays.items() if not name.startswith("lane")}
+    store(arrays, "lane0/pending", stored(snapshot.arrays, f"lane{place}/pending"))
     arrays["lane0/pending/scores"] = scores_in(snapshot.arrays, f"lane{place}/pending")
     store(arrays, "lane0/curve", stored(snapshot.arrays, f"lane{place}/curve"))
     store(arrays, "lane0/learner", state)
     if "differences" in arrays:
-        arrays["differences"] = arranged(arrays["differences"], [place])
+        of_topics = course_lanes(settings["lanes"], "")
+        arrays["differences"] = arranged(arrays["differences"], [of_topics.index(lane)])
     content = {
         **snapshot.content,
         "settings": {**settings, "lanes": {lane: settings["lanes"][lane]}},

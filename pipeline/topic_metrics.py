@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from learners.segment import Floats
 from pipeline import metric_families as families
+from pipeline.curves import Curve
 from pipeline.engine import Engine
 from pipeline.metric_families import Collected
 
@@ -30,7 +31,11 @@ def sample_topics(engine: Engine, most: int) -> TopicsSample | None:
         return None
     return TopicsSample(
         tuple(engine.topics.names[:most]),
-        tuple((lane.name, *lane.curve.topic_losses()) for lane in engine.lanes),
+        tuple(
+            (lane.name, *lane.curve.topic_losses())
+            for lane in engine.lanes
+            if isinstance(lane.curve, Curve)
+        ),
     )
 
 

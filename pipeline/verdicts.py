@@ -7,19 +7,21 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from pipeline.comparison import CONFIDENCE, LOSSES, Difference
-from pipeline.report import COLUMNS, Report
+from pipeline.rank_curves import RankCurve
+from pipeline.report import COLUMNS, OF_RANKS, Report
 
 WIDTH = 80
 MOST_LINES = 24  # of decided pairs; four lanes have half as many
-SHOWN = {key: (title, scale, digits) for title, key, scale, digits in COLUMNS}
+SHOWN = {key: (title, scale, digits) for title, key, scale, digits in (*COLUMNS, *OF_RANKS)}
 
 
 def verdicts(report: Report) -> Iterator[str]:
     """A line for every two lanes of which one is better, and what is open; of one lane nothing."""
     decided: list[str] = []
     undecided: dict[str, list[str]] = {}
-    for loss in LOSSES:
-        best_first = sorted(report, key=lambda name: report[name][loss] or 0.0)
+    for loss in (*LOSSES, *RankCurve.compared):
+        mine = [name for name in report if loss in report[name]]
+        best_first = sorted(mine, key=lambda name: report[name][loss] or 0.0)
         for one, other in combinations(best_first, 2):
             found = report[one]["against"][other][loss]
             if found["better"]:

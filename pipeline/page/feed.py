@@ -19,7 +19,6 @@ from typing import Concatenate, ParamSpec
 
 import numpy as np
 
-from learners.measures import MEASURES
 from pipeline.blocks import Block
 from pipeline.curves import Point
 from pipeline.engine import Engine, Ranked
@@ -205,16 +204,16 @@ class PageFeed(Feed):
 
     def _take_points(self, engine: Engine, ranked: Ranked | None) -> None:
         """Add what the curves have kept since the last time."""
-        for points, lane in zip(self._points, engine.lanes, strict=True):
+        for number, lane in enumerate(engine.lanes):
+            points = self._points[number]
             if lane.curve.kept == len(points):
                 continue
             wall = None if ranked is None else self._wall_ms()
             for point in lane.curve.points(len(points)):
-                when = self._document_ms(point, ranked)
-                values = tuple(point.values[measure] for measure in MEASURES)
-                points.append(TimedPoint(self._next, point.round, when, wall, values))
+                when = self._document_ms(point, number, ranked)
+                points.append(TimedPoint(self._next, point.round, when, wall, point.values))
 
-    def _document_ms(self, point: Point, ranked: Ranked | None) -> int | None:
+    def _document_ms(self, point: Point, lane: int, ranked: Ranked | None) -> int | None:
         """The time of the document that the stream had come to in the round of a point.
 
         With labels at once it is the document that the round learned; a late label has no time of
@@ -222,7 +221,7 @@ class PageFeed(Feed):
         """
         if ranked is None:
             return None  # learned in an earlier run
-        place = bisect_right(ranked.rounds, point.round - 1) - 1
+        place = bisect_right(ranked.rounds[lane], point.round - 1) - 1
         return milliseconds(ranked.documents[place].time if place >= 0 else self._stream_time)
 
     def _shown(self, explained: Explained, topics: Sequence[str] | None) -> ShownDocument:
@@ -265,7 +264,7 @@ class PageFeed(Feed):
             rounds=engine.rounds,
             topics=len(engine.topics),
             terms=len(engine.vocabulary),
-            waiting=len(engine.pending.documents),
+            waiting=sum(len(course.pending.documents) for course in engine.courses),
             stream_time=self._stream_time,
             wall_ms=self._wall_ms(),
             standing=self._standing,
@@ -292,9 +291,10 @@ def lane_sample(lane: Lane, points: Sequence[TimedPoint]) -> LaneSample:
     return LaneSample(
         name=lane.name,
         learner=lane.spec.learner,
+        measures=lane.curve.measures,
         explains=lane.learner.contributions(NO_TERMS, NO_VALUES, NO_TOPICS) is not None,
         rounds=lane.curve.rounds,
         rounds_with_topics=lane.curve.rounds_with_topics,
-        values={**lane.curve.last().values, "max_f1": lane.curve.max_f1()},
+        values={**lane.curve.last().values, **lane.curve.derived()},
         points=tuple(points),
     )

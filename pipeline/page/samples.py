@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from pipeline.comparison import LaneDifferences
+from pipeline.comparison import Comparison
 from pipeline.explanations import Explained
 
 STARTING = "starting"
@@ -33,7 +34,7 @@ class TimedPoint(NamedTuple):
     round: int
     document_ms: int | None  # the time of the document that the stream had come to
     wall_ms: int | None  # when the round was learned, by this machine's clock
-    values: tuple[float | None, ...]  # in the order of MEASURES
+    values: dict[str, float | None]  # by measure
 
 
 class TrueTopic(NamedTuple):
@@ -60,6 +61,7 @@ class LaneSample:
     name: str
     learner: str
     explains: bool  # whether terms are behind its rankings
+    measures: Sequence[str]  # that its curve has
     rounds: int
     rounds_with_topics: int
     values: dict[str, float | None]  # measures, averaged over the rounds so far; and max_f1
@@ -87,7 +89,7 @@ class Sample:
     average_rate: float | None = None  # documents a second since the run began
     rate: float | None = None  # documents a second, of late
     lanes: tuple[LaneSample, ...] = ()
-    differences: LaneDifferences = field(default_factory=lambda: LaneDifferences(0))
+    differences: Comparison = field(default_factory=lambda: Comparison([]))
     last_documents: tuple[ShownDocument, ...] = ()  # oldest first
 
 

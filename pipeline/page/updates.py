@@ -6,10 +6,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from learners.measures import MEASURES
+from learners.measures import MEASURES, RANK_MEASURES
 from pipeline.comparison import CONFIDENCE, LOSSES, Difference
 from pipeline.page.feed import LAST_DOCUMENTS
-from pipeline.page.samples import LaneSample, Sample, ShownDocument, TimedPoint, milliseconds
+from pipeline.page.samples import LaneSample, Sample, ShownDocument, milliseconds
+from pipeline.rank_curves import RankCurve
 from pipeline.report import HIGHER_IS_BETTER, column, columns_for
 from pipeline.verdicts import SHOWN, as_text
 
@@ -24,6 +25,9 @@ MEANINGS = {
     "r1": "share of rankings whose first topic is true, and was retrieved, in percent",
     "r5": "share of rankings with a true topic among the first five, in percent",
     "mrr": "mean of 1 / rank of the best true topic",
+    "ranking_loss": "distance of the said rank from the true one",
+    "miss_rate": "share of documents whose rank was not hit, in percent",
+    "tau_b": "Kendall's tau-b of said and true ranks over the last thousand rounds",
 }
 
 
@@ -34,7 +38,7 @@ def heading(sample: Sample) -> dict[str, Any]:
         "counted": sample.counted,
         "last_documents": LAST_DOCUMENTS,
         "confidence": CONFIDENCE,
-        "compared": [SHOWN[loss][0] for loss in LOSSES],
+        "compared": [SHOWN[loss][0] for loss in compared_losses(sample.lanes)],
         "measures": [
             {
                 "key": key,
@@ -43,11 +47,17 @@ def heading(sample: Sample) -> dict[str, Any]:
                 "scale": scale,
                 "digits": digits,
                 "higher": key in HIGHER_IS_BETTER,
-                "curve": key in MEASURES,
+                "curve": key in (*MEASURES, *RANK_MEASURES),
             }
             for title, key, scale, digits in columns_of(sample.lanes)
         ],
     }
+
+
+def compared_losses(lanes: Sequence[LaneSample]) -> Sequence[str]:
+    """By which losses lanes are compared; ranks have others, shown if there are only such lanes."""
+    only_ranks = lanes and all(lane.measures == RANK_MEASURES for lane in lanes)
+    return RankCurve.compared if only_ranks else LOSSES
 
 
 def columns_of(lanes: Sequence[LaneSample]) -> tuple[tuple[str, str, int, int], ...]:
@@ -87,8 +97,8 @@ def news(sample: Sample, since: int) -> dict[str, Any]:
                 "explains": lane.explains,
                 "rounds": lane.rounds,
                 "rounds_with_topics": lane.rounds_with_topics,
-                "last": {measure: lane.values[measure] for measure in MEASURES},
-                "curve": columns(lane.points, since),
+                "last": {measure: lane.values[measure] for measure in lane.measures},
+                "curve": columns(lane, since),
             }
             for lane in sample.lanes
         ],
@@ -101,7 +111,7 @@ def news(sample: Sample, since: int) -> dict[str, Any]:
 def table(lanes: Sequence[LaneSample]) -> list[list[tuple[str, bool]]]:
     """The comparison of the lanes as the report prints it: a row of texts to a lane."""
     shown = (
-        column([lane.values[key] for lane in lanes], key, scale, digits)
+        column([lane.values.get(key) for lane in lanes], key, scale, digits)
         for _, key, scale, digits in columns_of(lanes)
     )
     return [list(row) for row in zip(*shown, strict=True)]
@@ -114,6 +124,8 @@ def against(sample: Sample) -> list[list[dict[str, Any]]]:
     for one in lanes:
         for other in lanes[one + 1 :]:
             found = sample.differences.between(one, other)
+            if not found:
+                continue  # topics and ranks cannot be compared
             turned = {loss: difference.turned() for loss, difference in found.items()}
             rows[one].append(compared(other, found))
             rows[other].append(compared(one, turned))
@@ -129,14 +141,14 @@ def compared(other: int, found: dict[str, Difference]) -> dict[str, Any]:
     }
 
 
-def columns(points: Sequence[TimedPoint], since: int) -> dict[str, list[float | None]]:
+def columns(lane: LaneSample, since: int) -> dict[str, list[float | None]]:
     """Points that came after the version `since`, column by column."""
-    new = points[bisect_right(points, since, key=lambda point: point.stamp) :]
+    new = lane.points[bisect_right(lane.points, since, key=lambda point: point.stamp) :]
     return {
         "round": [point.round for point in new],
         "document_ms": [point.document_ms for point in new],
         "wall_ms": [point.wall_ms for point in new],
-        **{measure: [point.values[i] for point in new] for i, measure in enumerate(MEASURES)},
+        **{measure: [point.values[measure] for point in new] for measure in lane.measures},
     }
 
 

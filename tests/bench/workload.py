@@ -11,10 +11,10 @@ from learners.segment import Rows, Segment
 from pipeline.blocks import make_block
 from pipeline.corpora.source import Source
 from pipeline.corpora.synthetic import SyntheticNewswire
-from pipeline.engine import Timeline
 from pipeline.events import parse_event
 from pipeline.features import FeatureSettings, Vocabulary
 from pipeline.pending import PendingLabels
+from pipeline.timeline import Timeline, TopicLabels
 from pipeline.tokenizer import Tokenizer
 from pipeline.topics import TopicIndex
 
@@ -50,7 +50,7 @@ def workload_of(source: Source, max_topics: int = 2048, max_terms: int = 1 << 17
     for start in range(0, len(raw), BLOCK):
         block = make_block([parse_event(event) for event in raw[start : start + BLOCK]], tokenizer)
         (vectors,) = vocabulary.vectors(block)
-        timeline = Timeline(vectors, topics, pending)
+        timeline = Timeline(vectors, TopicLabels(topics), pending)
         for entry in block.entries:
             timeline.add(entry)
         segments.append(timeline.segment())

@@ -281,7 +281,7 @@ def test_a_labelled_document_takes_the_place_of_a_waiting_one_too() -> None:
 
 def test_a_rank_alone_is_counted_as_ignored() -> None:
     engine, _ = run([unlabelled(1, "x"), Event(1, None, None, 3, None)])
-    assert engine.pending.ignored_labels == 1
+    assert engine.ignored_labels == 1
 
 
 def test_vectors_of_any_size_come_to_length_one() -> None:

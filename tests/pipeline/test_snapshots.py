@@ -184,7 +184,7 @@ def test_lanes_part_and_join_without_a_trace(seed: int, tmp_path: Path) -> None:
         together = (LANES[later] in names[:cut]) == (LANES[earlier] in names[:cut])
         assert differences[later, earlier, 0, 0] == rounds[0 if together else 1]
         if together:
-            expected_tally = straight.differences.tallies[later, earlier]
+            expected_tally = straight.topic_course.differences.tallies[later, earlier]
             assert np.array_equal(differences[later, earlier], expected_tally)
 
 
