@@ -87,6 +87,8 @@ def many_topics(seed: int) -> list[Event]:
         many = rng.random() < 0.15
         topics = rng.sample(range(70), rng.randint(52, 69) if many else rng.randint(1, 3))
         features = {name: rng.choice([0.25, 0.5, 1, 2, 3]) for name in names}
+        if number % 25 >= 21:  # all level at first: the topic index says which the fifty best are
+            features, topics = {f"{number // 25}": 1}, rng.sample(range(5, 65), 60)
         named = [f"t{topic}" for topic in topics]
         events.append({"id": str(number), "features": features, "topics": named})
     return events
@@ -107,6 +109,7 @@ def skewed(seed: int) -> list[Event]:
 LIMITS = (
     "feature-focus:margin=0.5",
     "feature-focus:margin=0,d_max=0,w_min=0",
+    "feature-focus:margin=0,d_max=0,w_min=0,boolean=true,rating=false",
     "feature-focus:margin=9,boolean=true",
     "feature-focus:margin=9,boolean=true,leak=false",
     "feature-focus:margin=9,boolean=true,d_max=3,memory=64",
