@@ -25,7 +25,12 @@ N = TypeVar("N", int, float)
 
 
 def _reuters21578(path: str, options: Options) -> Source:
-    return Reuters21578(Path(path), split=options.pop("split", "all"))
+    return Reuters21578(
+        Path(path),
+        split=options.pop("split", "all"),
+        classes=_number(options.pop("classes", "0"), int),
+        labels=options.pop("labels", "all"),
+    )
 
 
 def _newsgroups(path: str, options: Options) -> Source:

@@ -85,7 +85,8 @@ CORPORA: tuple[Corpus, ...] = (
         title="Reuters-21578, Distribution 1.0: 21,578 newswire stories of 1987, 135 topics",
         needs="reuters21578.tar.gz as it is, or the folder of its reut2-*.sgm files",
         source="reuters21578:PATH",
-        options="split=all (or modapte, train, test)",
+        options="split=all (or modapte, train, test), classes=0 (10: only stories and topics of "
+        "the ten largest), labels=all (last: one topic a story)",
         terms="copyright Reuters Ltd.; free distribution for research purposes only",
         homepage="https://archive.ics.uci.edu/dataset/137/reuters+21578+text+categorization+collection",
         # The checksum that Hugging Face's loader expects.
@@ -115,7 +116,8 @@ CORPORA: tuple[Corpus, ...] = (
     Corpus(
         name="text",
         title="Any text: each word is to be predicted from the three on either side",
-        needs="a text file, or a folder of .txt files, in UTF-8",
+        needs="a text file, a folder of .txt files, or a pattern in quotes ('text:novels/*.txt'); "
+        "in UTF-8",
         source="text:PATH",
         terms="yours",
         ceilings=f"{ROOM.topics:,} topics and {ROOM.terms:,} terms, if lanes are feature-focus, "
