@@ -106,7 +106,21 @@ def skewed(seed: int) -> list[Event]:
     return events
 
 
+def far_apart(seed: int) -> list[Event]:
+    """Values of which one is nothing beside the other: a gain that leaves a weight as it was."""
+    rng = random.Random(seed)
+    events: list[Event] = []
+    for number in range(150):
+        names = rng.sample("abcdef", rng.randint(1, 4))
+        features = {name: 10.0 ** rng.choice([-70, -30, 0, 30, 75]) for name in names}
+        topics = [f"t{rng.randrange(6)}" for _ in range(rng.randint(1, 2))]
+        events.append({"id": str(number), "features": features, "topics": topics})
+    return events
+
+
 LIMITS = (
+    "feature-focus:d_max=1,margin=1",
+    "feature-focus:d_max=2,rating=false,norm=none",
     "feature-focus:margin=0.5",
     "feature-focus:margin=0,d_max=0,w_min=0",
     "feature-focus:margin=0,d_max=0,w_min=0,boolean=true,rating=false",
@@ -118,7 +132,11 @@ LIMITS = (
 )
 
 
-@pytest.mark.parametrize("events", [many_topics(1), skewed(2)], ids=["many topics", "skewed"])
+@pytest.mark.parametrize(
+    "events",
+    [many_topics(1), skewed(2), far_apart(3)],
+    ids=["many topics", "skewed", "far apart"],
+)
 def test_limits_of_the_index(tmp_path: Path, events: list[Event]) -> None:
     outcome, expected = check_stream(tmp_path, events, LIMITS, declare=False)
     compare_scores(outcome.rankings, expected)
