@@ -173,7 +173,8 @@ def follow_index(
         )  # fmt: skip
         if not step_learn[step]:
             sizes[TOUCHED] += touched
-            sizes[LOOKED_UP] += len(terms)
+            for value in values:
+                sizes[LOOKED_UP] += value > 0.0
             out_found, out_scores, out_used = emit(
                 row, retrieved, tally, found, out_starts, out_stops, out_found, out_scores, out_used
             )
@@ -183,10 +184,10 @@ def follow_index(
             if not always:
                 to_strengthen(tally, found, retrieved, relevant, is_relevant, margin, chosen)
             # Every feature may have to move its list to where there is room for twice as many, and
-            # with many labels again: all the moves together take less than twice the last one.
+            # that again and again as it grows: 2 + 4 + 8 + .. is less than twice the last of them.
             needed = 0
             for term in terms:
-                needed += 4 * (lists[term, COUNT] + len(relevant)) + 2
+                needed += 4 * (lists[term, COUNT] + len(relevant))
             if sizes[USED] + needed > len(classes):
                 more = max(len(classes), needed)
                 classes = np.concatenate((classes, np.empty(more, np.int32)))

@@ -122,3 +122,19 @@ def test_many_labels_at_once_find_room() -> None:
         learn(stream, row, labels)
     learner, _ = learned("independent", stream)
     assert learner._sizes[USED] <= len(learner._classes)
+
+
+@pytest.mark.parametrize("spec", ["feature-focus:w_min=0", "independent"])
+@pytest.mark.parametrize("topics", [5, 9, 17, 40, 300])
+def test_lists_move_several_times_for_one_document(spec: str, topics: int) -> None:
+    """There is room for every move: `make bounds` sees where a list would be written beside it."""
+    stream = Stream()
+    for row, names in enumerate((["a"], ["b", "c"], ["a", "b", "d"])):
+        stream.documents.append(dict.fromkeys(names, 1.0))
+        stream.happenings.append(Happening(row, None, list(stream.topics)))
+        learn(stream, row, [f"{row} {number}" for number in range(topics)])
+    stream.features = ["a", "b", "c", "d"]
+    learner, _ = learned(spec, stream)
+    for feature, rows in enumerate(([0, 2], [1, 2], [1], [2])):
+        connected = [topic for row in rows for topic in range(row * topics, (row + 1) * topics)]
+        assert list(shares(learner, feature)) == connected
