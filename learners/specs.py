@@ -14,6 +14,7 @@ from learners.frequency import Frequency
 from learners.index import IndexLearner
 from learners.kernel_mmp import KernelMMP
 from learners.learner import Learner, Option, OptionError, Value
+from learners.ordinal import MulticlassPerceptron, OrdinalLearner, PRank, WidrowHoff
 from learners.prototypes import MMP, Perceptron, PrototypeLearner
 from learners.rocchio import Rocchio
 from learners.sharded import Shards
@@ -24,8 +25,11 @@ LEARNERS: dict[str, type[Learner]] = {
     "frequency": Frequency,
     "independent": Independent,
     "mmp": MMP,
+    "multiclass-perceptron": MulticlassPerceptron,
     "perceptron": Perceptron,
+    "prank": PRank,
     "rocchio": Rocchio,
+    "widrow-hoff": WidrowHoff,
 }
 
 LANE_OPTIONS = (
@@ -68,6 +72,11 @@ class LaneSpec:
         declared = LEARNERS[self.learner].options
         given = {option.name: self.options.get(option.name, option.default) for option in declared}
         return {"learner": self.learner, "norm": self.norm, **given}
+
+    @property
+    def is_ordinal(self) -> bool:
+        """Whether it learns ranks, not topics."""
+        return issubclass(LEARNERS[self.learner], OrdinalLearner)
 
     @property
     def is_sparse(self) -> bool:

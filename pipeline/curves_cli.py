@@ -95,7 +95,10 @@ def export_command(
         )  # fmt: skip
         read = [path for path in (source_path(source), topics) if path and source != "-"]
         check_outputs([target, dead_letters], read)
-        history = History([spec.name for spec in read_lanes(settings.lanes)], step)
+        specs = read_lanes(settings.lanes)
+        if ordinal := [spec.name for spec in specs if spec.is_ordinal]:
+            fail(f"{ordinal[0]} learns ranks; so far only curves of topic lanes can be exported.")
+        history = History([spec.name for spec in specs], step)
         outcome = replay(settings, HistoryWatch(history, quiet))
     except (UsageError, OptionError, SourceError) as error:
         fail(str(error))

@@ -15,12 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pipeline import rank_curves
 from pipeline.container import DamagedError, OpenBox
 from pipeline.curves import COLUMNS, FORMER_COLUMNS, as_point, in_columns
 from pipeline.errors import UsageError
 from pipeline.snapshot_folder import KIND, SUFFIX, VERSION
 
 LOSSES = ("loss1", "loss2", "loss3")
+RANK_LOSSES: tuple[str, ...] = ("ranking_loss",)
 COUNTS = (
     "documents",
     "rounds",
@@ -154,10 +156,13 @@ def sizes_by_part(box: OpenBox) -> Counter[str]:
 def curve_facts(box: OpenBox, key: str) -> dict[str, Any]:
     """How many rounds a lane has learned, and its losses averaged over them."""
     place = box.places[key]
-    if place.shape not in ((COLUMNS,), (FORMER_COLUMNS,)) or place.dtype.name != "float64":
+    if place.shape == (rank_curves.COLUMNS,) and place.dtype.name == "float64":
+        point, named = rank_curves.RankCurve.as_point(box.array(key)), RANK_LOSSES
+    elif place.shape not in ((COLUMNS,), (FORMER_COLUMNS,)) or place.dtype.name != "float64":
         raise ValueError(f"{key} is not the tally of a curve")
-    point = as_point(in_columns(box.array(key)))
-    losses = {loss: point.values[loss] for loss in LOSSES}
+    else:
+        point, named = as_point(in_columns(box.array(key))), LOSSES
+    losses = {loss: point.values[loss] for loss in named}
     if not all(value is None or math.isfinite(value) for value in losses.values()):
         raise ValueError(f"{key} has sums that are no numbers")
     return {"rounds": whole(point.round), **losses}

@@ -14,12 +14,12 @@ from typing import Any
 import orjson
 
 from learners.learner import Value
-from pipeline.inspection import LOSSES, Inspection
-from pipeline.report import COLUMNS, aligned
+from pipeline.inspection import LOSSES, RANK_LOSSES, Inspection
+from pipeline.report import COLUMNS, OF_RANKS, ColumnOfLanes, aligned
 
 MOST_LETTERS, MOST_LETTERS_OF_A_PATH = 120, 4096
 MOST_ROWS = 40
-SCALES = {key: (title, scale, digits) for title, key, scale, digits in COLUMNS if key in LOSSES}
+SCALES = [column for column in (*COLUMNS, *OF_RANKS) if column[1] in (*LOSSES, *RANK_LOSSES)]
 
 
 def as_json(found: Sequence[Inspection], several: bool) -> str:
@@ -64,7 +64,7 @@ def description(one: Inspection) -> str:
     parts = [
         "\n".join(f"{name:<18}{value}" for name, value in rows(one)),
         table(["source", "partition", "read up to"], coverage(facts), "partitions"),
-        table(["lane", "", "rounds", *titles(), "model"], lanes(facts), "lanes"),
+        table(["lane", "", "rounds", *titles(facts), "model"], lanes(facts), "lanes"),
         *(f"{shown(name)} = {lane_options(lane)}" for name, lane in first(facts["lanes"].items())),
     ]
     return "\n\n".join(parts[:3]) + "\n\n" + "\n".join(parts[3:])
@@ -104,16 +104,23 @@ def lanes(facts: dict[str, Any]) -> list[list[str]]:
     found = []
     for name, lane in facts["lanes"].items():
         row = [shown(name), "published" if lane["published"] else "watched", f"{lane['rounds']:,}"]
-        for loss, (_, scale, digits) in SCALES.items():
-            value = lane[loss]
+        for _, loss, scale, digits in columns(facts):
+            value = lane.get(loss)
             row.append("n.a." if value is None else f"{value * scale:.{digits}f}")
         found.append([*row, size(lane["model_bytes"])])
     return found
 
 
-def titles() -> list[str]:
+def columns(facts: dict[str, Any]) -> list[ColumnOfLanes]:
+    """The columns of the losses that some lane has."""
+    return [
+        column for column in SCALES if any(column[1] in lane for lane in facts["lanes"].values())
+    ]
+
+
+def titles(facts: dict[str, Any]) -> list[str]:
     """What the columns of the losses are called."""
-    return [title for title, *_ in SCALES.values()]
+    return [title for title, *_ in columns(facts)]
 
 
 def lane_options(lane: dict[str, Any]) -> str:

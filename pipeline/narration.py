@@ -14,6 +14,10 @@ HEADER = (
     "  average     since      round  relevant  first hit   error    docs",
     "    loss1      last                topics    at rank     set   per s  lane",
 )
+HEADER_OF_RANKS = (
+    "  average     since      round  true rank  said rank    off    docs",
+    "     loss      last                                           per s  lane",
+)
 
 
 class LossTable:
@@ -57,12 +61,14 @@ class LossTable:
     def _line(self, number: int, point: Point, documents_per_second: float) -> None:
         if not self._begun:
             self._begun = True
-            for line in HEADER:
+            ordinal = all(lane.is_ordinal for lane in self._lanes)
+            for line in HEADER_OF_RANKS if ordinal else HEADER:
                 self._say(line)
-        average, last = point.values["loss1"] or 0.0, self._last[number]
+        loss = self._lanes[number].curve.compared[0]
+        average, last = point.values[loss] or 0.0, self._last[number]
         since = average
         if last is not None:
-            before = (last.values["loss1"] or 0.0) * last.round
+            before = (last.values[loss] or 0.0) * last.round
             since = (average * point.round - before) / (point.round - last.round)
         first_hit = "n.a." if point.first_hit is None else f"{point.first_hit:,}"
         self._say(

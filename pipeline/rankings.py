@@ -8,12 +8,14 @@ pieces together; the plain-Python twin builds each event as an object.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 
 from learners.jit import njit
+from learners.scores import RankScores, Scores
 from learners.segment import Longs
 from pipeline.engine import Ranked
 from pipeline.pieces import GrowingPieces, Pieces, pieces
@@ -95,7 +97,7 @@ class RankingWriter:
     """Writes the ranking events of some lanes: `top` topics each; 0 means all that were known."""
 
     def __init__(self, lanes: Sequence[str], top: int) -> None:
-        self._lanes = pieces([orjson.dumps(lane) + b',"round":' for lane in lanes])
+        self._names = lanes
         self._top = top
         self._opening = np.frombuffer(b',"ranking":[', np.uint8)
         self._topics = GrowingPieces()
@@ -108,32 +110,76 @@ class RankingWriter:
         """
         known_names = len(self._topics)
         self._topics.add([b'{"topic":%b,"score":' % orjson.dumps(t) for t in topics[known_names:]])
+        of_ranks = [isinstance(ranked.scores[lane], RankScores) for lane in which]
+        if not any(of_ranks):
+            return self._of_topics(ranked, which, self._names)
+        ordinal, others = (
+            [place for place, is_rank in enumerate(of_ranks) if is_rank == wanted]
+            for wanted in (True, False)
+        )
+        events: dict[int, list[bytes]] = {
+            place: rank_events(ranked, which[place], self._names[place]) for place in ordinal
+        }
+        if others:
+            names = [self._names[place] for place in others]
+            written = self._of_topics(ranked, [which[place] for place in others], names).split()
+            events |= {place: written[i :: len(others)] for i, place in enumerate(others)}
+        return pieces(
+            [*chain.from_iterable(zip(*(events[i] for i in sorted(events)), strict=True))]
+        )
+
+    def _of_topics(self, ranked: Ranked, which: Sequence[int], lanes: Sequence[str]) -> Pieces:
+        """The events of lanes that rank topics."""
         known = int(ranked.known.max(initial=0))
         most = min(self._top, known) if self._top else known
-        mine = [ranked.scores[lane] for lane in which]
-        shape = (len(ranked.documents), len(mine), most)
+        shape = (len(ranked.documents), len(which), most)
         orders, values = np.empty(shape, np.int32), np.empty(shape)
-        for lane, scores in enumerate(mine):
-            orders[:, lane], values[:, lane] = scores.best(ranked.known, most)
+        for place, lane in enumerate(which):
+            scores = ranked.scores[lane]
+            if isinstance(scores, Scores):
+                orders[:, place], values[:, place] = scores.best(ranked.known, most)
         there = orders >= 0
         numbers = orjson.dumps(values[there], option=orjson.OPT_SERIALIZE_NUMPY)
         heads = pieces([b'{"id":%b,"lane":' % orjson.dumps(d.id) for d in ranked.documents])
         tails = pieces([b'],"time":%b}' % orjson.dumps(d.time) for d in ranked.documents])
+        middles = pieces([orjson.dumps(lane) + b',"round":' for lane in lanes])
         names = self._topics.pieces
         shown = orders[there]
         size = (
-            (len(heads.letters) + len(tails.letters)) * len(mine)
-            + shape[0] * len(self._lanes.letters)
-            + shape[0] * len(mine) * (LONGEST_ROUND + len(self._opening))
+            (len(heads.letters) + len(tails.letters)) * len(which)
+            + shape[0] * len(middles.letters)
+            + shape[0] * len(which) * (LONGEST_ROUND + len(self._opening))
             + int((names.ends[shown + 1] - names.ends[shown]).sum() + 2 * len(shown))
             + len(numbers)
         )
-        room, ends = np.empty(size, np.uint8), np.zeros(shape[0] * len(mine) + 1, np.int64)
+        room, ends = np.empty(size, np.uint8), np.zeros(shape[0] * len(which) + 1, np.int64)
+        rounds = np.array(ranked.rounds[which[0]], np.int64)  # topic lanes have the same ones
         assemble(
-            room, ends, orders, np.array(ranked.rounds, np.int64), *heads, *tails, *self._lanes,
-            *names, self._opening, np.frombuffer(numbers, np.uint8),
+            room, ends, orders, rounds, *heads, *tails, *middles, *names, self._opening,
+            np.frombuffer(numbers, np.uint8),
         )  # fmt: skip
         return Pieces(room[: ends[-1]], ends)
+
+
+def rank_events(ranked: Ranked, lane: int, name: str) -> list[bytes]:
+    """The events of an ordinal lane: the rank that it says, and the score it read it off."""
+    said = ranked.scores[lane]
+    return [
+        orjson.dumps(
+            {
+                "id": document.id,
+                "lane": name,
+                "round": round_,
+                "rank": int(rank),
+                "score": score,
+                "time": document.time,
+            }
+        )
+        for row, (document, round_) in enumerate(
+            zip(ranked.documents, ranked.rounds[lane], strict=True)
+        )
+        for rank, score in [said.row(row, 0).tolist()]
+    ]
 
 
 def ranking_events(

@@ -127,14 +127,14 @@ def slow_ranking_events(
     """The ranking events of a stretch of documents, each built as an object."""
     events = []
     for row, document in enumerate(ranked.documents):
-        for lane, scores in zip(lanes, ranked.scores, strict=True):
+        for number, (lane, scores) in enumerate(zip(lanes, ranked.scores, strict=True)):
             mine = scores.row(row, int(ranked.known[row])).tolist()
             best = sorted(range(len(mine)), key=lambda topic: (-mine[topic], topic))
             best = best[:top] if top else best
             event = {
                 "id": document.id,
                 "lane": lane,
-                "round": ranked.rounds[row],
+                "round": ranked.rounds[number][row],
                 "ranking": [{"topic": topics[topic], "score": mine[topic]} for topic in best],
                 "time": document.time,
             }

@@ -14,6 +14,7 @@ import numpy as np
 
 from learners.learner import State
 from learners.scores import Kept
+from learners.specs import LEARNERS, parse_spec
 from pipeline.comparison import arranged
 from pipeline.container import Arrays
 from pipeline.courses import Course
@@ -213,7 +214,11 @@ def check_settings(found: dict[str, Any], expected: dict[str, Any]) -> None:
     """Refuse a snapshot that another configuration wrote."""
     lanes = found["lanes"]
     pairs = [(key, found.get(key), value) for key, value in expected.items() if key != "lanes"]
-    pairs += [(f"lane {name}", lanes.get(name), value) for name, value in expected["lanes"].items()]
+    for name, value in expected["lanes"].items():
+        was = lanes.get(name)
+        if was is not None and was["learner"] in LEARNERS:  # options that it did not have yet
+            was = {**parse_spec(was["learner"]).settings, **was}
+        pairs.append((f"lane {name}", was, value))
     for key, was, value in pairs:
         if was != value:
             raise MismatchError(

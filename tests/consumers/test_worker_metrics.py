@@ -11,6 +11,7 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from pipeline.corpora import open_source
+from pipeline.curves import Curve
 from tests.consumers.streaming import Streaming, eventually
 
 LANES = ("mmp:loss=1", "perceptron:average=true")
@@ -102,6 +103,7 @@ def test_curves_without_a_tooth(broker: str, tmp_path: Path) -> None:
         for loss, value in lane.curve.last().values.items():
             labels = {**where, "lane": lane.name, "loss": loss}
             assert final["wirerank_round_averaged_loss", frozenset(labels.items())] == value
+        assert isinstance(lane.curve, Curve)
         rounds, losses = lane.curve.topic_losses()
         for number, topic in enumerate(engine.topics.names[:8]):
             its = frozenset({**where, "lane": lane.name, "topic": topic}.items())

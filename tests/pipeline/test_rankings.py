@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from learners.scores import DenseScores, Scores
+from learners.scores import DenseScores, RowScores
 from pipeline.blocks import Entry
 from pipeline.engine import Ranked
 from pipeline.rankings import ranking_events
@@ -38,7 +38,7 @@ def test_events_equal_those_built_as_objects(seed: int, top: int) -> None:
     ]
     numbers = [0.0, -0.0, 1.0, -1.5, 1 / 3, 1e-300, 1e300, 123456789.125, 5e-324, 1e16, -1e22]
     shape = len(documents), len(topics)
-    scores: list[Scores] = [
+    scores: list[RowScores] = [
         DenseScores(
             np.array([rng.choice(numbers) for _ in range(shape[0] * shape[1])]).reshape(shape)
         )
@@ -46,6 +46,6 @@ def test_events_equal_those_built_as_objects(seed: int, top: int) -> None:
     ]
     known = np.array(sorted(rng.randrange(len(topics) + 1) for _ in documents), np.int32)
     rounds = sorted(rng.choice([0, 9, 10, 99, 100, 2**62]) for _ in documents)
-    ranked = Ranked(documents, rounds, known, scores)
+    ranked = Ranked(documents, known, [rounds] * len(lanes), scores)
     expected = slow_ranking_events(ranked, lanes, topics, top)
     assert ranking_events(ranked, lanes, topics, top) == expected

@@ -8,7 +8,6 @@ from pathlib import Path
 import orjson
 import pytest
 
-from learners.measures import MEASURES
 from pipeline import engine as engine_module
 from pipeline.events import Event
 from pipeline.page import feed as feed_module
@@ -29,9 +28,9 @@ def test_points_are_those_of_the_curves() -> None:
     for start in range(0, 900, 150):
         stream.process([small(n) for n in range(start, start + 150)])
     for told, lane in zip(stream.feed.sample.lanes, stream.engine.lanes, strict=True):
-        kept = [(p.round, tuple(p.values[m] for m in MEASURES)) for p in lane.curve.points()]
+        kept = [(p.round, p.values) for p in lane.curve.points()]
         assert [(point.round, point.values) for point in told.points] == kept
-        assert told.values == {**lane.curve.last().values, "max_f1": lane.curve.max_f1()}
+        assert told.values == {**lane.curve.last().values, **lane.curve.derived()}
         assert told.rounds == 900
 
 
