@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from pipeline.corpora.catalogue import CORPORA
 from pipeline.corpora.jsonl import JsonLines, StandardInput
+from pipeline.corpora.movielens import MovieLens
 from pipeline.corpora.newsgroups import Newsgroups
 from pipeline.corpora.reuters21578 import Reuters21578
 from pipeline.corpora.source import Source, SourceError
@@ -25,6 +26,17 @@ N = TypeVar("N", int, float)
 
 def _reuters21578(path: str, options: Options) -> Source:
     return Reuters21578(Path(path), split=options.pop("split", "all"))
+
+
+def _movielens(path: str, options: Options) -> Source:
+    user = options.pop("user", None)
+    return MovieLens(
+        Path(path),
+        user=None if user is None else _number(user, int),
+        nth=_number(options.pop("nth", "1"), int),
+        least=_number(options.pop("least", "1"), int),
+        others=options.pop("others", "all"),
+    )
 
 
 def _newsgroups(path: str, options: Options) -> Source:
@@ -49,6 +61,7 @@ def _number(text: str, kind: type[N]) -> N:
 
 
 KINDS: dict[str, Callable[[str, Options], Source]] = {
+    "movielens": _movielens,
     "newsgroups": _newsgroups,
     "reuters21578": _reuters21578,
     "synthetic": _synthetic,
