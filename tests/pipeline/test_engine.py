@@ -27,6 +27,7 @@ LANES = (
     "perceptron",
     "rocchio:refresh=5",
     "feature-focus:margin=0.3,w_min=0.1",
+    "mmp:kernel=poly2,budget=9,average=true",
 )
 
 
