@@ -1,10 +1,11 @@
 """MovieLens as a stream of ranks: what one viewer thinks of films, from what the others think.
 
 As in the experiments of Crammer and Singer (2001) with EachMovie, which is withdrawn: a target
-viewer's ratings are the ranks, the ratings of the same film by all others the features, less the
-middle of the scale, so that a film that somebody did not rate is a 0. The paper's scale has six
-steps and its middle lies between two of them; here it is 3 of 5, and who gave 3 stars counts like
-one who said nothing.
+viewer's ratings are the ranks, the ratings of the same film by all others the features, centred so
+that a film that somebody did not rate is a 0. EachMovie's scores run from 0 to 1, so stars are put
+on a scale of that width: from -0.5 for one to 0.5 for five. (The width matters to PRank, whose
+thresholds move by one whatever the features are.) EachMovie's middle lies between two of six
+scores; here it is 3 stars of 5, and who gave 3 stars counts like one who said nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pipeline.corpora.source import SourceError
 
 SEPARATORS = {"u.data": b"\t", "ratings.dat": b"::"}  # of MovieLens 100K and 1M
 STARS = (1, 5)
-MIDDLE = sum(STARS) / 2
+MIDDLE, WIDTH = 3, 4
 OTHERS = ("all", "earlier")
 MOST_DIGITS = 11  # of any number in the files; a time has ten, and one more is a year before 9999
 
@@ -87,7 +88,7 @@ class MovieLens:
         for _, film, stars, seconds in self._films.tolist():
             start, stop = np.searchsorted(self._said[:, 1], [film, film + 1])
             features = {
-                str(viewer): rating - MIDDLE
+                str(viewer): (rating - MIDDLE) / WIDTH
                 for viewer, _, rating, then in self._said[start:stop].tolist()
                 if rating != MIDDLE and (self._others == "all" or then < seconds)
             }

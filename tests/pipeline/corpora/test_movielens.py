@@ -51,14 +51,14 @@ def events(source: Source) -> list[dict[str, Any]]:
 def test_a_viewers_ratings_from_those_of_the_others(
     tmp_path: Path, name: str, separator: str
 ) -> None:
-    """By time, then by film; less the middle of the scale, so that 3 stars say nothing."""
+    """By time, then by film; from -0.5 to 0.5, so that 3 stars say nothing."""
     source = open_source(f"movielens:{write(tmp_path, name, separator)},user=7")
     assert events(source) == [
-        {"id": "7-20", "features": {"9": -1.0}, "rank": 1, "time": "1997-12-04T15:55:40Z"},
+        {"id": "7-20", "features": {"9": -0.25}, "rank": 1, "time": "1997-12-04T15:55:40Z"},
         {"id": "7-30", "features": {}, "rank": 3, "time": "1997-12-04T15:55:49Z"},
         {
             "id": "7-100",
-            "features": {"3": 1.0, "9": -2.0, "11": -1.0},
+            "features": {"3": 0.25, "9": -0.5, "11": -0.25},
             "rank": 5,
             "time": "1997-12-04T15:55:49Z",
         },
@@ -73,12 +73,12 @@ def test_events_are_usable(tmp_path: Path) -> None:
 
 def test_only_what_the_others_had_said(tmp_path: Path) -> None:
     source = open_source(f"movielens:{write(tmp_path)},user=7,others=earlier")
-    assert [event["features"] for event in events(source)] == [{"9": -1.0}, {}, {"3": 1.0}]
+    assert [event["features"] for event in events(source)] == [{"9": -0.25}, {}, {"3": 0.25}]
 
 
 def test_only_viewers_with_enough_ratings(tmp_path: Path) -> None:
     source = open_source(f"movielens:{write(tmp_path)},user=7,least=2")
-    assert events(source)[-1]["features"] == {"3": 1.0, "9": -2.0}
+    assert events(source)[-1]["features"] == {"3": 0.25, "9": -0.5}
 
 
 @pytest.mark.parametrize(("nth", "target"), [(1, "3"), (2, "7"), (3, "9"), (4, "11")])
@@ -185,5 +185,5 @@ def test_movielens_100k(shared_corpus: SharedCorpus) -> None:
     assert {event["id"].split("-")[0] for event in found} == {"405"}
     assert [event["time"] for event in found] == sorted(event["time"] for event in found)
     values = Counter(value for event in found for value in event["features"].values())
-    assert set(values) == {-2.0, -1.0, 1.0, 2.0}
+    assert set(values) == {-0.5, -0.25, 0.25, 0.5}
     assert all("405" not in event["features"] for event in found)
