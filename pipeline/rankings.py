@@ -14,33 +14,13 @@ import numpy.typing as npt
 import orjson
 
 from learners.jit import njit
-from learners.segment import Floats, Ints, Longs
+from learners.segment import Longs
 from pipeline.engine import Ranked
-from pipeline.pieces import Pieces, pieces
+from pipeline.pieces import GrowingPieces, Pieces, pieces
 from pipeline.terms import Bytes
 
 COMMA, CLOSE, ZERO = ord(","), ord("}"), ord("0")
 LONGEST_ROUND = 20  # digits
-
-
-@njit
-def best_first(scores: Floats, known: Ints, top: int) -> Ints:
-    """For each row the `top` topics by falling score, ties by index; -1 where there are fewer."""
-    order = np.full((len(scores), top), -1, np.int32)
-    for row in range(len(scores)):
-        mine, best = scores[row], order[row]
-        filled = 0
-        for topic in range(known[row]):
-            if filled == top and (top == 0 or mine[topic] <= mine[best[top - 1]]):
-                continue
-            place = min(filled, top - 1)
-            # Only a better score passes an earlier topic, so equal scores stay in order.
-            while place > 0 and mine[topic] > mine[best[place - 1]]:
-                best[place] = best[place - 1]
-                place -= 1
-            best[place] = topic
-            filled = min(filled + 1, top)
-    return order
 
 
 @njit
@@ -118,8 +98,7 @@ class RankingWriter:
         self._lanes = pieces([orjson.dumps(lane) + b',"round":' for lane in lanes])
         self._top = top
         self._opening = np.frombuffer(b',"ranking":[', np.uint8)
-        self._names: list[bytes] = []
-        self._topics = pieces([])
+        self._topics = GrowingPieces()
 
     def write(self, ranked: Ranked, topics: Sequence[str], which: Sequence[int]) -> Pieces:
         """The events of a stretch of documents: document by document, lane by lane.
@@ -127,40 +106,34 @@ class RankingWriter:
         `which` of the scores belong to the lanes of this writer. `time` is the document's own, so
         that the same log gives the same events.
         """
-        self._learn(topics)
+        known_names = len(self._topics)
+        self._topics.add([b'{"topic":%b,"score":' % orjson.dumps(t) for t in topics[known_names:]])
         known = int(ranked.known.max(initial=0))
         most = min(self._top, known) if self._top else known
         mine = [ranked.scores[lane] for lane in which]
         shape = (len(ranked.documents), len(mine), most)
         orders, values = np.empty(shape, np.int32), np.empty(shape)
         for lane, scores in enumerate(mine):
-            orders[:, lane] = best_first(scores, ranked.known, most)
-            values[:, lane] = np.take_along_axis(scores, np.maximum(orders[:, lane], 0), 1)
+            orders[:, lane], values[:, lane] = scores.best(ranked.known, most)
         there = orders >= 0
         numbers = orjson.dumps(values[there], option=orjson.OPT_SERIALIZE_NUMPY)
         heads = pieces([b'{"id":%b,"lane":' % orjson.dumps(d.id) for d in ranked.documents])
         tails = pieces([b'],"time":%b}' % orjson.dumps(d.time) for d in ranked.documents])
-        names = np.diff(self._topics.ends)
+        names = self._topics.pieces
+        shown = orders[there]
         size = (
             (len(heads.letters) + len(tails.letters)) * len(mine)
             + shape[0] * len(self._lanes.letters)
             + shape[0] * len(mine) * (LONGEST_ROUND + len(self._opening))
-            + int(names[orders[there]].sum() + 2 * there.sum())
+            + int((names.ends[shown + 1] - names.ends[shown]).sum() + 2 * len(shown))
             + len(numbers)
         )
         room, ends = np.empty(size, np.uint8), np.zeros(shape[0] * len(mine) + 1, np.int64)
         assemble(
             room, ends, orders, np.array(ranked.rounds, np.int64), *heads, *tails, *self._lanes,
-            *self._topics, self._opening, np.frombuffer(numbers, np.uint8),
+            *names, self._opening, np.frombuffer(numbers, np.uint8),
         )  # fmt: skip
         return Pieces(room[: ends[-1]], ends)
-
-    def _learn(self, topics: Sequence[str]) -> None:
-        """Keep the names of topics ready; they never change, but new ones join."""
-        if len(topics) != len(self._names):
-            fresh = topics[len(self._names) :]
-            self._names += [b'{"topic":%b,"score":' % orjson.dumps(topic) for topic in fresh]
-            self._topics = pieces(self._names)
 
 
 def ranking_events(

@@ -1,4 +1,4 @@
-"""`make bench`: speed against Vowpal Wabbit, numpy and a bare Kafka loop, recovery, shards, memory.
+"""`make bench`: speed against Vowpal Wabbit, numpy and a bare Kafka loop, classes, shards, memory.
 
 Timings vary from machine to machine and from minute to minute; the ratios are what counts.
 """
@@ -9,14 +9,15 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.bench import memory, ordinal, shards, speed, startup, stream
+from tests.bench import classes, memory, ordinal, shards, speed, startup, stream
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--documents", type=int, default=20_000, help="for the speed comparisons")
     parser.add_argument("--long", type=int, default=1_000_000, help="documents for the memory run")
-    parts = ("speed", "ordinal", "stream", "shards", "memory", "startup")
+    parser.add_argument("--text", type=Path, default=classes.AUSTEN, help="words to predict")
+    parts = ("speed", "ordinal", "classes", "words", "stream", "shards", "memory", "startup")
     parser.add_argument("--only", choices=parts)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -26,6 +27,10 @@ def main() -> None:
             speed.run(arguments.documents, Path(folder))
         if arguments.only in (None, "ordinal"):
             ordinal.run(arguments.documents)
+        if arguments.only in (None, "classes"):
+            classes.run(5 * arguments.documents, Path(folder))
+        if arguments.only in (None, "words"):
+            classes.run_words(arguments.text, Path(folder))
         if arguments.only in (None, "stream"):
             stream.run(4 * arguments.documents, Path(folder))
         if arguments.only in (None, "shards"):
