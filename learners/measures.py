@@ -38,10 +38,6 @@ MEASURES = (
 )  # fmt: skip
 COMPARED = (LOSS1, LOSS3)  # the losses that lanes are compared by: never above 1
 
-# Of a lane that says ranks: the distance to the true one, whether it was hit, and how the two go
-# together over the last rounds (Kendall's tau-b, which is no mean of rounds).
-RANK_MEASURES = ("ranking_loss", "hit_rate", "tau_b")
-
 
 @njit
 def measure_round(known: int, ranks: Longs, above: Longs, hit: int, values: Floats) -> None:

@@ -45,7 +45,9 @@ from learners.segment import Floats, Ints, Longs, Rows, Segment
 
 KERNELS = ("linear", "poly2")
 KERNEL = Option("kernel", "linear", "poly2: (x.z + 1)^2, products of two features", choices=KERNELS)
-BUDGET = Option("budget", 1000, "instances kept with poly2; the smallest goes", least=1, most=10**6)
+BUDGET = Option(
+    "budget", 1000, "instances kept with poly2; the one that counts least goes", least=1, most=10**6
+)
 
 # Squares of the largest products are infinite; this many times any coefficient is not.
 LARGEST_SIMILARITY = 1e150

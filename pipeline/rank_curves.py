@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from learners.jit import njit
 from learners.learner import State
-from learners.measures import RANK_MEASURES
+from learners.rank_measures import RANK_MEASURES, tau_b
 from learners.scores import RankScores
 from learners.segment import Bools, Floats, Ints, Longs, Steps
 from pipeline.curves import LearningCurve, Point, is_kept
@@ -29,32 +29,6 @@ SHARE, DISTANCE, MISS = range(3)
 
 
 @njit
-def tau_b(table: Longs) -> float:
-    """Kendall's tau-b of pairs that are counted in a table of true rank x said rank."""
-    ranks = len(table)
-    pairs, apart, level_true, level_said = 0, 0, 0, 0
-    above = np.zeros(ranks, np.int64)  # of each said rank: pairs with a lower true rank
-    said = np.zeros(ranks, np.int64)
-    for i in range(ranks):
-        row, seen, total = 0, 0, above.sum()
-        for j in range(ranks):
-            count = table[i, j]
-            apart += count * (seen - (total - seen - above[j]))
-            seen += above[j]
-            row += count
-        for j in range(ranks):
-            above[j] += table[i, j]
-            said[j] += table[i, j]
-        pairs += row
-        level_true += row * (row - 1) // 2
-    for j in range(ranks):
-        level_said += said[j] * (said[j] - 1) // 2
-    every = pairs * (pairs - 1) // 2
-    spread = float(every - level_true) * float(every - level_said)
-    return apart / np.sqrt(spread) if spread > 0.0 else np.nan
-
-
-@njit
 def follow_ranks(
     step_row: Ints, step_learn: Bools, label_starts: Longs, labels: Ints, said: Floats, ranks: int,
     tally: Floats, window: Ints, table: Longs, points: Floats, measured: Floats,
@@ -62,7 +36,7 @@ def follow_ranks(
     """Measure every learned row by what was said of it; return how many points were kept.
 
     `tally` is the newest point and goes on from round to round. `window` holds the last pairs of a
-    true and a said rank in turn, and `table` counts them. What lanes are compared by is written to
+    true and a said rank in turn, and `table` counts them, said x true. What lanes are compared by is written to
     `measured`, a row a round.
     """
     kept = done = 0
@@ -75,9 +49,9 @@ def follow_ranks(
         at = int(tally[ROUND]) % len(window)
         tally[ROUND] += 1.0
         if tally[ROUND] > len(window):
-            table[window[at, 0], window[at, 1]] -= 1
+            table[window[at, 1], window[at, 0]] -= 1
         window[at, 0], window[at, 1] = true - 1, rank - 1
-        table[true - 1, rank - 1] += 1
+        table[rank - 1, true - 1] += 1
         tally[LOSS] += distance
         tally[HITS] += distance == 0
         tally[TRUE], tally[SAID] = true, rank

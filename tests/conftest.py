@@ -19,6 +19,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 ARCHIVES = {
     "reuters21578": "reuters21578/reuters21578.tar.xz",
     "newsgroups": "20newsgroups/20news-bydate-train.tar.xz",
+    "movielens": "movielens-100k/ml-100k.tar.xz",
     "jane-austen": "jane-austen/jane-austen.tar.xz",
 }
 

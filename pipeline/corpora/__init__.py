@@ -10,6 +10,7 @@ from typing import TypeVar
 from pipeline.corpora.catalogue import CORPORA
 from pipeline.corpora.classes import MOST_CLASSES, SyntheticClasses, room_of
 from pipeline.corpora.jsonl import JsonLines, StandardInput
+from pipeline.corpora.movielens import MovieLens
 from pipeline.corpora.newsgroups import Newsgroups
 from pipeline.corpora.reuters21578 import Reuters21578
 from pipeline.corpora.source import Room, Source, SourceError
@@ -30,6 +31,17 @@ def _reuters21578(path: str, options: Options) -> Source:
         split=options.pop("split", "all"),
         classes=_number(options.pop("classes", "0"), int),
         labels=options.pop("labels", "all"),
+    )
+
+
+def _movielens(path: str, options: Options) -> Source:
+    user = options.pop("user", None)
+    return MovieLens(
+        Path(path),
+        user=None if user is None else _number(user, int),
+        nth=_number(options.pop("nth", "1"), int),
+        least=_number(options.pop("least", "1"), int),
+        others=options.pop("others", "all"),
     )
 
 
@@ -59,6 +71,7 @@ def _number(text: str, kind: type[N]) -> N:
 
 
 KINDS: dict[str, Callable[[str, Options], Source]] = {
+    "movielens": _movielens,
     "newsgroups": _newsgroups,
     "reuters21578": _reuters21578,
     "synthetic": _synthetic,

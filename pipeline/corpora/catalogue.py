@@ -114,6 +114,23 @@ CORPORA: tuple[Corpus, ...] = (
         ),
     ),
     Corpus(
+        name="movielens",
+        title="MovieLens 100K or 1M: one viewer's stars, 1 to 5, from those of the others",
+        needs="ml-100k.zip or ml-1m.zip as it is, or the folder of its u.data or ratings.dat",
+        source="movielens:PATH",
+        options="user=ID or nth=1 (most active), least=1 (ratings of a viewer), "
+        "others=all (or earlier)",
+        terms="GroupLens usage licence: research with acknowledgement; no redistribution",
+        homepage="https://grouplens.org/datasets/movielens/",
+        # The checksum that TensorFlow's and other loaders expect; of the 100K edition.
+        archive=Archive(
+            url="https://files.grouplens.org/datasets/movielens/ml-100k.zip",
+            filename="ml-100k.zip",
+            size=4_924_029,
+            sha256="50d2a982c66986937beb9ffb3aa76efe955bf3d5c6b761f4e3a7cd717c6a3229",
+        ),
+    ),
+    Corpus(
         name="text",
         title="Any text: each word is to be predicted from the three on either side",
         needs="a text file, a folder of .txt files, or a pattern in quotes ('text:novels/*.txt'); "

@@ -1,4 +1,4 @@
-"""Reads the files of a corpus from a folder, or in place from a tar archive.
+"""Reads the files of a corpus from a folder, or in place from a tar or zip archive.
 
 Nothing is ever unpacked to disk: an archive's members are only read, so their names can point
 nowhere. Links are ignored in both, and what one file and one archive may hold is bounded, so that
@@ -10,6 +10,7 @@ from __future__ import annotations
 import lzma
 import os
 import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
@@ -22,7 +23,16 @@ MAX_ARCHIVE_BYTES = 2**30
 MAX_DEPTH = 4
 
 # Damage shows up as any of these, depending on the compression and on where the file is broken.
-DAMAGE = (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, OSError)
+# A zip that is encrypted or packed in an unknown way is a RuntimeError.
+DAMAGE = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    lzma.LZMAError,
+    zlib.error,
+    EOFError,
+    OSError,
+    RuntimeError,
+)
 
 
 class Files(Protocol):
@@ -59,15 +69,16 @@ class FolderFiles:
 
 
 class ArchiveFiles:
-    """Files of a tar archive, held in memory: going back in a compressed archive is too slow."""
+    """Files of an archive, held in memory: going back in a compressed archive is too slow."""
 
     def __init__(self, archive: Path, wanted: Callable[[str], bool]) -> None:
         try:
-            self._data = dict(sorted(_members(archive, wanted)))
+            members = _zipped if zipfile.is_zipfile(archive) else _members
+            self._data = dict(sorted(members(archive, wanted)))
         except DAMAGE as error:
             raise SourceError(
-                f"{archive} cannot be read as a tar archive ({type(error).__name__}: {error}); "
-                "expected a folder or a whole .tar, .tar.gz or .tar.xz: fetch it again"
+                f"{archive} cannot be read as an archive ({type(error).__name__}: {error}); "
+                "expected a folder or a whole .tar, .tar.gz, .tar.xz or .zip: fetch it again"
             ) from error
 
     @property
@@ -81,14 +92,14 @@ class ArchiveFiles:
 
 
 def open_files(path: Path, wanted: Callable[[str], bool]) -> Files:
-    """Open a folder or a tar archive; `wanted` picks files by their relative name."""
+    """Open a folder or an archive; `wanted` picks files by their relative name."""
     if path.is_dir():
         return FolderFiles(path, wanted)
     if path.is_file():
         return ArchiveFiles(path, wanted)
     raise SourceError(
-        f"{path} does not exist; expected the corpus's folder or its .tar.gz or .tar.xz archive "
-        "(`wirerank corpora` says where to get it)"
+        f"{path} does not exist; expected the corpus's folder or its .tar.gz, .tar.xz or .zip "
+        "archive (`wirerank corpora` says where to get it)"
     )
 
 
@@ -109,25 +120,52 @@ def _walk(folder: Path) -> Iterator[str]:
 
 
 def _members(archive: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of the wanted regular files, in one pass over the archive."""
+    """Yield name and content of the wanted regular files, in one pass over a tar archive."""
     total = 0
     with tarfile.open(archive) as tar:
         for member in tar:
-            parts = PurePosixPath(member.name).parts
-            name = "/".join(parts)
-            hidden = any(part.startswith(".") for part in parts)
-            if not member.isreg() or hidden or len(parts) > MAX_DEPTH or not wanted(name):
+            name = _wanted_name(member.name, wanted)
+            if not member.isreg() or name is None:
                 continue
             _check_size(f"{archive}: {name}", member.size)
             total += member.size
-            if total > MAX_ARCHIVE_BYTES:
-                raise SourceError(
-                    f"{archive} holds more than {MAX_ARCHIVE_BYTES:,} bytes, too much to read in "
-                    "place: unpack it and name the folder instead"
-                )
+            _check_total(archive, total)
             file = tar.extractfile(member)
             if file is not None:
                 yield name, file.read()
+
+
+def _zipped(archive: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+    """The same for a zip archive, which may hold more than it says."""
+    total = 0
+    with zipfile.ZipFile(archive) as pack:
+        for member in pack.infolist():
+            name = _wanted_name(member.filename, wanted)
+            if member.is_dir() or name is None:
+                continue
+            with pack.open(member) as file:
+                data = file.read(MAX_FILE_BYTES + 1)
+            _check_size(f"{archive}: {name}", len(data))
+            total += len(data)
+            _check_total(archive, total)
+            yield name, data
+
+
+def _wanted_name(path: str, wanted: Callable[[str], bool]) -> str | None:
+    """The name of a member, if it is one to read."""
+    parts = PurePosixPath(path).parts
+    name = "/".join(parts)
+    hidden = any(part.startswith(".") for part in parts)
+    return None if hidden or len(parts) > MAX_DEPTH or not wanted(name) else name
+
+
+def _check_total(archive: Path, total: int) -> None:
+    """Refuse an archive that no memory should hold."""
+    if total > MAX_ARCHIVE_BYTES:
+        raise SourceError(
+            f"{archive} holds more than {MAX_ARCHIVE_BYTES:,} bytes, too much to read in "
+            "place: unpack it and name the folder instead"
+        )
 
 
 def _check_size(name: str, size: int) -> None:

@@ -6,7 +6,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from learners.measures import MEASURES, RANK_MEASURES
+from learners.measures import MEASURES
+from learners.rank_measures import RANK_MEASURES
 from pipeline.comparison import CONFIDENCE, LOSSES, Difference
 from pipeline.page.feed import LAST_DOCUMENTS
 from pipeline.page.samples import LaneSample, Sample, ShownDocument, milliseconds

@@ -26,7 +26,7 @@ def ranked_documents(documents: int) -> Segment:
     return Segment(
         Rows(
             np.arange(documents + 1, dtype=np.int64) * FEATURES,
-            terms.ravel().astype(np.int32),
+            terms.astype(np.int32).ravel(),
             values.ravel(),
         ),
         Steps(

@@ -28,7 +28,10 @@ LANES = (
     "perceptron",
     "rocchio:refresh=5",
     "feature-focus:margin=0.3,w_min=0.1",
+    "mmp:kernel=poly2,budget=9,average=true",
     "committee:size=3",
+    "prank:ranks=3,average=true",
+    "widrow-hoff:ranks=3,kernel=poly2,budget=20,norm=l2",
 )
 
 
@@ -88,7 +91,23 @@ def random_events(seed: int, length: int) -> list[Event]:
             if fate < 0.85:
                 place = len(events) - 1 + rng.randrange(-3, 40)
                 events.insert(max(0, place), label(id_, *topics))
-    return events
+    return with_ranks(seed, events)
+
+
+def with_ranks(seed: int, events: list[Event]) -> list[Event]:
+    """The same, some with ranks at once, some with ranks that come later or too early.
+
+    One rank in four is past the last one of the lanes.
+    """
+    rng = random.Random(seed)
+    ranked: list[Event] = []
+    for event in events:
+        rank, fate = rng.randrange(1, 5), rng.random()
+        ranked.append(event._replace(rank=rank if fate < 0.5 else None))
+        if fate > 0.7:
+            place = len(ranked) - 1 + rng.randrange(-3, 2)
+            ranked.insert(max(0, place), Event(event.id, None, None, rank, None))
+    return ranked
 
 
 SETTINGS = [

@@ -1,0 +1,130 @@
+"""MovieLens as a stream of ranks: what one viewer thinks of films, from what the others think.
+
+As in the experiments of Crammer and Singer (2001) with EachMovie, which is withdrawn: a target
+viewer's ratings are the ranks, the ratings of the same film by all others the features, centred so
+that a film that somebody did not rate is a 0. EachMovie's scores run from 0 to 1, so stars are put
+on a scale of that width: from -0.5 for one to 0.5 for five. (The width matters to PRank, whose
+thresholds move by one whatever the features are.) EachMovie's middle lies between two of six
+scores; here it is 3 stars of 5, and who gave 3 stars counts like one who said nothing.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from pipeline.corpora.files import open_files
+from pipeline.corpora.source import SourceError
+
+SEPARATORS = {"u.data": b"\t", "ratings.dat": b"::"}  # of MovieLens 100K and 1M
+STARS = (1, 5)
+MIDDLE, WIDTH = 3, 4
+OTHERS = ("all", "earlier")
+MOST_DIGITS = 11  # of any number in the files; a time has ten, and one more is a year before 9999
+
+Numbers = npt.NDArray[np.int64]
+
+
+class MovieLens:
+    """Source of the ratings of one viewer, in order of time, then of the film's number.
+
+    The target is the viewer `user`, or without one the `nth` most active (of equals the lowest
+    number). Only viewers with at least `least` ratings count, the target included. The paper takes
+    what the others say whenever they said it; with `others="earlier"` it is what they had said
+    when the target did.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        user: int | None = None,
+        nth: int = 1,
+        least: int = 1,
+        others: str = "all",
+    ) -> None:
+        if others not in OTHERS:
+            raise SourceError(f"movielens has no others={others!r}; choose {' or '.join(OTHERS)}")
+        files = open_files(path, lambda name: PurePosixPath(name).name in SEPARATORS)
+        if len(files.names) != 1:
+            found = ", ".join(files.names) or "none"
+            raise SourceError(
+                f"{path}: expected one u.data (MovieLens 100K) or ratings.dat (1M), found {found}"
+            )
+        (name,) = files.names
+        ratings = read_ratings(name, files.read(name))
+        viewers, counts = np.unique(ratings[:, 0], return_counts=True)
+        active = viewers[counts >= least]
+        self._others = others
+        self._target = user if user is not None else nth_most_active(viewers, counts, nth)
+        if self._target not in active:
+            raise SourceError(
+                f"{path} has no viewer {self._target} with at least {least} ratings; it has "
+                f"{len(active):,} such viewers, from {viewers.min()} to {viewers.max()}"
+            )
+        films = ratings[ratings[:, 0] == self._target]
+        self._films = films[np.lexsort((films[:, 1], films[:, 3]))]
+        wanted = np.isin(ratings[:, 0], active[active != self._target])
+        wanted &= np.isin(ratings[:, 1], films[:, 1])
+        said = ratings[wanted]
+        self._said = said[np.lexsort((said[:, 0], said[:, 1]))]  # by film, then by viewer
+
+    @property
+    def topics(self) -> Sequence[str]:
+        """There are none: the labels are ranks."""
+        return ()
+
+    @property
+    def total(self) -> int:
+        """How many films the target has rated."""
+        return len(self._films)
+
+    def __iter__(self) -> Iterator[bytes]:
+        for _, film, stars, seconds in self._films.tolist():
+            start, stop = np.searchsorted(self._said[:, 1], [film, film + 1])
+            features = {
+                str(viewer): (rating - MIDDLE) / WIDTH
+                for viewer, _, rating, then in self._said[start:stop].tolist()
+                if rating != MIDDLE and (self._others == "all" or then < seconds)
+            }
+            yield orjson.dumps(
+                {
+                    "id": f"{self._target}-{film}",
+                    "features": features,
+                    "rank": stars,
+                    "time": f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}Z",
+                }
+            )
+
+
+def nth_most_active(viewers: Numbers, counts: Numbers, nth: int) -> int:
+    """The viewer with the nth most ratings; of equals the one with the lower number is first."""
+    if not 1 <= nth <= len(viewers):
+        raise SourceError(f"movielens has {len(viewers):,} viewers; nth={nth} is none of them")
+    return int(viewers[np.lexsort((viewers, -counts))[nth - 1]])
+
+
+def read_ratings(name: str, data: bytes) -> Numbers:
+    """The viewer, film, stars and time of every rating, one a row."""
+    separator = SEPARATORS[PurePosixPath(name).name]
+    numbers = array("q")
+    for number, line in enumerate(data.splitlines(), start=1):
+        fields = line.split(separator)
+        if len(fields) != 4 or not all(f.isdigit() and len(f) <= MOST_DIGITS for f in fields):
+            shown = line[:80].decode("latin-1")
+            raise SourceError(
+                f"{name}, line {number}: expected viewer, film, stars and time as whole numbers "
+                f"with {separator.decode()!r} between them, found {shown!r}"
+            )
+        rating = [int(field) for field in fields]
+        if not STARS[0] <= rating[2] <= STARS[1]:
+            raise SourceError(f"{name}, line {number}: expected 1 to 5 stars, found {rating[2]}")
+        numbers.extend(rating)
+    if not numbers:
+        raise SourceError(f"{name} has no ratings; expected one a line")
+    return np.array(numbers, np.int64).reshape(-1, 4)
