@@ -36,8 +36,8 @@ def follow_ranks(
     """Measure every learned row by what was said of it; return how many points were kept.
 
     `tally` is the newest point and goes on from round to round. `window` holds the last pairs of a
-    true and a said rank in turn, and `table` counts them, said x true. What lanes are compared by is written to
-    `measured`, a row a round.
+    true and a said rank in turn, and `table` counts them, said x true. What lanes are compared by
+    is written to `measured`, a row a round.
     """
     kept = done = 0
     for step in range(len(step_row)):

@@ -265,7 +265,7 @@ def test_topics_have_a_ceiling() -> None:
     )
     assert engine.topics.names == ["t0", "t1"]
     assert engine.topics.refused == 4
-    assert len(orjson.loads(rankings[-1])["ranking"]) == 2
+    assert len(orjson.loads(rankings[-len(LANES)])["ranking"]) == 2
     with pytest.raises(ValueError, match="3 topics are declared, but max_topics is 2"):
         Engine([], ["a", "b", "c"], EngineSettings(max_topics=2))
 
