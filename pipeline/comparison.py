@@ -146,8 +146,8 @@ class LaneDifferences:
         taken.tallies = self.tallies.copy()
         return taken
 
-    def join(self, other: LaneDifferences, places: Sequence[int]) -> None:
-        """Take over the lanes of another, behind the own ones, then take them in this order.
+    def append(self, other: LaneDifferences) -> None:
+        """Take over the lanes of another, behind the own ones.
 
         Lanes that meet here are compared from now on: of the rounds before, nobody knows any more
         what both of them lost.
@@ -155,7 +155,11 @@ class LaneDifferences:
         own = len(self.tallies)
         both = no_tallies(own + len(other.tallies))
         both[:own, :own], both[own:, own:] = self.tallies, other.tallies
-        self.tallies = arranged(both, places)
+        self.tallies = both
+
+    def arrange(self, places: Sequence[int]) -> None:
+        """Take the lanes in this order."""
+        self.tallies = arranged(self.tallies, places)
 
     def between(self, one: int, other: int) -> dict[str, Difference]:
         """How the losses of one lane differ from those of another, by loss."""

@@ -126,21 +126,21 @@ class Course:
 
     def join(self, other: Course, order: Sequence[str]) -> None:
         """Take over the lanes of a course that has followed the same log as far."""
-        if not other.lanes:
-            return
-        if not self.lanes:
-            self.lanes, self.labels, self.pending = other.lanes, other.labels, other.pending
-            self.rounds, self.differences = other.rounds, other.differences
-            return
-        if self.rounds != other.rounds:
-            raise ValueError("the engines have not followed the same log as far")
+        if self.lanes and other.lanes:
+            if self.rounds != other.rounds:
+                raise ValueError("the engines have not followed the same log as far")
+            for key, document in self.pending.documents.items():
+                document.scores += other.pending.documents[key].scores
+            self.differences.append(other.differences)
+        elif other.lanes:  # what lanes share is with the other, then
+            self.labels, self.pending, self.rounds = other.labels, other.pending, other.rounds
+            self.differences = other.differences
         lanes = [*self.lanes, *other.lanes]
         places = sorted(range(len(lanes)), key=lambda place: order.index(lanes[place].name))
-        for key, document in self.pending.documents.items():
-            kept = [*document.scores, *other.pending.documents[key].scores]
-            document.scores = [kept[place] for place in places]
+        for document in self.pending.documents.values():
+            document.scores = [document.scores[place] for place in places]
         self.lanes = [lanes[place] for place in places]
-        self.differences.join(other.differences, places)
+        self.differences.arrange(places)
 
 
 Why = Callable[[Course, SharedSegment, int, int, Sequence[RowScores]], list[Said]]

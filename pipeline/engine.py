@@ -80,7 +80,6 @@ class Engine:
         self.topic_course = Course(of_topics, TopicLabels(self.topics), most)
         self.rank_course = Course(ordinal, RankLabels(ranks_of(ordinal)), most)
         self.documents = 0
-        self.ignored_labels = 0  # late ones of a kind that no lane learns
         self._explains = True
         self._threads = threads or os.cpu_count() or 1
         self._pool = self._new_pool()
@@ -107,6 +106,12 @@ class Engine:
     def rounds(self) -> int:
         """Rounds of the topic lanes; of the ordinal ones if there are no others."""
         return self.courses[0].rounds if self.lanes else 0
+
+    @property
+    def ignored_labels(self) -> int:
+        """Late labels of a kind that no lane learns."""
+        courses = self.courses
+        return courses[0].pending.ignored_labels if len(courses) == 1 else 0
 
     @property
     def differences(self) -> Comparison:
@@ -157,8 +162,6 @@ class Engine:
             while entry is not None and (entry.row is None or entry.row < end):
                 for timeline in timelines:
                     timeline.add(entry)
-                if entry.row is None and all(c.labels.of(entry) is None for c in courses):
-                    self.ignored_labels += 1
                 entry = next(entries, None)
             if any(timelines):
                 yield self._follow(timelines, len(vectors.rows), to_explain)

@@ -41,6 +41,7 @@ class PendingLabels:
         self.expired_documents = 0
         self.unmatched_labels = 0
         self.superseded = 0
+        self.ignored_labels = 0  # late ones of another kind alone
 
     def add_document(self, key: str, document: PendingDocument) -> None:
         """Let a document wait for its labels."""

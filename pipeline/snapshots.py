@@ -61,7 +61,6 @@ def take(engine: Engine, position: int) -> Snapshot:
         "documents": engine.documents,
         "topics": engine.topics.names,
         "topics_refused": engine.topics.refused,
-        "ignored_labels": engine.ignored_labels,
         **take_course(engine.topic_course, "", arrays),
     }
     if engine.rank_course.lanes:
@@ -86,6 +85,7 @@ def take_course(course: Course, prefix: str, arrays: Arrays) -> dict[str, Any]:
         "expired_documents": pending.expired_documents,
         "unmatched_labels": pending.unmatched_labels,
         "superseded": pending.superseded,
+        "ignored_labels": pending.ignored_labels,
     }
 
 
@@ -95,7 +95,7 @@ def resume(engine: Engine, snapshot: Snapshot) -> None:
     check_settings(content["settings"], settings_of(engine))
     engine.vocabulary.restore(stored(arrays, "vocabulary"))
     engine.topics.restore(content["topics"], content["topics_refused"])
-    engine.documents, engine.ignored_labels = content["documents"], content["ignored_labels"]
+    engine.documents = content["documents"]
     for lane in engine.lanes:
         number = snapshot.lanes.index(lane.name)
         lane.learner.restore(stored(arrays, f"lane{number}/learner"))
@@ -118,6 +118,7 @@ def resume_course(course: Course, prefix: str, content: dict[str, Any], taken: S
     pending.expired_documents = content["expired_documents"]
     pending.unmatched_labels = content["unmatched_labels"]
     pending.superseded = content["superseded"]
+    pending.ignored_labels = content["ignored_labels"]
     numbers = [taken.lanes.index(lane.name) for lane in course.lanes]
     waiting = waiting_documents(arrays, prefix, numbers)
     pending.documents = dict(zip(content["pending"], waiting, strict=True))

@@ -98,7 +98,9 @@ class Timeline:
         """Take the next entry of the log."""
         label = self._kind.of(entry)
         if entry.row is None:
-            if label is not None:
+            if label is None:
+                self._pending.ignored_labels += 1
+            else:
                 self._add_label(entry, label)
             return
         row = entry.row - self._vectors.first

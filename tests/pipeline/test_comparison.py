@@ -98,7 +98,8 @@ def test_the_order_of_lanes_is_no_matter() -> None:
 def test_lanes_that_meet_are_compared_from_then_on() -> None:
     measured = losses(7, 3, 300)
     apart = [followed([mine[:200] for mine in part], 50) for part in (measured[:2], measured[2:])]
-    apart[0].join(apart[1], [2, 0, 1])
+    apart[0].append(apart[1])
+    apart[0].arrange([2, 0, 1])
     apart[0].follow([measured[place][200:] for place in (2, 0, 1)])
     assert apart[0].between(1, 2) == followed(measured, 50).between(0, 1)
     newer = followed([mine[200:] for mine in measured], 50)

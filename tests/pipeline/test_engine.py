@@ -299,8 +299,11 @@ def test_a_labelled_document_takes_the_place_of_a_waiting_one_too() -> None:
 
 
 def test_a_rank_alone_is_counted_as_ignored() -> None:
-    engine, _ = run([unlabelled(1, "x"), Event(1, None, None, 3, None)])
-    assert engine.ignored_labels == 1
+    events = [unlabelled(1, "x"), Event(1, None, None, 3, None)]
+    of_topics, _ = run(events, lanes=("mmp:loss=1",))
+    both, _ = run(events)
+    assert (of_topics.ignored_labels, both.ignored_labels) == (1, 0)
+    assert (of_topics.rounds, both.rank_course.rounds) == (0, 1)
 
 
 def test_vectors_of_any_size_come_to_length_one() -> None:

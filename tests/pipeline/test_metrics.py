@@ -190,7 +190,7 @@ def test_late_labels_are_counted_by_what_became_of_them() -> None:
     engine, registry = new_engine(("perceptron",)), CollectorRegistry()
     metrics = LearnerMetrics(registry, "wire")
     engine.pending.expired_documents, engine.pending.superseded = 1, 2
-    engine.pending.unmatched_labels, engine.ignored_labels = 3, 4
+    engine.pending.unmatched_labels, engine.pending.ignored_labels = 3, 4
     engine.topics.refused = 5
     show(metrics, engine)
     scraped = scrape(registry)

@@ -175,17 +175,19 @@ def test_lanes_part_and_join_without_a_trace(seed: int, tmp_path: Path) -> None:
     assert feed(parted[0], events[140:], 30) == expected[-sum_of_documents(events[140:]) :]
     last, other = take(parted[0], 1), take(straight, 1)
     assert last.content == other.content
-    differences = last.arrays.pop("differences")
+    tallies = [last.arrays.pop(name) for name in ("differences", "ranks/differences")]
     for name, array in last.arrays.items():
         assert np.array_equal(array, other.arrays[name], equal_nan=array.dtype.kind == "f"), name
     # Lanes that were together all the time are compared over all of it, the others since they met.
-    rounds = straight.rounds, straight.rounds - engine_after(events[:140], settings).rounds
-    for later, earlier in combinations(reversed(range(len(LANES))), 2):
-        together = (LANES[later] in names[:cut]) == (LANES[earlier] in names[:cut])
-        assert differences[later, earlier, 0, 0] == rounds[0 if together else 1]
-        if together:
-            expected_tally = straight.topic_course.differences.tallies[later, earlier]
-            assert np.array_equal(differences[later, earlier], expected_tally)
+    before = engine_after(events[:140], settings)
+    for mine, course, then in zip(tallies, straight.courses, before.courses, strict=True):
+        for later, earlier in combinations(reversed(range(len(course.lanes))), 2):
+            two = {course.lanes[later].name, course.lanes[earlier].name}
+            together = two <= set(names[:cut]) or two <= set(names[cut:])
+            assert mine[later, earlier, 0, 0] == course.rounds - (0 if together else then.rounds)
+            if together:
+                expected_tally = course.differences.tallies[later, earlier]
+                assert np.array_equal(mine[later, earlier], expected_tally)
 
 
 def engine_after(events: list[object], settings: EngineSettings) -> Engine:
