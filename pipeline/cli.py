@@ -1,4 +1,4 @@
-"""The command line: `wirerank replay`, `curves`, `corpora`, `lanes`, `inspect`, `bench`."""
+"""The command line: `replay`, `curves`, `experiment`, `corpora`, `lanes`, `inspect`, `bench`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from pipeline.curves_cli import curves_app
 from pipeline.ending import conclude, fail
 from pipeline.engine import EngineSettings
 from pipeline.errors import UsageError
+from pipeline.experiments_cli import experiment_command
 from pipeline.features import FeatureSettings
 from pipeline.formats import FORMATS
 from pipeline.inspection import inspect
@@ -77,6 +78,7 @@ corpora_app = typer.Typer(
 )
 app.add_typer(corpora_app, name="corpora")
 app.add_typer(curves_app, name="curves")
+app.command("experiment")(experiment_command)
 
 
 @app.command("replay")
