@@ -29,6 +29,12 @@ class Rows:
         start, stop = self.starts[i], self.starts[i + 1]
         return self.terms[start:stop], self.values[start:stop]
 
+    def between(self, start: int, stop: int) -> Rows:
+        """The rows from `start` up to `stop`."""
+        first, last = self.starts[start], self.starts[stop]
+        starts = self.starts[start : stop + 1] - first
+        return Rows(starts, self.terms[first:last], self.values[first:last])
+
     def restricted(self, chosen: Longs) -> Rows:
         """The rows with only the chosen terms (ascending), numbered anew in their order."""
         place = np.searchsorted(chosen, self.terms)

@@ -189,6 +189,9 @@ def slow_measures(scores: Sequence[float], relevant: set[int]) -> dict[str, floa
         measures["one_error"] = float(order[0] not in relevant)
         measures["coverage"] = max(ranks) - 1.0
         measures["average_precision"] = added_up(hits) / len(relevant)
+        measures["r1"] = float(ranks[0] <= 1)
+        measures["r5"] = float(ranks[0] <= 5)
+        measures["mrr"] = 1 / ranks[0]
     return measures
 
 

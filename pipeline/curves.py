@@ -17,13 +17,15 @@ from learners.growing import Growing
 from learners.jit import njit
 from learners.learner import State
 from learners.measures import MEASURES, measure_round
+from learners.scores import Scores
 from learners.segment import Bools, Floats, Ints, Longs, Steps
 
 # What a kept point holds: the round, the rounds with topics, the sums of the measures, and of the
 # round itself how many relevant topics, the rank of the first, and the wrong pairs.
 ROUND, WITH_TOPICS, SUMS = 0, 1, 2
-RELEVANT, FIRST_HIT, WRONG_PAIRS = 8, 9, 10
-COLUMNS = 11
+RELEVANT, FIRST_HIT, WRONG_PAIRS = range(SUMS + len(MEASURES), SUMS + len(MEASURES) + 3)
+COLUMNS = SUMS + len(MEASURES) + 3
+FORMER_COLUMNS = 11  # before there were r1, r5 and mrr
 
 
 @njit
@@ -37,11 +39,11 @@ def is_kept(round_: int) -> bool:
 
 @njit
 def follow_curve(
-    step_row: Ints, step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints,
-    scores: Floats, tally: Floats, found: Floats, recalled: Floats, topic_rounds: Floats,
-    topic_loss: Floats, points: Floats, measured: Floats,
+    step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints, all_ranks: Longs,
+    all_above: Longs, hits: Longs, tally: Floats, found: Floats, recalled: Floats,
+    topic_rounds: Floats, topic_loss: Floats, points: Floats, measured: Floats,
 ) -> int:  # fmt: skip
-    """Measure every learned row by the scores it was ranked with; return how many points were kept.
+    """Measure every learned row by the places of its labels; return how many points were kept.
 
     `tally` is the newest point and goes on from round to round. `found[r]` counts relevant topics
     of rank r + 1 and `recalled[r]` their shares of the topics of their documents. `topic_rounds[r]`
@@ -50,15 +52,17 @@ def follow_curve(
     are written to `measured`.
     """
     kept = done = 0
-    above = np.empty(scores.shape[1], np.int64)
-    for step in range(len(step_row)):
+    first = label_starts[0]
+    for step in range(len(step_learn)):
         if not step_learn[step]:
             continue
-        relevant = labels[label_starts[step] : label_starts[step + 1]]
-        ranks = np.empty(len(relevant), np.int64)
+        start, stop = label_starts[step], label_starts[step + 1]
+        relevant = labels[start:stop]
+        ranks = all_ranks[start - first : stop - first]
+        above = all_above[start - first : stop - first]
         values = measured[done]
         done += 1
-        measure_round(scores[step_row[step]], step_known[step], relevant, ranks, above, values)
+        measure_round(step_known[step], ranks, above, hits[step], values)
         tally[ROUND] += 1.0
         tally[RELEVANT] = len(relevant)
         tally[FIRST_HIT] = np.nan
@@ -114,19 +118,19 @@ class Curve:
         """Rounds whose document had at least one topic."""
         return int(self._tally[WITH_TOPICS])
 
-    def follow(self, steps: Steps, scores: Floats) -> Floats:
+    def follow(self, steps: Steps, scores: Scores) -> Floats:
         """Add the rounds among `steps`, each measured by the scores its row was ranked with.
 
         Returns the measures of these rounds, a row each, NaN where one does not exist.
         """
         rounds = int(np.count_nonzero(steps.learn))
         for array in (self._found, self._recalled, self._topic_rounds, self._topic_loss):
-            array.grow(scores.shape[1])
+            array.grow(scores.topics)
         points = np.empty((rounds, COLUMNS))
         measured = np.empty((rounds, len(MEASURES)))
         kept = follow_curve(
-            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
-            scores, self._tally, self._found.room, self._recalled.room, self._topic_rounds.room,
+            steps.learn, steps.known, steps.label_starts, steps.labels, *scores.places(steps),
+            self._tally, self._found.room, self._recalled.room, self._topic_rounds.room,
             self._topic_loss.room, points, measured,
         )  # fmt: skip
         if kept:
@@ -194,8 +198,8 @@ class Curve:
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` gave."""
-        self._tally = np.array(state["tally"], np.float64)
-        self._points = np.array(state["points"], np.float64)
+        self._tally = in_columns(np.array(state["tally"], np.float64))
+        self._points = in_columns(np.array(state["points"], np.float64))
         self._found.load(state["found"])
         self._recalled.load(state["recalled"])
         if "topic_rounds" in state:  # older versions did not look at topics: then it begins here
@@ -203,11 +207,21 @@ class Curve:
             self._topic_loss.load(state["topic_loss"])
 
 
+def in_columns(rows: Floats) -> Floats:
+    """Rows, maybe of an older version; sums that it did not keep do not exist: NaN, for good."""
+    missing = COLUMNS - rows.shape[-1]
+    if not missing:
+        return rows
+    old, last = np.split(rows, [-3], axis=-1)
+    return np.concatenate((old, np.full((*rows.shape[:-1], missing), np.nan), last), axis=-1)
+
+
 def as_point(row: Floats) -> Point:
     """Averages from a row of sums: losses over all rounds, measures over those with topics."""
     values: dict[str, float | None] = {}
     for i, measure in enumerate(MEASURES):
         over = row[ROUND] if measure.startswith("loss") else row[WITH_TOPICS]
-        values[measure] = float(row[SUMS + i] / over) if over else None
+        exists = over and not np.isnan(row[SUMS + i])
+        values[measure] = float(row[SUMS + i] / over) if exists else None
     first_hit = None if np.isnan(row[FIRST_HIT]) else int(row[FIRST_HIT])
     return Point(int(row[ROUND]), values, int(row[RELEVANT]), first_hit, int(row[WRONG_PAIRS]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -12,6 +12,7 @@ from itertools import repeat
 import numpy as np
 
 from learners.learner import Learner
+from learners.scores import Scores
 from learners.segment import Floats, Ints, Longs, Rows, Segment, Steps
 from learners.specs import LaneSpec
 from pipeline.blocks import Block, Entry
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 
 # Below this many steps handing lanes to threads costs more than it saves.
 STEPS_WORTH_THREADS = 32
+MOST_SCORES = 1 << 23  # of a lane at a time, if it scores every topic: 64 MiB
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Ranked:
     documents: list[Entry]
     rounds: list[int]  # rounds learned before each ranking
     known: Ints  # topics that existed then
-    scores: list[Floats]  # of each lane: documents x topics
+    scores: list[Scores]  # of each lane
     # What brought the rounds that were learned here their labels, in log order; and of each lane
     # the measures of these rounds, a row each.
     labelled: list[Entry] = field(default_factory=list)
@@ -202,7 +204,7 @@ class Engine:
         """
         entries = iter(block.entries)
         entry = next(entries, None)
-        for vectors in self.vocabulary.vectors(block):
+        for vectors in self._bounded(self.vocabulary.vectors(block)):
             if vectors.keep is not None:
                 self._forget(vectors.keep)
             end = vectors.first + len(vectors.rows)
@@ -213,6 +215,14 @@ class Engine:
             if timeline:
                 yield self._follow(timeline, len(vectors.rows), to_explain)
 
+    def _bounded(self, pieces: Iterable[Vectors]) -> Iterator[Vectors]:
+        """The vectors in pieces of so few rows that the scores of a lane are not too many."""
+        for vectors in pieces:
+            most = len(vectors.rows)
+            if not all(lane.is_sparse for lane in self.lanes):
+                most = max(1, MOST_SCORES // max(1, len(self.topics)))
+            yield from vectors.pieces(most)
+
     def _forget(self, keep: Longs) -> None:
         self.pending.forget(keep)
         for lane in self.lanes:
@@ -221,13 +231,10 @@ class Engine:
     def _follow(self, timeline: Timeline, rows: int, to_explain: int) -> Ranked:
         """Run the lanes over a stretch of the log, then let its unlabelled documents wait."""
         segment = timeline.segment()
-        scores = []
-        for number in range(len(self.lanes)):
-            mine = np.zeros((len(segment.rows), segment.topics))
-            for i, document in enumerate(timeline.late):
-                then = document.scores[number]  # topics found since then have no score, hence 0
-                mine[rows + i, : len(then)] = then
-            scores.append(mine)
+        scores = [lane.new_scores(len(segment.rows), segment.topics) for lane in self.lanes]
+        for i, document in enumerate(timeline.late):
+            for mine, then in zip(scores, document.scores, strict=True):
+                mine.put(rows + i, then)
         shared = share(segment, {lane.spec.norm for lane in self.lanes})
         explained = list[Explained]()
         done, measured = 0, list[list[Floats]]()
@@ -246,17 +253,16 @@ class Engine:
         self.documents += len(timeline.ranked)
         self.rounds += len(timeline.labelled)
         known = np.array(timeline.ranked_known, np.int32)
-        own = [mine[:rows] for mine in scores]
-        return Ranked(timeline.ranked, rounds, known, own, timeline.labelled, by_lane, explained)
+        return Ranked(timeline.ranked, rounds, known, scores, timeline.labelled, by_lane, explained)
 
-    def _run(self, shared: SharedSegment, scores: list[Floats]) -> list[Floats]:
+    def _run(self, shared: SharedSegment, scores: list[Scores]) -> list[Floats]:
         """Let the lanes follow a stretch; returns the measures of its rounds, lane by lane."""
         if self._pool and len(shared) >= STEPS_WORTH_THREADS:
             return list(self._pool.map(Lane.follow, self.lanes, repeat(shared), scores))
         return list(map(Lane.follow, self.lanes, repeat(shared), scores))
 
     def _explained(
-        self, timeline: Timeline, shared: SharedSegment, row: int, scores: list[Floats]
+        self, timeline: Timeline, shared: SharedSegment, row: int, scores: list[Scores]
     ) -> list[Explained]:
         """Why a document was ranked so; nothing, from then on, if that cannot be said.
 
@@ -272,11 +278,11 @@ class Engine:
             return []
 
     def _explain(
-        self, timeline: Timeline, shared: SharedSegment, row: int, scores: list[Floats]
+        self, timeline: Timeline, shared: SharedSegment, row: int, scores: list[Scores]
     ) -> Explained:
         """Why the document of this row was ranked as it was just now."""
         names, table = self.topics.names, self.vocabulary.table
-        given = [mine[row, : timeline.ranked_known[row]].copy() for mine in scores]
+        given = [mine.row(row, timeline.ranked_known[row]) for mine in scores]
         return Explained(
             timeline.ranked[row],
             number=self.documents + row + 1,
@@ -290,7 +296,7 @@ class Engine:
             scores=given,
         )
 
-    def _let_wait(self, timeline: Timeline, segment: Segment, scores: list[Floats]) -> None:
+    def _let_wait(self, timeline: Timeline, segment: Segment, scores: list[Scores]) -> None:
         """Keep what a late label will need of the documents that still wait for one."""
         for key, document in timeline.waiting:
             row = document.row
@@ -299,5 +305,5 @@ class Engine:
             terms, values = segment.rows.row(row)
             known = timeline.ranked_known[row]
             document.terms, document.values = terms.copy(), values.copy()
-            document.scores = [mine[row, :known].copy() for mine in scores]
+            document.known, document.scores = known, [mine.keep(row, known) for mine in scores]
             document.row = None

@@ -64,6 +64,16 @@ class Vectors:
     terms: int  # size of the vocabulary after these rows
     keep: Longs | None  # before these rows the vocabulary was cut down to these of its terms
 
+    def pieces(self, most: int) -> Iterator[Vectors]:
+        """The same in pieces of at most so many rows."""
+        if len(self.rows) <= most:
+            yield self
+            return
+        for start in range(0, len(self.rows), most):
+            rows = self.rows.between(start, min(start + most, len(self.rows)))
+            keep = None if start else self.keep
+            yield Vectors(self.first + start, rows, self.terms, keep)
+
 
 # 1 + ln d of small counts, which nearly all are.
 TF = np.array([0.0, *(1.0 + math.log(count) for count in range(1, 64))])

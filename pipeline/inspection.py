@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.container import DamagedError, OpenBox
-from pipeline.curves import COLUMNS, as_point
+from pipeline.curves import COLUMNS, FORMER_COLUMNS, as_point, in_columns
 from pipeline.errors import UsageError
 from pipeline.snapshot_folder import KIND, SUFFIX, VERSION
 
@@ -154,9 +154,9 @@ def sizes_by_part(box: OpenBox) -> Counter[str]:
 def curve_facts(box: OpenBox, key: str) -> dict[str, Any]:
     """How many rounds a lane has learned, and its losses averaged over them."""
     place = box.places[key]
-    if place.shape != (COLUMNS,) or place.dtype.name != "float64":
+    if place.shape not in ((COLUMNS,), (FORMER_COLUMNS,)) or place.dtype.name != "float64":
         raise ValueError(f"{key} is not the tally of a curve")
-    point = as_point(box.array(key))
+    point = as_point(in_columns(box.array(key)))
     losses = {loss: point.values[loss] for loss in LOSSES}
     if not all(value is None or math.isfinite(value) for value in losses.values()):
         raise ValueError(f"{key} has sums that are no numbers")

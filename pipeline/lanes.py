@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from learners.index import IndexLearner
 from learners.jit import njit
 from learners.learner import Learner
+from learners.scores import DenseScores, Scores, SparseScores
 from learners.segment import Floats, Longs, Rows, Segment
 from learners.specs import LaneSpec
 from pipeline.curves import Curve
@@ -71,14 +73,28 @@ class Lane:
         self.curve = Curve()
         self.seconds = 0.0
 
-    def follow(self, shared: SharedSegment, scores: Floats) -> Floats:
+    @property
+    def is_sparse(self) -> bool:
+        """Whether its scores take memory for the topics alone that were retrieved."""
+        return isinstance(self.learner, IndexLearner)
+
+    def new_scores(self, rows: int, topics: int) -> Scores:
+        """Room for its scores of so many rows."""
+        if self.is_sparse:
+            return SparseScores(rows, topics)
+        return DenseScores(np.zeros((rows, topics)))
+
+    def follow(self, shared: SharedSegment, scores: Scores) -> Floats:
         """Rank and learn a segment, and measure its rounds by the rankings made before.
 
         Returns the measures of each round.
         """
         started = time.perf_counter()
         segment = shared.by_norm[self.spec.norm]
-        self.learner.follow(segment, scores)
+        if isinstance(scores, SparseScores) and isinstance(self.learner, IndexLearner):
+            self.learner.retrieve(segment, scores)
+        elif isinstance(scores, DenseScores):
+            self.learner.follow(segment, scores.matrix)
         measured = self.curve.follow(segment.steps, scores)
         self.seconds += time.perf_counter() - started
         return measured

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from learners.scores import Kept
 from learners.segment import Floats, Ints, Longs
 
 NO_TERMS: Ints = np.empty(0, np.int32)
@@ -24,7 +25,8 @@ class PendingDocument:
     row: int | None  # its row, while the stretch of the log that holds it is in work
     terms: Ints = field(default_factory=lambda: NO_TERMS)
     values: Floats = field(default_factory=lambda: NO_VALUES)
-    scores: list[Floats] = field(default_factory=list)
+    known: int = 0  # topics that existed when it was ranked
+    scores: list[Kept] = field(default_factory=list)
 
 
 class PendingLabels:

@@ -14,33 +14,13 @@ import numpy.typing as npt
 import orjson
 
 from learners.jit import njit
-from learners.segment import Floats, Ints, Longs
+from learners.segment import Longs
 from pipeline.engine import Ranked
 from pipeline.pieces import Pieces, pieces
 from pipeline.terms import Bytes
 
 COMMA, CLOSE, ZERO = ord(","), ord("}"), ord("0")
 LONGEST_ROUND = 20  # digits
-
-
-@njit
-def best_first(scores: Floats, known: Ints, top: int) -> Ints:
-    """For each row the `top` topics by falling score, ties by index; -1 where there are fewer."""
-    order = np.full((len(scores), top), -1, np.int32)
-    for row in range(len(scores)):
-        mine, best = scores[row], order[row]
-        filled = 0
-        for topic in range(known[row]):
-            if filled == top and (top == 0 or mine[topic] <= mine[best[top - 1]]):
-                continue
-            place = min(filled, top - 1)
-            # Only a better score passes an earlier topic, so equal scores stay in order.
-            while place > 0 and mine[topic] > mine[best[place - 1]]:
-                best[place] = best[place - 1]
-                place -= 1
-            best[place] = topic
-            filled = min(filled + 1, top)
-    return order
 
 
 @njit
@@ -134,8 +114,7 @@ class RankingWriter:
         shape = (len(ranked.documents), len(mine), most)
         orders, values = np.empty(shape, np.int32), np.empty(shape)
         for lane, scores in enumerate(mine):
-            orders[:, lane] = best_first(scores, ranked.known, most)
-            values[:, lane] = np.take_along_axis(scores, np.maximum(orders[:, lane], 0), 1)
+            orders[:, lane], values[:, lane] = scores.best(ranked.known, most)
         there = orders >= 0
         numbers = orjson.dumps(values[there], option=orjson.OPT_SERIALIZE_NUMPY)
         heads = pieces([b'{"id":%b,"lane":' % orjson.dumps(d.id) for d in ranked.documents])

@@ -128,7 +128,7 @@ def slow_ranking_events(
     events = []
     for row, document in enumerate(ranked.documents):
         for lane, scores in zip(lanes, ranked.scores, strict=True):
-            mine = scores[row, : ranked.known[row]].tolist()
+            mine = scores.row(row, int(ranked.known[row])).tolist()
             best = sorted(range(len(mine)), key=lambda topic: (-mine[topic], topic))
             best = best[:top] if top else best
             event = {

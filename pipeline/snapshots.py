@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from learners.learner import State
+from learners.scores import Kept
 from pipeline.comparison import arranged
 from pipeline.container import Arrays
 from pipeline.engine import Engine
@@ -54,11 +55,10 @@ def take(engine: Engine, position: int) -> Snapshot:
     arrays["pending/starts"] = starts
     arrays["pending/terms"] = joined([d.terms for d in waiting], np.int32)
     arrays["pending/values"] = joined([d.values for d in waiting], np.float64)
-    known = [len(document.scores[0]) if document.scores else 0 for document in waiting]
-    arrays["pending/known"] = np.array(known, np.int64)
+    arrays["pending/known"] = np.array([document.known for document in waiting], np.int64)
     for number in range(len(engine.lanes)):
-        scores = [document.scores[number] for document in waiting]
-        arrays[f"lane{number}/pending"] = joined(scores, np.float64)
+        kept = [document.scores[number] for document in waiting]
+        store(arrays, f"lane{number}/pending", waiting_scores(kept))
     content = {
         "position": position,
         "settings": settings_of(engine),
@@ -100,18 +100,44 @@ def resume(engine: Engine, snapshot: Snapshot) -> None:
     )
 
 
+def waiting_scores(kept: list[Kept]) -> State:
+    """The scores that a lane gave waiting documents, as named arrays."""
+    state: State = {"scores": joined([scores.values for scores in kept], np.float64)}
+    topics = [scores.topics for scores in kept if scores.topics is not None]
+    if topics:
+        state["topics"] = joined(topics, np.int32)
+        state["counts"] = np.array([len(scores.values) for scores in kept], np.int64)
+    return state
+
+
 def waiting_documents(arrays: Arrays, lanes: Sequence[int]) -> Iterator[PendingDocument]:
     """The documents that waited for their labels, with the scores of these lanes."""
     starts, known = arrays["pending/starts"].tolist(), arrays["pending/known"].tolist()
-    at = 0
+    scores = [kept_scores(arrays, f"lane{number}/pending", known) for number in lanes]
     for i, count in enumerate(known):
         yield PendingDocument(
             None,
             arrays["pending/terms"][starts[i] : starts[i + 1]].copy(),
             arrays["pending/values"][starts[i] : starts[i + 1]].copy(),
-            [arrays[f"lane{n}/pending"][at : at + count].copy() for n in lanes],
+            count,
+            [next(kept) for kept in scores],
         )
+
+
+def kept_scores(arrays: Arrays, lane: str, known: Sequence[int]) -> Iterator[Kept]:
+    """Of one document after another, what `waiting_scores` wrote."""
+    scores, topics = scores_in(arrays, lane), arrays.get(f"{lane}/topics")
+    counts = known if topics is None else arrays[f"{lane}/counts"].tolist()
+    at = 0
+    for count in counts:
+        mine = slice(at, at + count)
+        yield Kept(scores[mine].copy(), None if topics is None else topics[mine].copy())
         at += count
+
+
+def scores_in(arrays: Arrays, lane: str) -> Any:  # noqa: ANN401 - an array
+    """The scores of waiting documents; older versions had no other arrays beside them."""
+    return arrays[lane] if lane in arrays else arrays[f"{lane}/scores"]
 
 
 def lane_state(snapshot: Snapshot, lane: str) -> State:
@@ -124,7 +150,7 @@ def alone(snapshot: Snapshot, lane: str, state: State) -> Snapshot:
     place = snapshot.lanes.index(lane)
     settings = snapshot.content["settings"]
     arrays = {name: a for name, a in snapshot.arrays.items() if not name.startswith("lane")}
-    arrays["lane0/pending"] = snapshot.arrays[f"lane{place}/pending"]
+    arrays["lane0/pending/scores"] = scores_in(snapshot.arrays, f"lane{place}/pending")
     store(arrays, "lane0/curve", stored(snapshot.arrays, f"lane{place}/curve"))
     store(arrays, "lane0/learner", state)
     if "differences" in arrays:

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from learners.rocchio import Rocchio, select_terms
+from learners.scores import DenseScores
 from learners.segment import Longs, Rows, Segment, Steps
 from learners.specs import parse_spec
 from pipeline.blocks import make_block
@@ -119,7 +120,7 @@ def run_fold(corpus: Corpus, train: Longs, test: Longs) -> tuple[Results, dict[s
         scores = np.zeros((len(test), topics))
         learner.follow(Segment(unseen, steps_of(corpus, test, False), len(chosen), topics), scores)
         curve = Curve()
-        curve.follow(steps_of(corpus, test, True), scores)
+        curve.follow(steps_of(corpus, test, True), DenseScores(scores))
         values = {**curve.last().values, "max_f1": curve.max_f1()}
         results[spec] = {name: value for name, value in values.items() if value is not None}
     return results, facts

@@ -111,3 +111,14 @@ def learn(stream: Stream, row: int, topics: Sequence[str]) -> None:
         if topic not in stream.topics:
             stream.topics.append(topic)
     stream.happenings.append(Happening(row, tuple(topics), list(stream.topics)))
+
+
+def learned(labels: Sequence[Sequence[int]], topics: int) -> Steps:
+    """Learn as many rows one after the other, all topics known."""
+    return Steps(
+        np.arange(len(labels), dtype=np.int32),
+        np.ones(len(labels), np.bool_),
+        np.full(len(labels), topics, np.int32),
+        np.cumsum([0, *map(len, labels)]).astype(np.int64),
+        np.array([label for row in labels for label in row], np.int32),
+    )

@@ -7,7 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from learners.feature_focus import FeatureFocus, IndexLearner
+from learners.feature_focus import FeatureFocus
+from learners.index import IndexLearner
 from learners.specs import parse_spec
 from tests.learners.streams import Document, Happening, Stream, learn, random_stream
 from tests.learners.test_twins import follow

@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 
 from learners.measures import MEASURES, measure_round
+from learners.scores import DenseScores
 from learners.slow import slow_measures
 from tests.conftest import missing
+from tests.learners.streams import learned
 
 
 def measured(scores: list[float], relevant: set[int]) -> dict[str, float]:
     values = np.empty(len(MEASURES))
-    ranks, above = np.empty((2, len(relevant)), np.int64)
-    labels = np.array(sorted(relevant), np.int32)
-    measure_round(np.array(scores), len(scores), labels, ranks, above, values)
+    places = DenseScores(np.array([scores])).places(learned([sorted(relevant)], len(scores)))
+    measure_round(len(scores), places.ranks, places.above, int(places.hits[0]), values)
     return {
         name: value
         for name, value in zip(MEASURES, values.tolist(), strict=True)
@@ -36,6 +37,9 @@ def test_by_hand() -> None:
         "one_error": 1.0,
         "coverage": 3.0,
         "average_precision": (1 / 2 + 2 / 4) / 2,
+        "r1": 0.0,
+        "r5": 1.0,
+        "mrr": 0.5,
     }
 
 
@@ -48,6 +52,9 @@ def test_a_tie_is_an_error_but_ranks_by_index() -> None:
         "one_error": 0.0,
         "coverage": 0.0,
         "average_precision": 1.0,
+        "r1": 1.0,
+        "r5": 1.0,
+        "mrr": 1.0,
     }
 
 
@@ -64,6 +71,9 @@ def test_all_topics_relevant_cannot_be_wrong() -> None:
         "one_error": 0.0,
         "coverage": 2.0,
         "average_precision": 1.0,
+        "r1": 1.0,
+        "r5": 1.0,
+        "mrr": 1.0,
     }
 
 

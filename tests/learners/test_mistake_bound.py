@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from learners.scores import DenseScores
 from learners.segment import Floats, Rows, Segment, Steps
 from learners.specs import parse_spec
 from pipeline.curves import Curve
@@ -58,7 +59,7 @@ def test_cumulative_loss_is_bounded(loss: int, seed: int) -> None:
     scores = np.zeros((len(segment.rows), TOPICS))
     parse_spec(f"mmp:loss={loss}").build().follow(segment, scores)
     curve = Curve()
-    curve.follow(segment.steps, scores)
+    curve.follow(segment.steps, DenseScores(scores))
     average = curve.last().values[f"loss{loss}"]
     assert average is not None
     largest = {1: 1.0, 2: (TOPICS / 2) ** 2, 3: 1.0}[loss]

@@ -7,10 +7,12 @@ import random
 import numpy as np
 import pytest
 
+from learners.scores import DenseScores
 from learners.segment import Floats, Steps
 from learners.slow import slow_measures, slow_topic_losses
 from pipeline.curves import Curve, is_kept
 from pipeline.slow import slow_is_kept
+from tests.learners.streams import learned
 
 TOPICS = 7
 
@@ -22,20 +24,14 @@ def rounds(seed: int, length: int) -> tuple[Floats, list[set[int]]]:
 
 
 def learning_steps(relevant: list[set[int]]) -> Steps:
-    return Steps(
-        np.arange(len(relevant), dtype=np.int32),
-        np.ones(len(relevant), np.bool_),
-        np.full(len(relevant), TOPICS, np.int32),
-        np.cumsum([0, *map(len, relevant)]).astype(np.int64),
-        np.array([r for row in relevant for r in sorted(row)], np.int32),
-    )
+    return learned([sorted(row) for row in relevant], TOPICS)
 
 
 def curve_of(scores: Floats, relevant: list[set[int]], block: int) -> Curve:
     curve = Curve()
     for start in range(0, len(relevant), block):
         stop = start + block
-        curve.follow(learning_steps(relevant[start:stop]), scores[start:stop])
+        curve.follow(learning_steps(relevant[start:stop]), DenseScores(scores[start:stop]))
     return curve
 
 
@@ -86,7 +82,7 @@ def test_a_state_of_before_topics_were_looked_at_begins_there() -> None:
     del older["topic_rounds"], older["topic_loss"]
     curve = Curve()
     curve.restore(older)
-    curve.follow(learning_steps(relevant[:30]), scores[:30])
+    curve.follow(learning_steps(relevant[:30]), DenseScores(scores[:30]))
     assert curve.rounds == 130
     alone = curve_of(scores[:30], relevant[:30], 30)
     assert np.array_equal(curve.topic_losses(), alone.topic_losses())
@@ -142,7 +138,7 @@ def test_resume_from_state_equals_a_straight_run() -> None:
     straight = curve_of(scores, relevant, 50)
     first, second = curve_of(scores[:111], relevant[:111], 50), Curve()
     second.restore(first.state())
-    second.follow(learning_steps(relevant[111:]), scores[111:])
+    second.follow(learning_steps(relevant[111:]), DenseScores(scores[111:]))
     assert list(second.all_points()) == list(straight.all_points())
     assert second.max_f1() == straight.max_f1()
     assert np.array_equal(second.topic_losses(), straight.topic_losses())

@@ -1,4 +1,4 @@
-"""Ranking events: order, ties, how many."""
+"""Ranking events: what is written of a ranking."""
 
 from __future__ import annotations
 
@@ -7,24 +7,11 @@ import random
 import numpy as np
 import pytest
 
+from learners.scores import DenseScores, Scores
 from pipeline.blocks import Entry
 from pipeline.engine import Ranked
-from pipeline.rankings import best_first, ranking_events
+from pipeline.rankings import ranking_events
 from pipeline.slow import slow_ranking_events
-
-
-@pytest.mark.parametrize("top", [0, 1, 3, 10, 40])
-def test_best_first_equals_a_stable_sort(top: int) -> None:
-    rng = random.Random(top)
-    for _ in range(300):
-        topics = rng.randrange(25)
-        scores = np.array([[float(rng.randrange(-3, 4)) for _ in range(topics)]]).reshape(1, topics)
-        known = rng.randrange(topics + 1)
-        order = best_first(scores, np.array([known], np.int32), top)[0]
-        expected = sorted(range(known), key=lambda r: (-scores[0, r], r))[:top]
-        assert order[order >= 0].tolist() == expected
-        assert len(order) == top
-
 
 AWKWARD = [
     "",
@@ -50,9 +37,10 @@ def test_events_equal_those_built_as_objects(seed: int, top: int) -> None:
         for n in range(rng.randrange(6))
     ]
     numbers = [0.0, -0.0, 1.0, -1.5, 1 / 3, 1e-300, 1e300, 123456789.125, 5e-324, 1e16, -1e22]
-    scores = [
-        np.array([[rng.choice(numbers) for _ in topics] for _ in documents]).reshape(
-            len(documents), len(topics)
+    shape = len(documents), len(topics)
+    scores: list[Scores] = [
+        DenseScores(
+            np.array([rng.choice(numbers) for _ in range(shape[0] * shape[1])]).reshape(shape)
         )
         for _ in lanes
     ]

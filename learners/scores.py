@@ -1,0 +1,298 @@
+"""What a lane scored the rows of a segment with, and where that puts the topics.
+
+Most learners score every topic, so their scores are a table. A learner that retrieves a few of
+many topics keeps those only; all others have the score 0 and are ranked by their index. Either
+way a ranking is the same, to the last tie, as if the whole table were there.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from learners.jit import njit
+from learners.segment import Bools, Floats, Ints, Longs, Steps
+
+
+class Kept(NamedTuple):
+    """The scores of one row, taken aside: of these topics, or of all that were known then."""
+
+    values: Floats
+    topics: Ints | None = None
+
+
+class Places(NamedTuple):
+    """Where the labels of learned rows stood when the rows were ranked, label by label."""
+
+    ranks: Longs  # 1 is best, ties by index; within a row they ascend, whatever its labels' order
+    above: Longs  # how many irrelevant topics were level with or above the label, as listed
+    hits: Longs  # of each step: the rank of its best label; 0 if none was retrieved, or not learned
+
+
+class Scores(ABC):
+    """The scores of the rows of a segment; a topic that was given none has 0."""
+
+    topics: int
+
+    @abstractmethod
+    def row(self, row: int, known: int) -> Floats:
+        """The scores that a row gave the first `known` topics."""
+
+    @abstractmethod
+    def keep(self, row: int, known: int) -> Kept:
+        """The scores of a row, to be put back later."""
+
+    @abstractmethod
+    def put(self, row: int, kept: Kept) -> None:
+        """Give a row scores that were kept; topics found since then have none, hence 0."""
+
+    @abstractmethod
+    def best(self, known: Ints, top: int) -> tuple[Ints, Floats]:
+        """Of the first `len(known)` rows the `top` best topics and their scores.
+
+        Best first, ties by index; -1 (and whatever score) where there are fewer.
+        """
+
+    @abstractmethod
+    def places(self, steps: Steps) -> Places:
+        """Where the labels of the learned rows among `steps` stand."""
+
+
+@njit
+def best_of_all(scores: Floats, known: Ints, order: Ints, values: Floats) -> None:
+    """For each row the topics by falling score, ties by index, as many as `order` has room for."""
+    top = order.shape[1]
+    for row in range(len(known)):
+        mine, best = scores[row], order[row]
+        filled = 0
+        for topic in range(known[row]):
+            if filled == top and (top == 0 or mine[topic] <= mine[best[top - 1]]):
+                continue
+            place = min(filled, top - 1)
+            # Only a better score passes an earlier topic, so equal scores stay in order.
+            while place > 0 and mine[topic] > mine[best[place - 1]]:
+                best[place] = best[place - 1]
+                place -= 1
+            best[place] = topic
+            filled = min(filled + 1, top)
+        for place in range(filled):
+            values[row, place] = mine[best[place]]
+
+
+@njit
+def place_in_all(
+    step_row: Ints, step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints,
+    scores: Floats, ranks: Longs, above: Longs, hits: Longs,
+) -> None:  # fmt: skip
+    """Count, for every label of a learned row, the topics before it."""
+    first = label_starts[0]
+    for step in range(len(step_row)):
+        start, stop = label_starts[step] - first, label_starts[step + 1] - first
+        if not step_learn[step] or start == stop:
+            continue
+        relevant = labels[label_starts[step] : label_starts[step + 1]]
+        mine = scores[step_row[step]]
+        for i in range(len(relevant)):
+            r = relevant[i]
+            score = mine[r]
+            better = level = 0
+            for s in range(step_known[step]):
+                better += mine[s] > score
+                level += mine[s] >= score
+            rank = 1 + better
+            for s in range(r):
+                rank += mine[s] == score
+            for s in relevant:
+                level -= mine[s] >= score
+            ranks[start + i] = rank
+            above[start + i] = level
+        ranks[start:stop].sort()
+        hits[step] = ranks[start]
+
+
+class DenseScores(Scores):
+    """A table of rows x topics, which a learner writes to."""
+
+    def __init__(self, matrix: Floats) -> None:
+        self.matrix = matrix
+        self.topics = matrix.shape[1]
+
+    def row(self, row: int, known: int) -> Floats:
+        """The scores of the first topics (a copy)."""
+        return self.matrix[row, :known].copy()
+
+    def keep(self, row: int, known: int) -> Kept:
+        """The same."""
+        return Kept(self.row(row, known))
+
+    def put(self, row: int, kept: Kept) -> None:
+        """Write them to the table."""
+        self.matrix[row, : len(kept.values)] = kept.values
+
+    def best(self, known: Ints, top: int) -> tuple[Ints, Floats]:
+        """The best topics of each row."""
+        order, values = np.full((len(known), top), -1, np.int32), np.zeros((len(known), top))
+        best_of_all(self.matrix, known, order, values)
+        return order, values
+
+    def places(self, steps: Steps) -> Places:
+        """Count over all topics."""
+        places = no_places(steps)
+        place_in_all(
+            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels, self.matrix,
+            *places,
+        )  # fmt: skip
+        return places
+
+
+def no_places(steps: Steps) -> Places:
+    """Room for the places of all labels of these steps."""
+    ranks, above = np.empty((2, steps.label_starts[-1] - steps.label_starts[0]), np.int64)
+    return Places(ranks, above, np.zeros(len(steps), np.int64))
+
+
+@njit
+def best_of_retrieved(
+    starts: Longs, stops: Longs, found: Ints, scores: Floats, known: Ints, topics: int,
+    order: Ints, values: Floats,
+) -> None:  # fmt: skip
+    """As `best_of_all`: the retrieved topics first, then the others by index."""
+    top = order.shape[1]
+    is_found = np.zeros(topics, np.bool_)
+    for row in range(len(known)):
+        mine = found[starts[row] : stops[row]]
+        given = scores[starts[row] : stops[row]]
+        best, worth = order[row], values[row]
+        filled = 0
+        for i in range(len(mine)):
+            topic, score = mine[i], given[i]
+            place = min(filled, top - 1)
+            if filled == top and (top == 0 or not before(score, topic, worth[place], best[place])):
+                continue
+            while place > 0 and before(score, topic, worth[place - 1], best[place - 1]):
+                best[place], worth[place] = best[place - 1], worth[place - 1]
+                place -= 1
+            best[place], worth[place] = topic, score
+            filled = min(filled + 1, top)
+        if filled == min(top, known[row]):
+            continue
+        for topic in mine:
+            is_found[topic] = True
+        for topic in range(known[row]):
+            if filled == top:
+                break
+            if not is_found[topic]:
+                best[filled], worth[filled] = topic, 0.0
+                filled += 1
+        for topic in mine:
+            is_found[topic] = False
+
+
+@njit
+def before(score: float, topic: int, other_score: float, other: int) -> bool:
+    """Whether a topic is ranked before another one."""
+    return score > other_score or (score == other_score and topic < other)
+
+
+@njit
+def place_in_retrieved(
+    step_row: Ints, step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints,
+    starts: Longs, stops: Longs, found: Ints, scores: Floats,
+    ranks: Longs, above: Longs, hits: Longs,
+) -> None:  # fmt: skip
+    """As `place_in_all`, where the topics that are not retrieved are all level at 0."""
+    base = label_starts[0]
+    for step in range(len(step_row)):
+        start, stop = label_starts[step] - base, label_starts[step + 1] - base
+        if not step_learn[step] or start == stop:
+            continue
+        relevant = labels[label_starts[step] : label_starts[step + 1]]
+        row = step_row[step]
+        mine = found[starts[row] : stops[row]]
+        given = scores[starts[row] : stops[row]]
+        own = np.zeros(len(relevant))
+        for i in range(len(relevant)):
+            for j in range(len(mine)):
+                if mine[j] == relevant[i]:
+                    own[i] = given[j]
+        best = 0.0
+        for i in range(len(relevant)):
+            r, score = relevant[i], own[i]
+            best = max(best, score)
+            rank, level, earlier = 1, 0, 0
+            for j in range(len(mine)):
+                rank += before(given[j], mine[j], score, r)
+                level += given[j] >= score
+                earlier += mine[j] < r
+            if score == 0.0:
+                rank += r - earlier  # those before it by index that were not retrieved either
+                above[start + i] = step_known[step] - len(relevant)
+            else:
+                for other in own:
+                    level -= other >= score
+                above[start + i] = level
+            ranks[start + i] = rank
+        ranks[start:stop].sort()
+        if best > 0.0:
+            hits[step] = ranks[start]
+
+
+class SparseScores(Scores):
+    """Of every row the topics that were retrieved, with scores above 0, in any order."""
+
+    def __init__(self, rows: int, topics: int) -> None:
+        self.topics = topics
+        self.starts: Longs = np.zeros(rows, np.int64)
+        self.stops: Longs = np.zeros(rows, np.int64)
+        self.found: Ints = np.empty(0, np.int32)
+        self.scores: Floats = np.empty(0)
+        self.used = 0
+
+    def row(self, row: int, known: int) -> Floats:
+        """The scores of the first topics."""
+        kept, every = self.keep(row, known), np.zeros(known)
+        every[kept.topics] = kept.values
+        return every
+
+    def keep(self, row: int, known: int) -> Kept:
+        """The retrieved topics of a row (copies); all of them were known."""
+        mine = slice(self.starts[row], self.stops[row])
+        return Kept(self.scores[mine].copy(), self.found[mine].copy())
+
+    def put(self, row: int, kept: Kept) -> None:
+        """Put them behind those of other rows."""
+        topics = kept.topics
+        if topics is None:  # as older versions kept them
+            topics = np.flatnonzero(kept.values).astype(np.int32)
+            kept = Kept(kept.values[topics], topics)
+        start, stop = self.used, self.used + len(topics)
+        if stop > len(self.found):
+            more = stop  # twice the room, so that many rows cost little each
+            self.found = np.concatenate((self.found, np.empty(more, np.int32)))
+            self.scores = np.concatenate((self.scores, np.empty(more)))
+        self.found[start:stop], self.scores[start:stop] = topics, kept.values
+        self.starts[row], self.stops[row], self.used = start, stop, stop
+
+    def best(self, known: Ints, top: int) -> tuple[Ints, Floats]:
+        """The best topics of each row."""
+        order, values = np.full((len(known), top), -1, np.int32), np.zeros((len(known), top))
+        best_of_retrieved(
+            self.starts, self.stops, self.found, self.scores, known, self.topics, order, values
+        )
+        return order, values
+
+    def places(self, steps: Steps) -> Places:
+        """Count over the retrieved topics."""
+        places = no_places(steps)
+        place_in_retrieved(
+            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels, self.starts,
+            self.stops, self.found, self.scores, *places,
+        )  # fmt: skip
+        return places
+
+    def spread(self, rows: Ints, matrix: Floats) -> None:
+        """Write the scores of some rows to a table."""
+        for row in rows.tolist():
+            matrix[row] = self.row(row, matrix.shape[1])
