@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from learners.feature_focus import IndexLearner
+from learners.index import IndexLearner
 from learners.learner import Learner
+from learners.scores import DenseScores, Scores, SparseScores
 from learners.segment import Longs
 from learners.specs import parse_spec
-from pipeline.experiments.examples import Examples, Split, to_learn, to_rank
+from pipeline.experiments.examples import Examples, Split, lessons, to_learn, to_rank
 from pipeline.experiments.experiment import Result
-from pipeline.experiments.hits import hits_in, measures_of
+from pipeline.experiments.hits import measures_of
 
 PATIENCE = 5  # passes without a better training error, after which a perceptron is left alone
 MOST_PASSES = 60
@@ -23,15 +24,21 @@ CHUNK = 4096  # rows whose scores are held at a time
 
 def ranks_of(learner: Learner, examples: Examples, split: Split) -> Longs:
     """The rank of the true class of each example; 0 if it was not retrieved."""
-    bound = 0.0 if isinstance(learner, IndexLearner) else -np.inf
     classes = len(split.classes)
-    size = max(1, CHUNK * 64 // max(classes, 64))
+    wide = 64 if isinstance(learner, IndexLearner) else max(classes, 64)
+    size = max(1, CHUNK * 64 // wide)
     found = [np.zeros(0, np.int64)]
     for start in range(0, len(examples), size):
-        some = examples.chosen(np.arange(start, min(start + size, len(examples))))
-        scores = np.zeros((len(some), classes))
-        learner.follow(to_rank(some, split), scores)
-        found.append(hits_in(scores, some.labels, bound))
+        stop = min(start + size, len(examples))
+        some = Examples(examples.rows.between(start, stop), examples.labels[start:stop])
+        scores: Scores
+        if isinstance(learner, IndexLearner):
+            scores = SparseScores(len(some), classes)
+            learner.retrieve(to_rank(some, split), scores)
+        else:
+            scores = DenseScores(np.zeros((len(some), classes)))
+            learner.follow(to_rank(some, split), scores.matrix)
+        found.append(scores.places(lessons(some.labels, classes)).hits)
     return np.concatenate(found)
 
 
