@@ -37,5 +37,6 @@ def train_independent(split: Split, share: float) -> Result:
 def kept_connections(learner: Independent, threshold: float) -> int:
     """The connections that have a vote; the learner counts on with the others too."""
     state = learner.state()
-    totals = np.repeat(state["total"], state["count"])
-    return int(np.count_nonzero(state["weights"] / totals >= threshold))
+    count, weights = state["count"].astype(np.int64), state["weights"].astype(np.float64)
+    shares = weights / np.repeat(state["total"].astype(np.float64), count)
+    return int(np.count_nonzero(shares >= threshold))
