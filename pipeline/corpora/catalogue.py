@@ -109,7 +109,7 @@ CORPORA: tuple[Corpus, ...] = (
     Corpus(
         name="text",
         title="Any text: each word is to be predicted from the three on either side",
-        needs="a text file, or a folder of .txt files, in UTF-8",
+        needs="a text file, or a folder or tar archive of .txt files, in UTF-8",
         source="text:PATH",
         terms="yours",
     ),

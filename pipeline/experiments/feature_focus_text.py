@@ -196,7 +196,7 @@ class FeatureFocusText(Experiment):
 
     def _comparison(self, kind: str, of: ablations.Of) -> Table:
         share = TEST_SHARE[kind]
-        title = f"{TITLES[kind]}: {self._splits_in_words} of {1 - share:.0%} / {share:.0%}"
+        title = f"{TITLES[kind]}: {self._splits_in_words}, {1 - share:.0%} / {share:.0%}"
         paper = COMPARISON[kind]
         rows = [
             Row(method.label, over_splits(of(method.part), method.after), paper.get(method.key, {}))
@@ -213,7 +213,8 @@ class FeatureFocusText(Experiment):
     @property
     def _splits_in_words(self) -> str:
         count = self.settings.splits
-        return f"{count} random split{'s' if count > 1 else ''}"
+        part = " of a part of the data" if self.settings.quick else ""
+        return f"{count} random split{'s' if count > 1 else ''}{part}"
 
     def _signs(self, of: Mapping[str, ablations.Of]) -> Table:
         """FF with margin 0.5 after one pass, against the best of those that are not FF."""
@@ -236,18 +237,19 @@ class FeatureFocusText(Experiment):
         learner = {method.label: method.learner for method in METHODS}
         panels = [
             Panel(
-                table.title,
+                TITLES[kind],
                 dots=[
                     Dot(row.label, COLOUR[learner[row.label]], row.ours[key], row.paper.get(key))
                     for row in table.rows
                     if learner[row.label] != "frequency"  # far to the left of all others
                 ],
             )
-            for table in tables.values()
+            for kind, table in tables.items()
         ]
         words = "first" if key == "r1" else "among the first five"
         measure = f"{key.upper()}: share of test documents whose class is {words}"
-        return draw_dots(f"Index learning against classifiers: {key.upper()}", measure, panels)
+        title = f"Index learning against classifiers: {key.upper()}, {self._splits_in_words}"
+        return draw_dots(title, measure, panels)
 
     def _ablations(
         self, of: Mapping[str, ablations.Of], tables: list[Table], drawings: list[Drawing]

@@ -70,6 +70,7 @@ def draw_dots(title: str, measure: str, panels: Sequence[Panel]) -> Figure:
         axis.set_yticks(range(len(panel.dots)), [dot.label for dot in panel.dots])
         axis.invert_yaxis()
         axis.margins(x=0.08, y=0.08)
+        axis.locator_params(axis="x", nbins=6)
         axis.set_xlabel(measure)
         axis.set_title(panel.title, fontsize=10)
         axis.grid(True, axis="x", alpha=0.3)

@@ -27,16 +27,5 @@ def train_independent(split: Split, share: float) -> Result:
         found = measures_of(ranks_of(learner, held_out.test, held_out))["r1"]
         if found > best:
             best, chosen = found, threshold
-    (measured,) = train_lane(f"independent:p_ind={chosen}", split, 1)["passes"]
-    counted = Independent(chosen)
-    counted.follow(to_learn(split.train, split), np.zeros((0, len(split.classes))))
-    measured["connections"] = kept_connections(counted, chosen)
-    return {"passes": [measured], "chosen": {"p_ind": chosen}}
-
-
-def kept_connections(learner: Independent, threshold: float) -> int:
-    """The connections that have a vote; the learner counts on with the others too."""
-    state = learner.state()
-    count, weights = state["count"].astype(np.int64), state["weights"].astype(np.float64)
-    shares = weights / np.repeat(state["total"].astype(np.float64), count)
-    return int(np.count_nonzero(shares >= threshold))
+    result = train_lane(f"independent:p_ind={chosen}", split, 1)
+    return {**result, "chosen": {"p_ind": chosen}}

@@ -79,7 +79,17 @@ def tested(learner: Learner, split: Split) -> dict[str, Any]:
     measured = measures_of(ranks_of(learner, split.test, split))
     looked_up = learner.looked_up - looked_up
     d = (learner.touched - touched) / looked_up if looked_up else None
-    return {**measured, "d": d, "connections": learner.connections}
+    return {**measured, "d": d, "connections": connections_of(learner)}
+
+
+def connections_of(learner: IndexLearner) -> int:
+    """The connections that may have a vote; IND counts on with those that are below p_ind."""
+    if learner.least == 0.0:
+        return learner.connections
+    state = learner.state()
+    count, weights = state["count"].astype(np.int64), state["weights"].astype(np.float64)
+    shares = weights / np.repeat(state["total"].astype(np.float64), count)
+    return int(np.count_nonzero(shares >= learner.least))
 
 
 def size_of(learner: Learner, split: Split) -> dict[str, Any]:
