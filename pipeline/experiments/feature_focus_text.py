@@ -286,7 +286,7 @@ class FeatureFocusText(Experiment):
         remarks += [
             "Settings are chosen on 20 % of the training examples, not on the test examples as in "
             "the paper; the search is not part of the training time.",
-            "Times are of this machine, the paper's of a 2.4 GHz Opteron.",
+            "Times are processor time of this machine; the paper's are of a 2.4 GHz Opteron.",
             "The perceptron's passes end when the share of training examples ranked wrongly has "
             f"not fallen for {PATIENCE} of them, or after {MOST_PASSES}.",
         ]

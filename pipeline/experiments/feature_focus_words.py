@@ -141,7 +141,7 @@ class FeatureFocusWords(Experiment):
         return ([quick + "all of them."] if self.settings.quick else []) + [
             "The paper counts 749,000 instances, 17,400 classes and 299,000 features of its text; "
             "how it cut words, and which conjunctions it took, it does not say.",
-            "Times are of this machine, the paper's of a 2.4 GHz Opteron.",
+            "Times are processor time of this machine; the paper's are of a 2.4 GHz Opteron.",
         ]
 
 
