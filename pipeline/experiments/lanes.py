@@ -102,7 +102,7 @@ def size_of(learner: Learner, split: Split) -> dict[str, Any]:
 
 def train_lane(spec: str, split: Split, passes: int, on_training: bool = False) -> Result:
     """The measures of a lane after each of so many passes."""
-    return {"passes": list(passes_of(spec, split, passes, on_training))}
+    return {"lane": spec, "passes": list(passes_of(spec, split, passes, on_training))}
 
 
 def train_until_steady(spec: str, split: Split) -> Result:
@@ -112,9 +112,9 @@ def train_until_steady(spec: str, split: Split) -> Result:
     for measured in passes_of(spec, split, MOST_PASSES, on_training=True):
         better = measured["train_r1"] > best
         best, since = max(best, measured["train_r1"]), 0 if better else since + 1
-        if since == PATIENCE or best == 1.0:
+        if since == PATIENCE:
             break
-    return {"passes": [measured]}
+    return {"lane": spec, "passes": [measured]}
 
 
 def train_chosen(specs: list[str], split: Split, passes: int, share: float) -> Result:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import io
+import platform
 import time
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,9 +79,18 @@ def run(experiment: Experiment, out: Path, anew: bool, watch: Watch) -> Ended:
         "paper": experiment.paper,
         "splits": experiment.settings.splits,
         "data": {kind: str(path) for kind, path in experiment.data.items()},
+        "versions": versions(experiment.packages),
     }
     written = write_findings(out, about, findings, results)
     return Ended(findings, len(parts), len(parts), None, written)
+
+
+def versions(packages: Sequence[str]) -> dict[str, str]:
+    """What the numbers were made with."""
+    found = {"python": platform.python_version(), "wirerank": version("wirerank")}
+    for name in ("numpy", "numba", *packages):
+        found[name] = str(importlib.import_module(name).__version__)
+    return found
 
 
 def write_findings(
