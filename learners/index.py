@@ -360,6 +360,13 @@ class IndexLearner(Learner):
                     votes[i, at] = vote * share
         return votes
 
+    def sizes(self) -> dict[str, float]:
+        """The connections, and how many a feature of a ranked document led to on average."""
+        found: dict[str, float] = {"connections": self.connections}
+        if self.looked_up:
+            found["connections_per_feature"] = self.touched / self.looked_up
+        return found
+
     def size_bytes(self) -> int:
         """Memory of the connections, and of what is kept of each feature."""
         return 12 * self.connections + 40 * self._terms

@@ -121,6 +121,10 @@ class Learner(ABC):
         weights = self.weights_of(terms, topics)
         return None if weights is None else values[:, None] * weights
 
+    def sizes(self) -> dict[str, float]:
+        """What besides its bytes says how large the model is, by name, if there is anything."""
+        return {}
+
     def timings(self) -> dict[str, float]:
         """Seconds spent so far, by what for, if there is anything to tell apart."""
         return {}

@@ -36,7 +36,6 @@ LOSS1, LOSS2, LOSS3, ONE_ERROR, COVERAGE, AVERAGE_PRECISION, R1, R5, MRR = range
 MEASURES = (
     "loss1", "loss2", "loss3", "one_error", "coverage", "average_precision", "r1", "r5", "mrr",
 )  # fmt: skip
-HIGHER_IS_BETTER = frozenset({"average_precision", "r1", "r5", "mrr"})
 
 
 @njit

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from learners.committee import Committee
 from learners.feature_focus import FeatureFocus, Independent
 from learners.frequency import Frequency
+from learners.index import IndexLearner
 from learners.learner import Learner, Option, OptionError, Value
 from learners.prototypes import MMP, Perceptron, PrototypeLearner
 from learners.rocchio import Rocchio
 from learners.sharded import Shards
 
 LEARNERS: dict[str, type[Learner]] = {
+    "committee": Committee,
     "feature-focus": FeatureFocus,
     "frequency": Frequency,
     "independent": Independent,
@@ -64,6 +67,11 @@ class LaneSpec:
         declared = LEARNERS[self.learner].options
         given = {option.name: self.options.get(option.name, option.default) for option in declared}
         return {"learner": self.learner, "norm": self.norm, **given}
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether its memory does not grow with terms times topics."""
+        return issubclass(LEARNERS[self.learner], IndexLearner | Frequency)
 
     def build(self) -> Learner:
         """A new learner with these options."""

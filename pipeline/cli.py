@@ -19,11 +19,10 @@ from pipeline import options
 from pipeline.bench import stage_table, stage_times
 from pipeline.corpora import SourceError, catalogue
 from pipeline.curves_cli import curves_app
+from pipeline.defaults import lanes_for, settings_for
 from pipeline.ending import conclude, fail
-from pipeline.engine import EngineSettings
 from pipeline.errors import UsageError
 from pipeline.experiments_cli import experiment_command
-from pipeline.features import FeatureSettings
 from pipeline.formats import FORMATS
 from pipeline.inspection import inspect
 from pipeline.inspection_tables import as_json, description, listing, shown
@@ -110,9 +109,9 @@ def replay_command(
     ] = None,
     dead_letters: options.DeadLetters = DEFAULTS.dead_letters,
     max_event_bytes: options.MaxEventBytes = DEFAULTS.max_event_bytes,
-    max_terms: options.MaxTerms = DEFAULTS.engine.features.max_terms,
+    max_terms: options.MaxTerms = None,
     min_df: options.MinDf = DEFAULTS.engine.features.min_df,
-    max_topics: options.MaxTopics = DEFAULTS.engine.max_topics,
+    max_topics: options.MaxTopics = None,
     max_pending: options.MaxPending = DEFAULTS.engine.max_pending,
     metrics: options.MetricsPort = None,
     metric_topics: options.MetricTopics = DEFAULTS.metric_topics,
@@ -143,16 +142,15 @@ def replay_command(
         except (UsageError, SourceError) as error:
             fail(str(error))
         return
-    settings = ReplaySettings(
-        source=source, lanes=tuple(lane or DEFAULT_LANES), limit=limit, block=block,
-        format=format_, profile=profile, topics=topics, rankings=rankings, top=top,
-        curves=curves, report=report, plot=plot, dead_letters=dead_letters,
-        max_event_bytes=max_event_bytes, metrics=metrics, metric_topics=metric_topics,
-        engine=EngineSettings(
-            FeatureSettings(max_terms=max_terms, min_df=min_df), max_topics, max_pending
-        ),
-    )  # fmt: skip
     try:
+        lanes = lanes_for(source, lane)
+        settings = ReplaySettings(
+            source=source, lanes=lanes, limit=limit, block=block,
+            format=format_, profile=profile, topics=topics, rankings=rankings, top=top,
+            curves=curves, report=report, plot=plot, dead_letters=dead_letters,
+            max_event_bytes=max_event_bytes, metrics=metrics, metric_topics=metric_topics,
+            engine=settings_for(source, lanes, max_terms, min_df, max_topics, max_pending),
+        )  # fmt: skip
         watch = TerminalWatch(quiet, bar=rankings != STANDARD_OUTPUT or not sys.stdout.isatty())
         with live_page(settings, page, page_port) as feed:
             outcome = replay(settings, watch, feed)
@@ -298,6 +296,7 @@ def corpora_command(context: typer.Context) -> None:
         typer.echo(corpus.source)
         rows = [("  what", corpus.title), ("  needs", corpus.needs), ("  terms", corpus.terms)]
         rows += [("  options", corpus.options)] if corpus.options else []
+        rows += [("  ceilings", corpus.ceilings)] if corpus.ceilings else []
         rows += [("  home", corpus.homepage)] if corpus.homepage else []
         rows += [("  fetch", f"wirerank corpora fetch {corpus.name}")] if corpus.archive else []
         for row in rows:

@@ -12,15 +12,15 @@ from learners.learner import MOST, OptionError
 from pipeline import options
 from pipeline.blocks import Block
 from pipeline.corpora import SourceError, source_path
+from pipeline.defaults import lanes_for, settings_for
 from pipeline.ending import conclude, fail
-from pipeline.engine import EngineSettings, Ranked
+from pipeline.engine import Ranked
 from pipeline.errors import UsageError
-from pipeline.features import FeatureSettings
 from pipeline.history import History
 from pipeline.openmetrics import openmetrics
 from pipeline.options import DEFAULTS
 from pipeline.outputs import check_outputs, write_whole
-from pipeline.replay import DEFAULT_LANES, ReplaySettings, read_lanes, replay
+from pipeline.replay import ReplaySettings, read_lanes, replay
 from pipeline.terminal import TerminalWatch
 
 curves_app = typer.Typer(
@@ -76,9 +76,9 @@ def export_command(
     topics: options.Topics = None,
     dead_letters: options.DeadLetters = DEFAULTS.dead_letters,
     max_event_bytes: options.MaxEventBytes = DEFAULTS.max_event_bytes,
-    max_terms: options.MaxTerms = DEFAULTS.engine.features.max_terms,
+    max_terms: options.MaxTerms = None,
     min_df: options.MinDf = DEFAULTS.engine.features.min_df,
-    max_topics: options.MaxTopics = DEFAULTS.engine.max_topics,
+    max_topics: options.MaxTopics = None,
     max_pending: options.MaxPending = DEFAULTS.engine.max_pending,
     quiet: options.Quiet = False,
 ) -> None:
@@ -86,14 +86,13 @@ def export_command(
 
     So that Prometheus, and what draws from it, has them on the time axis of the corpus.
     """
-    settings = ReplaySettings(
-        source=source, lanes=tuple(lane or DEFAULT_LANES), limit=limit, format=format_,
-        profile=profile, topics=topics, dead_letters=dead_letters, max_event_bytes=max_event_bytes,
-        engine=EngineSettings(
-            FeatureSettings(max_terms=max_terms, min_df=min_df), max_topics, max_pending
-        ),
-    )  # fmt: skip
     try:
+        lanes = lanes_for(source, lane)
+        settings = ReplaySettings(
+            source=source, lanes=lanes, limit=limit, format=format_, profile=profile,
+            topics=topics, dead_letters=dead_letters, max_event_bytes=max_event_bytes,
+            engine=settings_for(source, lanes, max_terms, min_df, max_topics, max_pending),
+        )  # fmt: skip
         read = [path for path in (source_path(source), topics) if path and source != "-"]
         check_outputs([target, dead_letters], read)
         history = History([spec.name for spec in read_lanes(settings.lanes)], step)

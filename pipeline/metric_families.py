@@ -69,6 +69,16 @@ TOPIC_LOSS = counter(
     "Sum over these of the share of the irrelevant topics that were ranked level with or above it.",
 )
 MODEL_BYTES = gauge("model_bytes", LANE, "Memory of a lane's model.")
+MODEL_SIZES = {
+    "connections": gauge(
+        "connections", LANE, "Connections of a lane's index (feature-focus, independent)."
+    ),
+    "connections_per_feature": gauge(
+        "connections_per_feature",
+        LANE,
+        "Connections that a feature of a ranked document led to, on average since the start.",
+    ),
+}
 SHARD_SECONDS = {
     "score": counter("shard_score_seconds", LANE, "Time of a shard to score with its prototypes."),
     "wait": counter("shard_wait_seconds", LANE, "Time that a shard waited for the other shards."),
@@ -130,10 +140,10 @@ BUILD = Family("wirerank_build_info", "gauge", ("version", "python"), "Always 1.
 
 LEARNER = (
     ROUNDS, ROUNDS_WITH_TOPICS, LOSS_SUM, ROUND_AVERAGED_LOSS, TOPIC_ROUNDS, TOPIC_LOSS,
-    MODEL_BYTES, *SHARD_SECONDS.values(), DOCUMENTS, VOCABULARY, VOCABULARY_CEILING, TERMS_REFUSED,
-    TOPICS, TOPICS_CEILING, TOPICS_REFUSED, PENDING_DOCUMENTS, PENDING_LABELS, PENDING_CEILING,
-    DOCUMENTS_GIVEN_UP, UNMATCHED_LABELS, BLOCK_SECONDS, EVENT_TO_RANKING, SNAPSHOTS, SNAPSHOT_AGE,
-    SNAPSHOT_SECONDS, SNAPSHOT_BYTES,
+    MODEL_BYTES, *MODEL_SIZES.values(), *SHARD_SECONDS.values(), DOCUMENTS, VOCABULARY,
+    VOCABULARY_CEILING, TERMS_REFUSED, TOPICS, TOPICS_CEILING, TOPICS_REFUSED, PENDING_DOCUMENTS,
+    PENDING_LABELS, PENDING_CEILING, DOCUMENTS_GIVEN_UP, UNMATCHED_LABELS, BLOCK_SECONDS,
+    EVENT_TO_RANKING, SNAPSHOTS, SNAPSHOT_AGE, SNAPSHOT_SECONDS, SNAPSHOT_BYTES,
 )  # fmt: skip
 TOKENIZER = (EVENTS_READ, DEAD_LETTERS, BLOCKS_WRITTEN)
 LAG = (LAG_RECORDS, LAG_SECONDS)

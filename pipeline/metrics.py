@@ -10,6 +10,7 @@ yet where the one before it was: until then a scrape shows this process's last s
 
 from __future__ import annotations
 
+import math
 import platform
 import time
 from collections import Counter
@@ -57,6 +58,7 @@ class LaneSample:
     name: str
     tally: Floats  # as of `pipeline.curves`: the round and the sums of its measures
     model_bytes: int
+    sizes: Mapping[str, float]
     timings: Mapping[str, float]
 
 
@@ -77,7 +79,11 @@ def sample_engine(engine: Engine, topics: int) -> EngineSample:
     return EngineSample(
         tuple(
             LaneSample(
-                lane.name, lane.curve.tally(), lane.learner.size_bytes(), lane.learner.timings()
+                lane.name,
+                lane.curve.tally(),
+                lane.learner.size_bytes(),
+                lane.learner.sizes(),
+                lane.learner.timings(),
             )
             for lane in engine.lanes
         ),
@@ -208,6 +214,8 @@ def collect_models(found: Collected, engine: EngineSample) -> None:
     """Add what each lane's model, or this shard's share of it, costs."""
     for lane in engine.lanes:
         found.add(families.MODEL_BYTES, lane.model_bytes, lane.name)
+        for size, value in lane.sizes.items():
+            found.add(families.MODEL_SIZES[size], value, lane.name)
         for part, seconds in lane.timings.items():
             found.add(families.SHARD_SECONDS[part], seconds, lane.name)
 
@@ -219,7 +227,8 @@ def collect_lanes(found: Collected, engine: EngineSample) -> None:
         found.add(families.ROUNDS, point.round, lane.name)
         found.add(families.ROUNDS_WITH_TOPICS, float(lane.tally[WITH_TOPICS]), lane.name)
         for i, measure in enumerate(MEASURES):
-            found.add(families.LOSS_SUM, float(lane.tally[SUMS + i]), lane.name, measure)
+            if not math.isnan(lane.tally[SUMS + i]):
+                found.add(families.LOSS_SUM, float(lane.tally[SUMS + i]), lane.name, measure)
             if (average := point.values[measure]) is not None:
                 found.add(families.ROUND_AVERAGED_LOSS, average, lane.name, measure)
 

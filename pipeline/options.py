@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from learners.learner import MOST
+from pipeline.defaults import INDEX_LANES, USUAL
 from pipeline.formats import FORMATS
 from pipeline.replay import DEFAULT_LANES, ReplaySettings
 from pipeline.tokenizer import PROFILES
@@ -26,7 +27,8 @@ Lanes = Annotated[
     list[str] | None,
     typer.Option(
         help="A lane, e.g. mmp:loss=1 (repeat for several); see `wirerank lanes`. "
-        f"Default: {', '.join(DEFAULT_LANES)}.",
+        f"Default: {', '.join(DEFAULT_LANES)}; "
+        f"for sources of many classes {', '.join(INDEX_LANES)}.",
         metavar="SPEC",
     ),
 ]
@@ -42,11 +44,27 @@ DeadLetters = Annotated[
 MaxEventBytes = Annotated[
     int, typer.Option(min=100, max=1 << 30, help="A longer event is a dead letter.")
 ]
-MaxTerms = Annotated[int, typer.Option(min=16, max=MOST, help="Ceiling of the vocabulary.")]
+MaxTerms = Annotated[
+    int | None,
+    typer.Option(
+        min=16,
+        max=MOST,
+        help=f"Ceiling of the vocabulary. Default: {USUAL.features.max_terms:,}, or for index "
+        "lanes what a source of many classes has.",
+    ),
+]
 MinDf = Annotated[
     int, typer.Option(min=1, max=MOST, help="A term counts from its so-many-th document on.")
 ]
-MaxTopics = Annotated[int, typer.Option(min=1, max=MOST, help="Ceiling of the topics.")]
+MaxTopics = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=MOST,
+        help=f"Ceiling of the topics. Default: {USUAL.max_topics:,}, or for index lanes what a "
+        "source of many classes has.",
+    ),
+]
 MaxPending = Annotated[
     int, typer.Option(min=0, max=MOST, help="Ceiling of documents that wait for late labels.")
 ]

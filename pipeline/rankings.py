@@ -16,7 +16,7 @@ import orjson
 from learners.jit import njit
 from learners.segment import Longs
 from pipeline.engine import Ranked
-from pipeline.pieces import Pieces, pieces
+from pipeline.pieces import GrowingPieces, Pieces, pieces
 from pipeline.terms import Bytes
 
 COMMA, CLOSE, ZERO = ord(","), ord("}"), ord("0")
@@ -98,8 +98,7 @@ class RankingWriter:
         self._lanes = pieces([orjson.dumps(lane) + b',"round":' for lane in lanes])
         self._top = top
         self._opening = np.frombuffer(b',"ranking":[', np.uint8)
-        self._names: list[bytes] = []
-        self._topics = pieces([])
+        self._topics = GrowingPieces()
 
     def write(self, ranked: Ranked, topics: Sequence[str], which: Sequence[int]) -> Pieces:
         """The events of a stretch of documents: document by document, lane by lane.
@@ -107,7 +106,8 @@ class RankingWriter:
         `which` of the scores belong to the lanes of this writer. `time` is the document's own, so
         that the same log gives the same events.
         """
-        self._learn(topics)
+        known_names = len(self._topics)
+        self._topics.add([b'{"topic":%b,"score":' % orjson.dumps(t) for t in topics[known_names:]])
         known = int(ranked.known.max(initial=0))
         most = min(self._top, known) if self._top else known
         mine = [ranked.scores[lane] for lane in which]
@@ -119,27 +119,21 @@ class RankingWriter:
         numbers = orjson.dumps(values[there], option=orjson.OPT_SERIALIZE_NUMPY)
         heads = pieces([b'{"id":%b,"lane":' % orjson.dumps(d.id) for d in ranked.documents])
         tails = pieces([b'],"time":%b}' % orjson.dumps(d.time) for d in ranked.documents])
-        names = np.diff(self._topics.ends)
+        names = self._topics.pieces
+        shown = orders[there]
         size = (
             (len(heads.letters) + len(tails.letters)) * len(mine)
             + shape[0] * len(self._lanes.letters)
             + shape[0] * len(mine) * (LONGEST_ROUND + len(self._opening))
-            + int(names[orders[there]].sum() + 2 * there.sum())
+            + int((names.ends[shown + 1] - names.ends[shown]).sum() + 2 * len(shown))
             + len(numbers)
         )
         room, ends = np.empty(size, np.uint8), np.zeros(shape[0] * len(mine) + 1, np.int64)
         assemble(
             room, ends, orders, np.array(ranked.rounds, np.int64), *heads, *tails, *self._lanes,
-            *self._topics, self._opening, np.frombuffer(numbers, np.uint8),
+            *names, self._opening, np.frombuffer(numbers, np.uint8),
         )  # fmt: skip
         return Pieces(room[: ends[-1]], ends)
-
-    def _learn(self, topics: Sequence[str]) -> None:
-        """Keep the names of topics ready; they never change, but new ones join."""
-        if len(topics) != len(self._names):
-            fresh = topics[len(self._names) :]
-            self._names += [b'{"topic":%b,"score":' % orjson.dumps(topic) for topic in fresh]
-            self._topics = pieces(self._names)
 
 
 def ranking_events(

@@ -10,7 +10,9 @@ from typing import Any
 
 import orjson
 
+from learners.index import IndexLearner
 from learners.measures import MEASURES
+from learners.specs import LEARNERS
 from pipeline.comparison import CONFIDENCE
 from pipeline.engine import Engine
 from pipeline.lanes import Lane
@@ -58,7 +60,7 @@ def against_others(engine: Engine, number: int) -> dict[str, dict[str, dict[str,
 
 def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -> dict[str, Any]:
     """The measures of one lane over the whole run, and what it took."""
-    curve = lane.curve
+    curve, values = lane.curve, lane.curve.last().values
     graph: dict[str, list[float] | None] = {"precision": None, "recall": None}
     if curve.rounds_with_topics:
         precision, recall = curve.precision_recall()
@@ -67,12 +69,14 @@ def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -
         "rounds": curve.rounds,
         "rounds_with_topics": curve.rounds_with_topics,
         "documents": engine.documents,
-        **curve.last().values,
+        **values,
+        "harmonic_rank": 1.0 / values["mrr"] if values["mrr"] else None,
         "max_f1": curve.max_f1(),
         "documents_per_second": engine.documents / seconds if seconds > 0 else None,
         "seconds": seconds,
         "learner_seconds": lane.seconds,
         "model_bytes": lane.learner.size_bytes(),
+        **lane.learner.sizes(),
         "topics": len(engine.topics),
         "topics_refused": engine.topics.refused,
         "vocabulary_terms": len(engine.vocabulary),
@@ -114,24 +118,31 @@ COLUMNS = (
     ("AvgP", "average_precision", 1, 4),
     ("maxF1", "max_f1", 1, 4),
 )
+# With many topics what counts is whether the best true one was retrieved, and how far up.
+OF_RETRIEVAL = (("R1 %", "r1", 100, 2), ("R5 %", "r5", 100, 2), ("MRR", "mrr", 1, 4))
+HIGHER_IS_BETTER = frozenset({"average_precision", "max_f1", "r1", "r5", "mrr"})
+
+
+def columns_for(learners: Iterable[str]) -> tuple[tuple[str, str, int, int], ...]:
+    """The columns to show when lanes of these learners are compared."""
+    retrieves = any(issubclass(LEARNERS[learner], IndexLearner) for learner in learners)
+    return (*COLUMNS, *OF_RETRIEVAL) if retrieves else COLUMNS
 
 
 def comparison(report: Report) -> str:
     """The lanes side by side, as the papers print them; the best of each column is starred."""
-    header = ["lane", "rounds ", *(f"{title} " for title, *_ in COLUMNS)]
+    columns = columns_for(lane["settings"]["learner"] for lane in report.values())
+    header = ["lane", "rounds ", *(f"{title} " for title, *_ in columns)]
     rows = [[name, f"{lane['rounds']:,} "] for name, lane in report.items()]
     if any(lane["rounds"] != lane["rounds_with_topics"] for lane in report.values()):
         header.insert(2, "with topics ")  # the measures, unlike the losses, are averaged over these
         for row, lane in zip(rows, report.values(), strict=True):
             row.append(f"{lane['rounds_with_topics']:,} ")
-    for _, key, scale, digits in COLUMNS:
+    for _, key, scale, digits in columns:
         shown = column([lane[key] for lane in report.values()], key, scale, digits)
         for row, (text, best) in zip(rows, shown, strict=True):
             row.append(text + ("*" if best else " "))
     return aligned([header, *rows], gap=1)
-
-
-HIGHER_IS_BETTER = frozenset({"average_precision", "max_f1"})
 
 
 def column(

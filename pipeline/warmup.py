@@ -10,6 +10,7 @@ from learners.jit import is_cached
 from learners.specs import LaneSpec
 from pipeline.blocks import make_block
 from pipeline.corpora import Source
+from pipeline.corpora.classes import SyntheticClasses
 from pipeline.corpora.synthetic import SyntheticNewswire
 from pipeline.engine import Engine
 from pipeline.events import Event
@@ -40,7 +41,7 @@ def warm_up(
     notice.daemon = True
     notice.start()
     started = time.perf_counter()
-    if isinstance(source, SyntheticNewswire):
+    if isinstance(source, SyntheticNewswire | SyntheticClasses):
         next(iter(source))
     engine = Engine(lanes)
     for ranked in engine.process(make_block(EVENTS, tokenizer)):

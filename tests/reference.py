@@ -16,6 +16,7 @@ Where the contract leaves a choice open, this is how it is read here:
 - Precision at an r past the last rank: nothing relevant is left there, so it is abs(y) / r.
 - Rocchio: a topic without a document keeps its zero prototype; where every document has the topic,
   the mean of the others counts as zero.
+- In an index lane a topic of score zero was not retrieved: no hit for r1, r5 and mrr.
 - `average` ranks by the mean of the prototypes after each of the rounds so far; learning looks at
   the newest prototypes.
 """
@@ -29,9 +30,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.reference_index import FeatureFocus, Independent, Index
+
 Event = dict[str, Any]
 Vector = dict[str, float]
-MEASURES = ("loss1", "loss2", "loss3", "one_error", "coverage", "average_precision")
+OF_TOPICS = ("one_error", "coverage", "average_precision", "r1", "r5", "mrr")
+MEASURES = ("loss1", "loss2", "loss3", *OF_TOPICS)
 SLOPE = 0.3
 
 
@@ -132,7 +136,7 @@ class Learner:
             return [dot(total, x) / max(1, self.rounds) for total in self.sums]
         return [dot(prototype, x) for prototype in self.prototypes]
 
-    def learn(self, x: Vector, relevant: set[int]) -> None:
+    def learn(self, x: Vector, relevant: Sequence[int]) -> None:
         """One round."""
         self.rounds += 1
         self.update(x, relevant)
@@ -140,7 +144,7 @@ class Learner:
             for total, prototype in zip(self.sums, self.prototypes, strict=True):
                 add(total, 1.0, prototype)
 
-    def update(self, x: Vector, relevant: set[int]) -> None:
+    def update(self, x: Vector, relevant: Sequence[int]) -> None:
         """The learner's rule."""
         raise AssertionError("a subclass has the rule")
 
@@ -148,7 +152,7 @@ class Learner:
 class Mmp(Learner):
     """Multiclass multilabel perceptron."""
 
-    def update(self, x: Vector, relevant: set[int]) -> None:
+    def update(self, x: Vector, relevant: Sequence[int]) -> None:
         scores = [dot(prototype, x) for prototype in self.prototypes]
         others = [s for s in range(len(scores)) if s not in relevant]
         errors = [(r, s) for r in relevant for s in others if scores[r] - scores[s] <= self.margin]
@@ -166,7 +170,7 @@ class Mmp(Learner):
 class Perceptron(Learner):
     """One perceptron a topic."""
 
-    def update(self, x: Vector, relevant: set[int]) -> None:
+    def update(self, x: Vector, relevant: Sequence[int]) -> None:
         for topic, prototype in enumerate(self.prototypes):
             t = 1 if topic in relevant else -1
             if t * dot(prototype, x) <= self.margin:
@@ -178,9 +182,9 @@ class Rocchio(Learner):
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
-        self.seen: list[tuple[Vector, set[int]]] = []
+        self.seen: list[tuple[Vector, Sequence[int]]] = []
 
-    def update(self, x: Vector, relevant: set[int]) -> None:
+    def update(self, x: Vector, relevant: Sequence[int]) -> None:
         self.seen.append((x, relevant))
         if self.rounds % int(self.options.get("refresh", "1000")) == 0:
             self.prototypes = [self.prototype(r) for r in range(len(self.prototypes))]
@@ -210,15 +214,18 @@ class Frequency(Learner):
     def scores(self, x: Vector) -> list[float]:
         return [float(self.counts[topic]) for topic in range(len(self.prototypes))]
 
-    def update(self, x: Vector, relevant: set[int]) -> None:
+    def update(self, x: Vector, relevant: Sequence[int]) -> None:
         self.counts.update(relevant)
 
 
-LEARNERS: dict[str, type[Learner]] = {
+AnyLearner = Learner | FeatureFocus | Independent
+LEARNERS: dict[str, type[AnyLearner]] = {
     "mmp": Mmp,
     "perceptron": Perceptron,
     "rocchio": Rocchio,
     "frequency": Frequency,
+    "feature-focus": FeatureFocus,
+    "independent": Independent,
 }
 
 
@@ -247,6 +254,9 @@ def measure(scores: Sequence[float], relevant: set[int]) -> dict[str, float | No
             "one_error": float(ranks[0] != 1),
             "coverage": float(ranks[-1] - 1),
             "average_precision": mean([hits / rank for hits, rank in enumerate(ranks, 1)]),
+            "r1": float(ranks[0] == 1),
+            "r5": float(ranks[0] <= 5),
+            "mrr": 1 / ranks[0],
         }
     return measured
 
@@ -262,8 +272,9 @@ def mean(values: Iterable[float | None]) -> float | None:
 
 @dataclass
 class Result:
-    """What one lane did."""
+    """What one lane did, and what it has learned."""
 
+    learner: AnyLearner
     rankings: list[dict[str, Any]] = field(default_factory=list)
     rounds: list[dict[str, float | None]] = field(default_factory=list)
     report: dict[str, Any] = field(default_factory=dict)
@@ -288,9 +299,9 @@ class Lane:
         kind, _, written = spec.partition(":")
         options = dict(pair.split("=") for pair in written.split(",") if pair)
         self.name: str = options.get("name", spec)
-        self.unit = options.get("norm") == "l2"
         self.learner = LEARNERS[kind](options)
-        self.result = Result()
+        self.unit = options.get("norm", "l2" if kind == "feature-focus" else "none") == "l2"
+        self.result = Result(self.learner)
         self.emitted: dict[str, list[float]] = {}
         self.judged: list[tuple[list[float], set[int]]] = []
 
@@ -309,14 +320,19 @@ class Lane:
             }
         )
 
-    def learn(self, document: str, x: Vector, relevant: set[int], topics: int) -> None:
+    def learn(self, document: str, x: Vector, listed: Sequence[int], topics: int) -> None:
         """Score the emitted ranking, then learn with the model of now."""
         emitted = self.emitted.pop(document)
         scores = emitted + [0.0] * (topics - len(emitted))
-        self.result.rounds.append(measure(scores, relevant))
+        relevant = set(listed)
+        measured = measure(scores, relevant)
+        retrieved = any(scores[r] > 0 for r in relevant) or not isinstance(self.learner, Index)
+        if relevant and not retrieved:
+            measured |= {"r1": 0.0, "r5": 0.0, "mrr": 0.0}
+        self.result.rounds.append(measured)
         self.judged.append((scores, relevant))
         self.learner.join(topics)
-        self.learner.learn(unit(x) if self.unit else x, relevant)
+        self.learner.learn(unit(x) if self.unit else x, listed)
 
     def conclude(self, topics: int) -> None:
         """Fill in the report."""
@@ -354,9 +370,9 @@ def replay(
     def label(document: str, names: list[str]) -> None:
         x = waiting.pop(document)
         known.extend(name for name in dict.fromkeys(names) if name not in known)
-        relevant = {known.index(name) for name in names}
+        listed = [known.index(name) for name in dict.fromkeys(names)]
         for lane in running:
-            lane.learn(document, x, relevant, len(known))
+            lane.learn(document, x, listed, len(known))
 
     for event in events:
         document = event["id"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ def same(value: float | None, expected: float | None) -> bool:
     """Equal, or as near as rounding leaves it."""
     if value is None or expected is None:
         return value is expected
-    return value == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    return math.isclose(value, expected, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def compare(outcome: Run, expected: dict[str, Result]) -> None:
@@ -230,7 +231,7 @@ def test_any_character(tmp_path: Path) -> None:
 
 def check_stream(
     folder: Path, events: Sequence[Event], lanes: Sequence[str], *, declare: bool
-) -> None:
+) -> tuple[Run, dict[str, Result]]:
     declared = [TOPICS[5], TOPICS[1], "never carried", TOPICS[9]] if declare else []
     more = []
     if declared:
@@ -243,6 +244,7 @@ def check_stream(
         assert other.rankings == runs[0].rankings
         assert other.curves == runs[0].curves
         compare_reports(other.report, expected)
+    return runs[0], expected
 
 
 def test_much_text(tmp_path: Path) -> None:

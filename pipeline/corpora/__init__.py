@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from pipeline.corpora.catalogue import CORPORA
+from pipeline.corpora.classes import MOST_CLASSES, SyntheticClasses, room_of
 from pipeline.corpora.jsonl import JsonLines, StandardInput
 from pipeline.corpora.newsgroups import Newsgroups
 from pipeline.corpora.reuters21578 import Reuters21578
-from pipeline.corpora.source import Source, SourceError
+from pipeline.corpora.source import Room, Source, SourceError
 from pipeline.corpora.synthetic import SyntheticNewswire
-from pipeline.corpora.text import TextWords
+from pipeline.corpora.text import ROOM, TextWords
 from pipeline.events import MAX_EVENT_BYTES
 
-__all__ = ["Source", "SourceError", "open_source", "source_path"]
+__all__ = ["Source", "SourceError", "open_source", "room_for", "source_path"]
 
 Options = dict[str, str]
 OPTIONS = re.compile(r"(,[a-z_]+=[^,/]*)+$")  # at the end of a source; a path may have commas
@@ -24,7 +25,12 @@ N = TypeVar("N", int, float)
 
 
 def _reuters21578(path: str, options: Options) -> Source:
-    return Reuters21578(Path(path), split=options.pop("split", "all"))
+    return Reuters21578(
+        Path(path),
+        split=options.pop("split", "all"),
+        classes=_number(options.pop("classes", "0"), int),
+        labels=options.pop("labels", "all"),
+    )
 
 
 def _newsgroups(path: str, options: Options) -> Source:
@@ -33,12 +39,16 @@ def _newsgroups(path: str, options: Options) -> Source:
 
 
 def _synthetic(documents: str, options: Options) -> Source:
-    return SyntheticNewswire(
-        documents=_number(documents, int),
-        topics=_number(options.pop("topics", "103"), int),
-        seed=_number(options.pop("seed", "0"), int),
-        drift=_number(options.pop("drift", "0"), float),
-    )
+    count = _number(documents, int)
+    seed = _number(options.pop("seed", "0"), int)
+    drift = _number(options.pop("drift", "0"), float)
+    if "classes" in options:
+        if "topics" in options:
+            raise ValueError("a stream has topics= (newswire) or classes= (one of many), not both.")
+        classes = _number(options.pop("classes"), int)
+        return SyntheticClasses(documents=count, classes=classes, seed=seed, drift=drift)
+    topics = _number(options.pop("topics", "103"), int)
+    return SyntheticNewswire(documents=count, topics=topics, seed=seed, drift=drift)
 
 
 def _number(text: str, kind: type[N]) -> N:
@@ -59,7 +69,26 @@ KINDS: dict[str, Callable[[str, Options], Source]] = {
 def source_path(text: str) -> Path:
     """The path in what a person wrote for a source."""
     kind, colon, rest = text.partition(":")
-    return Path(re.sub(OPTIONS, "", rest) if colon and kind in KINDS else text)
+    return Path(_taken_apart(rest)[0] if colon and kind in KINDS else text)
+
+
+def room_for(text: str) -> Room | None:
+    """How many topics and terms a source has, if it is one of many classes."""
+    kind, _, rest = text.partition(":")
+    if kind == "text":
+        return ROOM
+    classes = _taken_apart(rest)[1].get("classes") if kind == "synthetic" else None
+    try:
+        return room_of(min(int(classes), MOST_CLASSES)) if classes is not None else None
+    except ValueError:
+        return None  # and refused when it is opened
+
+
+def _taken_apart(text: str) -> tuple[str, Options]:
+    """What stands in front of the options, and the options."""
+    where = re.sub(OPTIONS, "", text)
+    given = text[len(where) :].split(",")
+    return where, dict(part.partition("=")[::2] for part in given if part)
 
 
 def open_source(text: str, max_event_bytes: int = MAX_EVENT_BYTES) -> Source:
@@ -74,8 +103,7 @@ def open_source(text: str, max_event_bytes: int = MAX_EVENT_BYTES) -> Source:
             kinds = ", ".join(KINDS)
             raise SourceError(f"There is no corpus kind {kind!r} (in {text!r}). Known: {kinds}.")
         return JsonLines(Path(text), max_event_bytes)
-    where = re.sub(OPTIONS, "", rest)
-    options = dict(part.partition("=")[::2] for part in rest[len(where) :].split(",") if part)
+    where, options = _taken_apart(rest)
     try:
         source = KINDS[kind](where, options)
     except ValueError as error:

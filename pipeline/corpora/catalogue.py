@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from pipeline.corpora.source import SourceError
+from pipeline.corpora.text import ROOM
 
 TIMEOUT_SECONDS = 30.0
 CHUNK_BYTES = 1 << 16
@@ -46,6 +47,8 @@ class Corpus:
     source: str
     terms: str
     options: str = ""
+    ceilings: str = ""
+    """How many topics and terms it may have where no option says so, if that is not as usual."""
     homepage: str | None = None
     archive: Archive | None = None
 
@@ -68,18 +71,22 @@ class Corpus:
 CORPORA: tuple[Corpus, ...] = (
     Corpus(
         name="synthetic",
-        title="Made-up newswire of any length, seeded",
+        title="Made-up newswire of any length, seeded; with classes=K short documents of one of K",
         needs="nothing",
         source="synthetic:N",
         terms="none: it is generated",
-        options="topics=103, seed=0, drift=0 (1: a topic's words all change in 100,000 documents)",
+        options="topics=103 or classes=K (up to 100,000), seed=0, "
+        "drift=0 (1: a topic's words all change in 100,000 documents)",
+        ceilings="with classes=K all topics and terms there are, if lanes are feature-focus, "
+        "independent or frequency",
     ),
     Corpus(
         name="reuters21578",
         title="Reuters-21578, Distribution 1.0: 21,578 newswire stories of 1987, 135 topics",
         needs="reuters21578.tar.gz as it is, or the folder of its reut2-*.sgm files",
         source="reuters21578:PATH",
-        options="split=all (or modapte, train, test)",
+        options="split=all (or modapte, train, test), classes=0 (10: only stories and topics of "
+        "the ten largest), labels=all (last: one topic a story)",
         terms="copyright Reuters Ltd.; free distribution for research purposes only",
         homepage="https://archive.ics.uci.edu/dataset/137/reuters+21578+text+categorization+collection",
         # The checksum that Hugging Face's loader expects.
@@ -109,9 +116,12 @@ CORPORA: tuple[Corpus, ...] = (
     Corpus(
         name="text",
         title="Any text: each word is to be predicted from the three on either side",
-        needs="a text file, or a folder or tar archive of .txt files, in UTF-8",
+        needs="a text file, a folder or tar archive of .txt files, or a pattern in quotes "
+        "('text:novels/*.txt'); in UTF-8",
         source="text:PATH",
         terms="yours",
+        ceilings=f"{ROOM.topics:,} topics and {ROOM.terms:,} terms, if lanes are feature-focus, "
+        "independent or frequency",
     ),
     Corpus(
         name="jsonl",

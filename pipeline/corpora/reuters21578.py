@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -21,6 +21,8 @@ from pipeline.corpora.files import Files, open_files
 from pipeline.corpora.source import SourceError
 
 SPLITS = ("all", "modapte", "train", "test")
+LABELS = ("all", "last")
+MOST_CLASSES = 1_000
 TOPIC_LIST = "all-topics-strings.lc.txt"
 
 _FILE = re.compile(r"reut2-\d+\.sgm", re.IGNORECASE)
@@ -65,24 +67,59 @@ class Reuters21578:
     """Source of all stories, or of the ModApte split or one of its halves, in order of date.
 
     Stories without a readable date stand behind the one that precedes them by NEWID.
+
+    Parameters
+    ----------
+    path
+        The folder of the collection, or its archive.
+    split
+        Which stories: all of them, the ModApte split, or one of its halves.
+    classes
+        If it is not 0, only the labelled stories that have at least one of the so many largest
+        topics of the split, and of their topics only these.
+    labels
+        Whether a story keeps all its topics, or only the one that is listed last. Of the ten
+        largest a tenth of the stories have several, mostly a cereal and grain, or money-fx and
+        interest. The set of Madani, Connor and Greiner (2010) has 9.4k stories of one class each,
+        and topics by their frequency find the class among the first five for 0.86 of them; that
+        agrees with `classes=10,labels=last` (9,393 and 0.859; by the first topic it were 0.880).
+
     """
 
-    def __init__(self, path: Path, split: str = "all") -> None:
+    def __init__(
+        self, path: Path, split: str = "all", classes: int = 0, labels: str = "all"
+    ) -> None:
         if split not in SPLITS:
             raise SourceError(f"reuters21578 has no split {split!r}; choose {', '.join(SPLITS)}")
+        if labels not in LABELS:
+            raise SourceError(f"reuters21578 has no labels {labels!r}; choose {', '.join(LABELS)}")
+        if not 0 <= classes <= MOST_CLASSES:
+            raise SourceError(
+                f"reuters21578 can be cut to between 1 and {MOST_CLASSES:,} classes (0 is all), "
+                f"not {classes}"
+            )
         self._path = path
         self._split = split
+        self._classes = classes
+        self._labels = labels
         self._files = open_files(path, _wanted)
         self._folder, self._names = _story_files(path, self._files)
 
     @cached_property
     def topics(self) -> Sequence[str]:
-        """The collection's list of topics, in file order; empty without that file."""
+        """The collection's list of topics, in file order; empty without that file.
+
+        With `classes` only the chosen ones.
+        """
         name = str(self._folder / TOPIC_LIST)
         if name not in self._files.names:
             return []
         lines = self._files.read(name).decode("latin-1").splitlines()
-        return [line.strip() for line in lines if line.strip()]
+        every = [line.strip() for line in lines if line.strip()]
+        if not self._classes:
+            return every
+        chosen = {topic for story in self.stories for topic in story.topics}
+        return [topic for topic in every if topic in chosen]
 
     @property
     def total(self) -> int:
@@ -103,7 +140,12 @@ class Reuters21578:
                 f"{self._path} has {count} stories with NEWID {newid}, expected each once; "
                 "keep one copy of each reut2-*.sgm file"
             )
-        return [story for story in in_order(every) if self._takes(story)]
+        taken = [story for story in in_order(every) if self._takes(story)]
+        if self._classes:
+            taken = of_largest(taken, self._classes)
+        if self._labels == "last":
+            taken = [replace(story, topics=story.topics[-1:]) for story in taken]
+        return taken
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the document events."""
@@ -115,6 +157,18 @@ class Reuters21578:
         if self._split == "modapte":
             return story.modapte is not None
         return story.modapte == self._split
+
+
+def of_largest(stories: Sequence[Story], classes: int) -> list[Story]:
+    """The labelled stories with one of the largest topics, and no others; of equals by name."""
+    labelled = [story for story in stories if story.labelled]
+    counts = Counter(topic for story in labelled for topic in story.topics)
+    largest = set(sorted(counts, key=lambda topic: (-counts[topic], topic))[:classes])
+    cut = [
+        replace(story, topics=tuple(topic for topic in story.topics if topic in largest))
+        for story in labelled
+    ]
+    return [story for story in cut if story.topics]
 
 
 def event(story: Story) -> bytes:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 
 class SourceError(Exception):
     """A source cannot be opened or read on; the message says what to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many topics and terms a source of many classes has at most, or about."""
+
+    topics: int
+    terms: int
 
 
 class Source(Protocol):

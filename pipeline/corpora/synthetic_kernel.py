@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learners.jit import njit
+from learners.splitmix import mix
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -34,12 +35,8 @@ FUNCTION, CONTENT, FIRST_NAME, SURNAME, PLACE, COMPANY, COMPANY_KIND = range(7)
 TOPIC, NUMBER = 7, 8
 NOTHING, COMMA, STOP = 0, ord(","), ord(".")
 
-# The constants and shifts of splitmix64 and for taking bits apart; numba
-# needs them unsigned to stay in whole numbers.
-GAMMA = np.uint64(0x9E3779B97F4A7C15)
-MIX_1, MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-S27, S30, S31, S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
-LOW_32 = np.uint64(0xFFFFFFFF)
+# For taking bits apart; numba needs them unsigned to stay in whole numbers.
+S32, LOW_32 = np.uint64(32), np.uint64(0xFFFFFFFF)
 S3, LOW_3, LOW_4, FIVE = np.uint64(3), np.uint64(7), np.uint64(15), np.uint64(5)
 
 # What stands around the values of an event. No word needs escaping, so this is all of JSON here.
@@ -77,15 +74,6 @@ FRAME_BYTES = 128
     PERIOD,  # not a place: documents in which every slot changes once; 0 = never
     HEADER,
 ) = range(17)
-
-
-@njit
-def mix(z: np.uint64) -> np.uint64:
-    """64 random bits from 64 others; the scrambling step of splitmix64."""
-    z += GAMMA
-    z = (z ^ (z >> S30)) * MIX_1
-    z = (z ^ (z >> S27)) * MIX_2
-    return z ^ (z >> S31)
 
 
 @njit

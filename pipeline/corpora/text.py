@@ -8,13 +8,16 @@ the word itself, but never across the end of its sentence.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from glob import glob
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 
 import orjson
 
 from pipeline.corpora.files import ArchiveFiles, Files
-from pipeline.corpora.source import SourceError
+from pipeline.corpora.source import Room, SourceError
 from pipeline.terms import MAX_TERM_BYTES
 
 SENTENCE_END = re.compile(r"[.!?]+(?=\s|[\"\u201d\u2019')_]|$)|\n\s*\n")
@@ -22,20 +25,26 @@ WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 SIDE = 3
 LONGEST_RUN = 3
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz")
+ROOM = Room(topics=1 << 16, terms=1 << 22)  # six novels have 16,190 words and 2,989,070 runs
 
 
 class TextWords:
-    """The words of a text file, or of all `.txt` files of a folder or archive, by their names."""
+    """The words of text files, in order of their names.
+
+    That is one file, all `.txt` files of a folder or of a tar archive, or all that match a pattern
+    (`novels/*.txt`, `**` for folders of any depth). Commas do not part files: a path may have them.
+    """
 
     def __init__(self, path: Path) -> None:
         self._files: Files
         if path.is_file() and path.name.endswith(ARCHIVES):
-            self._files = ArchiveFiles(path, is_text)
+            self._files = ArchiveFiles(path, lambda name: name.endswith(".txt"))
         else:
-            self._files = PlainFiles(path)
+            self._files = PlainFiles(text_files(path))
         if not self._files.names:
             raise SourceError(
-                f"{path}: expected a text file, or a folder or archive with .txt files, found none"
+                f"{path}: expected a text file, a folder or archive with .txt files, or a pattern "
+                "such as novels/*.txt, found none"
             )
 
     @property
@@ -49,51 +58,51 @@ class TextWords:
         return None
 
     def sentences(self) -> Iterator[tuple[str, list[str]]]:
-        """The words of every sentence, with the name of the text that it is from."""
+        """The words of every sentence, with the name of the file that it is from."""
         for name in self._files.names:
             try:
                 text = self._files.read(name).decode()
             except UnicodeDecodeError as error:
                 raise SourceError(f"{name} cannot be read as UTF-8 text: {error}") from None
             for sentence in SENTENCE_END.split(text.replace("\r\n", "\n").replace("\r", "\n")):
-                yield PurePosixPath(name).stem, WORD.findall(sentence)
+                yield name, WORD.findall(sentence)
 
     def __iter__(self) -> Iterator[bytes]:
-        before, number = "", 0
-        for name, words in self.sentences():
-            if name != before:
-                before, number = name, 0
-            for place, word in enumerate(words):
-                number += 1
-                features = neighbours(words, place)
-                if features:
-                    event = {"id": f"{name}-{number}", "features": features}
-                    yield orjson.dumps({**event, "topics": [word[:MAX_TERM_BYTES]]})
+        stems = Counter(PurePosixPath(name).stem for name in self._files.names)
+        for name, sentences in groupby(self.sentences(), key=lambda one: one[0]):
+            stem = PurePosixPath(name).stem
+            # Files of one name in several folders are told apart by their paths.
+            known_as = stem if stems[stem] == 1 else name
+            number = 0
+            for _, words in sentences:
+                for place, word in enumerate(words):
+                    number += 1
+                    features = neighbours(words, place)
+                    if features:
+                        event = {"id": f"{known_as}-{number}", "features": features}
+                        yield orjson.dumps({**event, "topics": [word[:MAX_TERM_BYTES]]})
 
 
 class PlainFiles:
-    """A text file, or the `.txt` files of a folder."""
+    """Files of any size, each read when it is asked for."""
 
-    def __init__(self, path: Path) -> None:
-        paths = sorted(path.glob("*.txt")) if path.is_dir() else [path]
-        self._paths = {str(file): file for file in paths if file.is_file()}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Every file there is to read."""
-        return tuple(self._paths)
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.names = tuple(path.as_posix() for path in paths)
 
     def read(self, name: str) -> bytes:
         """Read one of them."""
         try:
-            return self._paths[name].read_bytes()
+            return Path(name).read_bytes()
         except OSError as error:
-            raise SourceError(f"{name} cannot be read: {error}") from None
+            raise SourceError(f"{name} cannot be read as UTF-8 text: {error}") from None
 
 
-def is_text(name: str) -> bool:
-    """Whether a member of an archive is one of the texts."""
-    return name.endswith(".txt")
+def text_files(path: Path) -> list[Path]:
+    """The files that a path or a pattern stands for, sorted."""
+    if path.is_file():  # whatever its name looks like
+        return [path]
+    found = path.glob("*.txt") if path.is_dir() else map(Path, glob(str(path), recursive=True))
+    return sorted(file for file in found if file.is_file())
 
 
 def neighbours(words: Sequence[str], place: int) -> dict[str, int]:

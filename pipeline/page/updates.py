@@ -10,7 +10,7 @@ from learners.measures import MEASURES
 from pipeline.comparison import CONFIDENCE, LOSSES, Difference
 from pipeline.page.feed import LAST_DOCUMENTS
 from pipeline.page.samples import LaneSample, Sample, ShownDocument, TimedPoint, milliseconds
-from pipeline.report import COLUMNS, HIGHER_IS_BETTER, column
+from pipeline.report import HIGHER_IS_BETTER, column, columns_for
 from pipeline.verdicts import SHOWN, as_text
 
 MEANINGS = {
@@ -21,6 +21,9 @@ MEANINGS = {
     "coverage": "how far down the last true topic is",
     "average_precision": "mean precision at the ranks of the true topics",
     "max_f1": "best F1 over all cuts of the rankings",
+    "r1": "share of rankings whose first topic is true, and was retrieved, in percent",
+    "r5": "share of rankings with a true topic among the first five, in percent",
+    "mrr": "mean of 1 / rank of the best true topic",
 }
 
 
@@ -42,9 +45,14 @@ def heading(sample: Sample) -> dict[str, Any]:
                 "higher": key in HIGHER_IS_BETTER,
                 "curve": key in MEASURES,
             }
-            for title, key, scale, digits in COLUMNS
+            for title, key, scale, digits in columns_of(sample.lanes)
         ],
     }
+
+
+def columns_of(lanes: Sequence[LaneSample]) -> tuple[tuple[str, str, int, int], ...]:
+    """The columns of the table of lanes; those that are measures have curves too."""
+    return columns_for(lane.learner for lane in lanes)
 
 
 def news(sample: Sample, since: int) -> dict[str, Any]:
@@ -94,7 +102,7 @@ def table(lanes: Sequence[LaneSample]) -> list[list[tuple[str, bool]]]:
     """The comparison of the lanes as the report prints it: a row of texts to a lane."""
     shown = (
         column([lane.values[key] for lane in lanes], key, scale, digits)
-        for _, key, scale, digits in COLUMNS
+        for _, key, scale, digits in columns_of(lanes)
     )
     return [list(row) for row in zip(*shown, strict=True)]
 

@@ -20,19 +20,28 @@ from tests.bench.workload import make_workload, shortened, write_vw
 REPEATS = 3
 
 
-def vw_seconds(path: Path, topics: int) -> float:
-    """Seconds that Vowpal Wabbit takes for a file, its start-up not counted; the best of three."""
+def vw_run(path: Path, task: str, repeats: int = REPEATS) -> tuple[float, float]:
+    """Seconds that Vowpal Wabbit takes for a file, start-up not counted, and its loss on the way.
 
-    def once(data: Path) -> float:
+    The best of some runs.
+    """
+
+    def once(data: Path) -> tuple[float, float]:
         started = time.perf_counter()
-        arguments = f"--multilabel_oaa {topics} -b 24 --quiet -d {data}"
-        command = f"import vowpalwabbit; vowpalwabbit.Workspace({arguments!r}).finish()"
-        subprocess.run([sys.executable, "-c", command], check=True)
-        return time.perf_counter() - started
+        arguments = f"{task} -b 24 --quiet -d {data}"
+        command = (
+            f"import vowpalwabbit; vw = vowpalwabbit.Workspace({arguments!r}); vw.finish(); "
+            "print(vw.get_sum_loss() / vw.get_weighted_examples())"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", command], check=True, capture_output=True, text=True
+        )
+        return time.perf_counter() - started, float(done.stdout)
 
     nothing = path.with_suffix(".empty")
-    nothing.write_text("0 | 1:1\n")
-    return min(once(path) for _ in range(REPEATS)) - min(once(nothing) for _ in range(REPEATS))
+    nothing.write_text("1 | 1:1\n")
+    seconds, loss = min(once(path) for _ in range(repeats))
+    return seconds - min(once(nothing) for _ in range(repeats))[0], loss
 
 
 def lane_seconds(spec: str, segments: list[Segment]) -> float:
@@ -74,7 +83,7 @@ def run(documents: int, folder: Path) -> None:
 
     mean = sum(len(segment.rows.terms) for segment in short) / documents
     print(f"One model, ready-made vectors: {topics} topics, {mean:.0f} features a document")
-    vw = vw_seconds(folder / "short.vw", topics)
+    vw, _ = vw_run(folder / "short.vw", f"--multilabel_oaa {topics}")
     line("Vowpal Wabbit --multilabel_oaa, from its own file", vw, documents)
     for spec in DEFAULT_LANES:
         line(f"Wirerank {spec}, vectors in memory", lane_seconds(spec, short), documents, vw)
@@ -82,7 +91,7 @@ def run(documents: int, folder: Path) -> None:
     size = sum(map(len, workload.raw)) / documents
     mean = workload.features_per_document
     print(f"Raw text ({size:.0f} bytes an event, {mean:.0f} features a document) to four lanes")
-    vw = vw_seconds(folder / "whole.vw", topics)
+    vw, _ = vw_run(folder / "whole.vw", f"--multilabel_oaa {topics}")
     line("Vowpal Wabbit, one model, ready-made vectors", vw, documents)
     four = replay_seconds(folder / "events.jsonl", DEFAULT_LANES)
     line("Wirerank replay, raw text, four lanes, all included", four, documents, vw)

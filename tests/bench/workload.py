@@ -9,10 +9,11 @@ import numpy as np
 
 from learners.segment import Rows, Segment
 from pipeline.blocks import make_block
+from pipeline.corpora.source import Source
 from pipeline.corpora.synthetic import SyntheticNewswire
 from pipeline.engine import Timeline
 from pipeline.events import parse_event
-from pipeline.features import Vocabulary
+from pipeline.features import FeatureSettings, Vocabulary
 from pipeline.pending import PendingLabels
 from pipeline.tokenizer import Tokenizer
 from pipeline.topics import TopicIndex
@@ -27,6 +28,7 @@ class Workload:
     raw: list[bytes]
     topics: list[str]
     segments: list[Segment]
+    terms: int
 
     @property
     def features_per_document(self) -> float:
@@ -35,19 +37,24 @@ class Workload:
 
 def make_workload(documents: int) -> Workload:
     """Synthetic newswire with running weights, as the engine sees it."""
-    source = SyntheticNewswire(documents=documents)
+    return workload_of(SyntheticNewswire(documents=documents))
+
+
+def workload_of(source: Source, max_topics: int = 2048, max_terms: int = 1 << 17) -> Workload:
+    """The documents of a source, all labelled, as the engine sees them."""
     raw = list(source)
-    topics = TopicIndex(source.topics)
-    vocabulary, tokenizer, pending = Vocabulary(), Tokenizer(), PendingLabels()
+    topics = TopicIndex(source.topics, max_topics)
+    vocabulary = Vocabulary(FeatureSettings(max_terms=max_terms))
+    tokenizer, pending = Tokenizer(), PendingLabels()
     segments = []
-    for start in range(0, documents, BLOCK):
+    for start in range(0, len(raw), BLOCK):
         block = make_block([parse_event(event) for event in raw[start : start + BLOCK]], tokenizer)
         (vectors,) = vocabulary.vectors(block)
         timeline = Timeline(vectors, topics, pending)
         for entry in block.entries:
             timeline.add(entry)
         segments.append(timeline.segment())
-    return Workload(raw, list(source.topics), segments)
+    return Workload(raw, list(topics.names), segments, len(vocabulary))
 
 
 def shortened(segment: Segment, features: int) -> Segment:
@@ -63,13 +70,14 @@ def shortened(segment: Segment, features: int) -> Segment:
     return Segment(rows, segment.steps, segment.terms, segment.topics)
 
 
-def write_vw(segments: list[Segment], path: Path) -> None:
-    """The vectors in Vowpal Wabbit's text format, labels as `--multilabel_oaa` wants them."""
+def write_vw(segments: list[Segment], path: Path, first_label: int = 0) -> None:
+    """The vectors in Vowpal Wabbit's text format; classes from 0 for `--multilabel_oaa`, else 1."""
     with path.open("w") as file:
         for segment in segments:
             steps = segment.steps
             for step in np.flatnonzero(steps.learn):
-                labels = steps.labels[steps.label_starts[step] : steps.label_starts[step + 1]]
+                start, stop = steps.label_starts[step], steps.label_starts[step + 1]
+                labels = steps.labels[start:stop] + first_label
                 terms, values = segment.rows.row(int(steps.row[step]))
                 features = " ".join(
                     f"{term}:{value:.6g}" for term, value in zip(terms, values, strict=True)

@@ -16,6 +16,7 @@ from learners.prototypes import follow_prototypes
 from learners.segment import Floats
 from learners.slow import (
     Document,
+    SlowCommittee,
     SlowFeatureFocus,
     SlowFrequency,
     SlowIndependent,
@@ -33,6 +34,7 @@ class Twin(Protocol):
 
 
 TWINS: dict[str, Callable[..., Twin]] = {
+    "committee": SlowCommittee,
     "feature-focus": SlowFeatureFocus,
     "independent": SlowIndependent,
     "frequency": SlowFrequency,
@@ -56,6 +58,9 @@ SPECS = [
     "feature-focus:w_min=0.15,leak=false,rating=false",
     "feature-focus:margin=0.5,boolean=true,w_min=0,d_max=0",
     "feature-focus:margin=0.1,w_min=0.1,memory=3",
+    "committee",
+    "committee:size=1",
+    "committee:size=3,seed=7",
     "independent",
     "independent:p_ind=0.3",
 ]

@@ -81,7 +81,8 @@ def everything(stream: str = "wire") -> CollectorRegistry:
     """A registry with every metric there is, each with samples."""
     registry = CollectorRegistry()
     learner = LearnerMetrics(registry, stream, topics=WATCHED)
-    engine = new_engine((*LANES[1:], f"{LANES[0]},shards=2,name={LANES[0].partition(':')[0]}"))
+    divided = f"{LANES[0]},shards=2,name={LANES[0].partition(':')[0]}"
+    engine = new_engine((*LANES[1:], "feature-focus", divided))
     for reading in readings("synthetic:300", 100):
         learn(engine, reading)
         learner.learned([engine], [Followed(100, 0.1, 1.0)])

@@ -88,6 +88,23 @@ def test_a_state_of_before_topics_were_looked_at_begins_there() -> None:
     assert np.array_equal(curve.topic_losses(), alone.topic_losses())
 
 
+def test_a_state_of_before_there_was_r1_has_none_for_good() -> None:
+    scores, relevant = rounds(7, 100)
+    newer = curve_of(scores, relevant, 50)
+    older = newer.state()
+    for name in ("tally", "points"):
+        older[name] = np.delete(older[name], np.s_[-6:-3], axis=-1)
+    curve = Curve()
+    curve.restore(older)
+    for each in (newer, curve):
+        each.follow(learning_steps(relevant[:30]), DenseScores(scores[:30]))
+    expected = newer.last().values | dict.fromkeys(("r1", "r5", "mrr"))
+    assert curve.last().values == expected
+    assert [p.values["loss3"] for p in curve.points()] == [
+        p.values["loss3"] for p in newer.points()
+    ]
+
+
 def test_blocks_leave_no_trace() -> None:
     scores, relevant = rounds(1, 500)
     states = [curve_of(scores, relevant, block).state() for block in (1, 13, 500)]

@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 from learners.specs import parse_spec
+from pipeline import engine as engine_module
 from pipeline.blocks import make_block
 from pipeline.engine import Engine, EngineSettings
 from pipeline.events import Event
@@ -27,6 +28,7 @@ LANES = (
     "perceptron",
     "rocchio:refresh=5",
     "feature-focus:margin=0.3,w_min=0.1",
+    "committee:size=3",
 )
 
 
@@ -110,6 +112,21 @@ def test_blocks_leave_no_trace(settings: EngineSettings, seed: int) -> None:
         assert mine.content == its.content
         for name, array in mine.arrays.items():
             assert array.tobytes() == its.arrays[name].tobytes(), name
+
+
+def test_blocks_are_cut_where_scores_would_be_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = random_events(3, 300)
+    whole, expected = run(events)
+    monkeypatch.setattr(engine_module, "MOST_SCORES", 40)
+    engine, rankings = run(events)
+    assert rankings == expected
+    mine, its = take(engine, 0), take(whole, 0)
+    for name, array in mine.arrays.items():
+        assert array.tobytes() == its.arrays[name].tobytes(), name
+    pieces = list(engine.process(make_block(random_events(4, 50), TOKENIZER)))
+    assert len(pieces) > 5
+    assert all(len(piece.documents) * len(engine.topics) <= 40 for piece in pieces)
+    engine.close()
 
 
 def test_ranks_before_it_learns() -> None:

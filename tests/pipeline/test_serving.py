@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as plain_families
 
+from learners.measures import MEASURES
 from pipeline.corpora import open_source
 from pipeline.errors import UsageError
 from pipeline.health import Health
@@ -221,7 +222,7 @@ def test_a_replay_shows_its_curves_while_it_runs(tmp_path: Path) -> None:
             for (name, labels), value in scraped.samples.items()
             if name == "wirerank_round_averaged_loss" and (has := dict(labels))
         }
-        assert len(shown) == 2 * 6
+        assert len(shown) == 2 * len(MEASURES)
         assert shown.items() <= written.items()
     assert scrapes[-1].value("wirerank_event_to_ranking_seconds_count") == 300
     assert scrapes[-1].value("wirerank_rounds_total", lane="mmp:loss=1") == 300

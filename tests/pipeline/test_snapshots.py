@@ -60,6 +60,30 @@ def test_resume_equals_a_straight_run(seed: int, tmp_path: Path) -> None:
         assert np.array_equal(array, other.arrays[name], equal_nan=array.dtype.kind == "f"), name
 
 
+def test_waiting_scores_of_an_older_version_are_read() -> None:
+    """It kept the scores of all topics, whatever the lane."""
+    events: list[object] = [*random_events(2, 200)]
+    engine = new_engine()
+    feed(engine, events[:120], 20)
+    snapshot = take(engine, 120)
+    waiting = list(engine.pending.documents.values())
+    assert waiting
+    for number in range(len(LANES)):
+        scores = list[float]()
+        for document in waiting:
+            kept, every = document.scores[number], np.zeros(document.known)
+            every[slice(None) if kept.topics is None else kept.topics] = kept.values
+            scores += every.tolist()
+        for name in ("scores", "topics", "counts"):
+            snapshot.arrays.pop(f"lane{number}/pending/{name}", None)
+        snapshot.arrays[f"lane{number}/pending"] = np.array(scores)
+    other = new_engine()
+    resume(other, snapshot)
+    assert feed(other, events[120:], 20) == feed(engine, events[120:], 20)
+    for mine, its in zip(engine.lanes, other.lanes, strict=True):
+        assert np.array_equal(mine.curve.tally(), its.curve.tally(), equal_nan=True)
+
+
 def test_taking_a_snapshot_changes_nothing() -> None:
     events: list[object] = [*random_events(1, 100)]
     engine, other = new_engine(), new_engine()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.corpora import files
+from pipeline.corpora import files, open_source
 from pipeline.corpora.reuters21578 import Reuters21578, Story, clean, parse_date
 from pipeline.corpora.source import Source, SourceError
 
@@ -215,6 +216,74 @@ def test_unknown_split_is_refused(tmp_path: Path) -> None:
         Reuters21578(tmp_path, "dev")
 
 
+def largest(folder: Path) -> Path:
+    (folder / "all-topics-strings.lc.txt").write_text("acq\ncorn\nearn\ngrain\n")
+    return write(
+        folder,
+        story(1, labels=("earn",)),
+        story(2, labels=("grain", "corn", "earn")),
+        story(3, labels=("grain", "corn")),
+        story(4, labels=("acq",), split="TEST"),
+        story(5, labels=("acq",), split="TEST"),
+        story(6, labels=("acq",), topics="NO"),
+        story(7),
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "expected", "topics"),
+    [
+        # All have two; of equals by name, and what was not labelled does not count.
+        ({"classes": 1}, {"4": ["acq"], "5": ["acq"]}, ["acq"]),
+        (
+            {"classes": 2},
+            {"2": ["corn"], "3": ["corn"], "4": ["acq"], "5": ["acq"]},
+            ["acq", "corn"],
+        ),
+        # The largest of the split that was chosen.
+        (
+            {"classes": 2, "split": "train"},
+            {"1": ["earn"], "2": ["corn", "earn"], "3": ["corn"]},
+            ["corn", "earn"],
+        ),
+        (
+            {"classes": 9, "split": "train", "labels": "last"},
+            {"1": ["earn"], "2": ["earn"], "3": ["corn"]},
+            ["corn", "earn"],
+        ),
+    ],
+)
+def test_only_the_largest_classes(
+    tmp_path: Path, options: dict[str, Any], expected: dict[str, list[str]], topics: list[str]
+) -> None:
+    source = Reuters21578(largest(tmp_path), **options)
+    assert {event["id"]: event["topics"] for event in events(source)} == expected
+    assert source.topics == topics
+    assert source.total == len(expected)
+
+
+def test_one_label_of_all_stories(tmp_path: Path) -> None:
+    found = events(Reuters21578(largest(tmp_path), labels="last"))
+    assert [event.get("topics") for event in found] == [
+        *(["earn"], ["earn"], ["corn"], ["acq"], ["acq"]),
+        None,
+        [],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("classes=-1", "between 1 and 1,000 classes"),
+        ("classes=ten", "'ten' is not a number"),
+        ("labels=first", "choose all, last"),
+    ],
+)
+def test_unknown_cuts_are_refused(tmp_path: Path, option: str, message: str) -> None:
+    with pytest.raises(SourceError, match=message):
+        open_source(f"reuters21578:{largest(tmp_path)},{option}")
+
+
 def test_stories_for_experiments(tmp_path: Path) -> None:
     write(tmp_path, story(7, split="NOT-USED", labels=("tin",)))
     assert Reuters21578(tmp_path).stories == [
@@ -394,3 +463,17 @@ def test_the_collection_s_modapte_split(shared_corpus: SharedCorpus) -> None:
     source = Reuters21578(shared_corpus("reuters21578"), "modapte")
     assert source.total == 9603 + 3299
     assert all("topics" in event and "split" in event for event in events(source))
+
+
+def test_the_collection_s_ten_largest_classes(shared_corpus: SharedCorpus) -> None:
+    source = Reuters21578(shared_corpus("reuters21578"), classes=10)
+    sizes = Counter(len(story.topics) for story in source.stories)
+    assert (source.total, sizes) == (9_393, {1: 8_489, 2: 791, 3: 107, 4: 6})
+    assert " ".join(source.topics) == (
+        "acq corn crude earn grain interest money-fx ship trade wheat"
+    )
+    single = Reuters21578(shared_corpus("reuters21578"), classes=10, labels="last")
+    counts = Counter(topic for story in single.stories for topic in story.topics)
+    assert counts.total() == 9_393
+    by_frequency = sum(n for _, n in counts.most_common(5)) / 9_393
+    assert (counts["earn"] / 9_393, by_frequency) == pytest.approx((0.42, 0.86), abs=0.005)

@@ -42,6 +42,23 @@ def test_a_folder_is_read_in_order(tmp_path: Path) -> None:
     assert [event.id for event in events] == ["a-1", "a-2", "b-1", "b-2"]
 
 
+def test_a_pattern_is_all_that_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("emma.txt", "persuasion.md", "later/emma.txt", "later/[sense].txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("a b")
+    monkeypatch.chdir(tmp_path)
+
+    def ids(source: str) -> list[str | int]:
+        return [parse_event(raw).id for raw in open_source(source)][::2]
+
+    assert ids("text:*.*") == ["emma-1", "persuasion-1"]
+    assert ids("text:**/*.txt") == ["emma.txt-1", "[sense]-1", "later/emma.txt-1"]
+    assert ids(f"text:{tmp_path}/e*.txt") == ["emma-1"]
+    assert ids("text:later/[sense].txt") == ["[sense]-1"]
+    with pytest.raises(SourceError, match="or a pattern such as"):
+        open_source("text:*.pdf")
+
+
 def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="expected a text file"):
         open_source(f"text:{tmp_path}")

@@ -10,24 +10,18 @@ import numpy as np
 import pytest
 
 from pipeline.corpora import SourceError
-from pipeline.corpora.reuters21578 import Reuters21578
-from pipeline.experiments.corpora_of_text import largest_classes, newsgroups, reuters_largest
+from pipeline.experiments.corpora_of_text import newsgroups, reuters_largest
 from tests.pipeline.corpora.test_reuters21578 import story, write
 from tests.pipeline.experiments.small_corpora import GROUPS, POSTS, write_newsgroups
 
 
-def test_stories_of_the_largest_classes_have_one_of_theirs(tmp_path: Path) -> None:
-    labels = [("a",)] * 5 + [("b", "a")] * 20 + [("c",)] * 4 + [("d", "b")] + [()]
+def test_stories_have_the_last_of_their_largest_classes(tmp_path: Path) -> None:
+    letters = "abcdefghij"
+    labels = [(letter,) for letter in letters] * 2 + [("b", "a", "z"), ("z",), ()]
     path = write(tmp_path, *(story(i + 1, labels=mine) for i, mine in enumerate(labels)))
-    stories = Reuters21578(path).stories
-    found = largest_classes(stories, 2, 0, path)
-    assert found.classes == ["a", "b"]  # of 25 and 21 stories
-    assert len(found.texts) == 26
-    assert found.labels[:5].tolist() == [0] * 5
-    assert found.labels[-1] == 1
-    assert 4 < found.labels[5:25].sum() < 16  # of the two classes one is drawn
-    again, other = (largest_classes(stories, 2, seed, path).labels for seed in (0, 1))
-    assert again.tolist() == found.labels.tolist() != other.tolist()
+    found = reuters_largest(path)
+    assert found.classes == list(letters)
+    assert found.labels.tolist() == [*range(10), *range(10), 0]  # z is the smallest
 
 
 def test_posts_have_their_groups(tmp_path: Path) -> None:
@@ -48,14 +42,14 @@ def test_a_single_class_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="expected several groups"):
         newsgroups(tmp_path / "posts")
     with pytest.raises(SourceError, match="expected at least two"):
-        reuters_largest(write(tmp_path / "sgml", story(1, labels=("a",))), 0)
+        reuters_largest(write(tmp_path / "sgml", story(1, labels=("a",))))
 
 
 def test_reuters_is_that_of_the_paper(shared_corpus: Callable[[str], Path]) -> None:
     """9.4k documents; a baseline that always says the most frequent class has R1 0.42, R5 0.86."""
-    found = reuters_largest(shared_corpus("reuters21578"), 0)
-    assert len(found.texts) == 9_400
+    found = reuters_largest(shared_corpus("reuters21578"))
+    assert len(found.texts) == 9_393
     sizes = [count for _, count in Counter(found.labels.tolist()).most_common()]
     assert len(sizes) == 10
-    assert sizes[0] / 9_400 == pytest.approx(0.42, abs=0.005)
-    assert sum(sizes[:5]) / 9_400 == pytest.approx(0.86, abs=0.01)
+    assert sizes[0] / 9_393 == pytest.approx(0.42, abs=0.005)
+    assert sum(sizes[:5]) / 9_393 == pytest.approx(0.86, abs=0.005)

@@ -16,12 +16,12 @@ from learners.measures import MEASURES
 from pipeline.page.feed import PageFeed
 from pipeline.page.server import PageServer
 from pipeline.replay import ReplaySettings, Watch, replay
-from pipeline.report import COLUMNS, Report
+from pipeline.report import COLUMNS, OF_RETRIEVAL, Report
 from tests.pipeline.page.conftest import Viewer
 
 SOURCE = "synthetic:1500"
-LANES = ("mmp:loss=1", "perceptron", "frequency")
-SCALES = {key: scale for _, key, scale, _ in COLUMNS}
+LANES = ("mmp:loss=1", "feature-focus", "frequency")
+SCALES = {key: scale for _, key, scale, _ in (*COLUMNS, *OF_RETRIEVAL)}
 PIXELS = 3  # how far a reading may be off: a tick's text is not set to the pixel
 
 # Of every tick of the vertical axis what is written there and how far down; and the colour that the
