@@ -150,6 +150,7 @@ def draw_comparison(title: str, rows: list[Row]) -> Any:  # noqa: ANN401 - a fig
     dots = [
         Dot(row.label, COLOUR[method.learner], row.ours["r1"], row.paper.get("r1"))
         for row, method in zip(rows, METHODS, strict=True)
+        if method.learner != "frequency"  # far to the left of all others
     ]
     measure = "R1: share of test words that are ranked first"
     return draw_dots("Index learning of words", measure, [Panel(title, dots=dots)])
