@@ -60,7 +60,7 @@ def draw_dots(title: str, measure: str, panels: Sequence[Panel]) -> Figure:
         for place, dot in enumerate(panel.dots):
             axis.errorbar(
                 dot.ours.value, place, xerr=dot.ours.deviation, fmt="o", color=dot.colour,
-                markersize=7, capsize=3,
+                markersize=7, elinewidth=1.2, capsize=3,
             )  # fmt: skip
             if dot.paper is not None:
                 axis.plot(
@@ -95,7 +95,7 @@ def draw_lines(title: str, setting: str, measure: str, panels: Sequence[Panel]) 
                 at, [number.value for _, number in line.points],
                 yerr=deviations if any(deviations) else None, color=line.colour,
                 linestyle=line.style, marker=line.marker, markersize=5, linewidth=1.7,
-                capsize=2, label=line.label,
+                elinewidth=0.9, capsize=2, label=line.label,
             )  # fmt: skip
         values = sorted({x for line in panel.lines for x, _ in line.points})
         if panel.log:
@@ -103,7 +103,8 @@ def draw_lines(title: str, setting: str, measure: str, panels: Sequence[Panel]) 
             axis.minorticks_off()
         axis.set_xticks(values, [f"{value:g}" for value in values])
         axis.set_xlabel(setting)
-        axis.set_ylabel(measure)
+        several = any(number.deviation for line in panel.lines for _, number in line.points)
+        axis.set_ylabel(f"{measure}, with deviation over splits" if several else measure)
         axis.set_title(panel.title, fontsize=10)
         axis.grid(True, alpha=0.3)
     handles, labels = axes[0].get_legend_handles_labels()
