@@ -79,6 +79,7 @@ METHODS = (
     Method("independent", "IND", "independent", "independent"),
     Method("frequency", "FreqBaseline", "frequency", "frequency"),
 )
+UNTIL_STEADY = ("perceptron", "committee")
 WITH_CHOICES = ("chosen", "svm", "top-down", "independent")
 
 
@@ -208,6 +209,11 @@ class FeatureFocusText(Experiment):
             f"{part}, on held-out training examples: {choices_in_words(of(part))}"
             for part in WITH_CHOICES
             if of(part)
+        ]
+        notes += [
+            f"{part}: {min(passes)} to {max(passes)} passes"
+            for part in UNTIL_STEADY
+            if (passes := [result["passes"][-1]["passes"] for result in of(part)])
         ]
         return Table(f"comparison-{kind}", title, COLUMNS, rows, notes)
 
