@@ -14,7 +14,7 @@ import numpy as np
 from learners.segment import Ints, Longs, Rows
 from pipeline.corpora import SourceError
 from pipeline.corpora.text import LONGEST_RUN, SIDE, TextWords
-from pipeline.experiments.examples import Examples, Split
+from pipeline.experiments.examples import Examples, Split, of_length_one
 from pipeline.terms import MAX_TERM_BYTES
 
 OFFSETS = tuple(at for at in range(-SIDE, SIDE + 1) if at != 0)
@@ -47,6 +47,17 @@ def words_as_examples(path: Path, limit: int = 0) -> Split:
     some = np.flatnonzero(np.diff(rows.starts))  # a word alone in its sentence has no feature
     every = Examples(rows, labels).chosen(some)
     return Split(every, every.chosen(np.zeros(0, np.int64)), terms, classes)
+
+
+def without_rare(split: Split, least: int) -> Split:
+    """Only the features that training has at least so often, the vectors again of length one."""
+    seen = np.bincount(split.train.rows.terms, minlength=split.terms)
+    chosen = np.flatnonzero(seen >= least).astype(np.int64)
+    train, test = (
+        Examples(of_length_one(some.rows.restricted(chosen)), some.labels)
+        for some in (split.train, split.test)
+    )
+    return Split(train, test, len(chosen), split.classes)
 
 
 def as_classes(vocabulary: Sequence[str], words: Longs) -> tuple[list[str], Ints]:

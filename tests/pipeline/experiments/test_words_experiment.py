@@ -14,7 +14,8 @@ import pytest
 
 from learners.slow import SlowFeatureFocus
 from pipeline.corpora import SourceError, open_source
-from pipeline.experiments.words import words_as_examples
+from pipeline.experiments.examples import Split
+from pipeline.experiments.words import without_rare, words_as_examples
 from tests.pipeline.command_line import wirerank
 from tests.pipeline.experiments.small_corpora import write_text
 
@@ -49,6 +50,21 @@ def test_examples_are_the_events_of_the_source(text: Path) -> None:
     assert any(len(name) == 255 for _, name in expected)  # the longest that a word can be
 
 
+def test_rare_features_are_those_of_training(text: Path) -> None:
+    every = words_as_examples(text)
+    half = len(every.train) // 2
+    first, second = (every.train.chosen(n) for n in np.split(np.arange(len(every.train)), [half]))
+    split = Split(first, second, every.terms, every.classes)
+    seen = Counter(name for features, _ in events(text)[:half] for name in features)
+    found = without_rare(split, 3)
+    assert found.terms == sum(count >= 3 for count in seen.values())
+    for i, (features, _) in enumerate(events(text)[half:]):
+        kept = sum(seen[name] >= 3 for name in features)
+        terms, values = found.test.rows.row(i)
+        assert len(terms) == kept
+        assert values.tolist() == pytest.approx([1.0 / math.sqrt(kept)] * kept if kept else [])
+
+
 def run(text: Path, out: Path, *more: str) -> dict[str, Any]:
     result = wirerank("experiment", NAME, "--data", f"text:{text}", "--out", str(out), *more)
     assert result.exit_code == 0, result.output
@@ -80,7 +96,13 @@ def test_r1_is_that_of_plain_twins(text: Path, tmp_path: Path) -> None:
     assert 0 < right < cut
     free = found["tables"]["unconstrained-words"]["rows"]
     assert [one["paper"]["r1"]["value"] for one in free] == [0.274, 0.276]
-    for name in ("comparison-r1.png", "w-min.svg", "d-max.png", "comparison-words.csv"):
+    for name in (
+        "comparison-r1.png",
+        "w-min.svg",
+        "d-max.png",
+        "comparison-words.csv",
+        "frequent-features-words.csv",
+    ):
         assert (tmp_path / name).stat().st_size > 0
 
 
