@@ -1,4 +1,4 @@
-"""The command line: `wirerank replay`, `curves`, `corpora`, `lanes`, `inspect`, `bench`."""
+"""The command line: `replay`, `curves`, `experiment`, `corpora`, `lanes`, `inspect`, `bench`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from pipeline.curves_cli import curves_app
 from pipeline.defaults import lanes_for, settings_for
 from pipeline.ending import conclude, fail
 from pipeline.errors import UsageError
+from pipeline.experiments_cli import experiment_command
 from pipeline.formats import FORMATS
 from pipeline.inspection import inspect
 from pipeline.inspection_tables import as_json, description, listing, shown
@@ -76,6 +77,7 @@ corpora_app = typer.Typer(
 )
 app.add_typer(corpora_app, name="corpora")
 app.add_typer(curves_app, name="curves")
+app.command("experiment")(experiment_command)
 
 
 @app.command("replay")

@@ -11,9 +11,10 @@ from pipeline.replay import Watch
 class TerminalWatch(Watch):
     """Narration on standard error: lines in a log; on a terminal a progress bar below them."""
 
-    def __init__(self, quiet: bool = False, bar: bool = True) -> None:
+    def __init__(self, quiet: bool = False, bar: bool = True, unit: str = "events") -> None:
         self._console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
         self._bar = bar
+        self._unit = unit
         self._progress: Progress | None = None
 
     def say(self, line: str) -> None:
@@ -33,7 +34,7 @@ class TerminalWatch(Watch):
             console=self._console,
             transient=True,
         )
-        self._task = self._progress.add_task("events", total=total, rate="")
+        self._task = self._progress.add_task(self._unit, total=total, rate="")
         self._progress.start()
 
     def advance(self, events: int) -> None:

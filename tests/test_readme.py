@@ -41,7 +41,7 @@ def test_commands_were_found() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_shown_command(command: str, tmp_path: Path) -> None:
-    if "--plot" in command and not can_plot():
+    if ("--plot" in command or " experiment feature" in command) and not can_plot():
         missing("matplotlib", "pip install 'wirerank[experiments]'")
     if "promtool" in command:
         need_program("promtool")
@@ -67,7 +67,16 @@ def test_shown_command(command: str, tmp_path: Path) -> None:
 
 
 def test_options_that_the_documents_name_exist() -> None:
-    commands = ("replay", "curves export", "tokenize", "learn", "run", "inspect", "bench")
+    commands = (
+        "replay",
+        "curves export",
+        "experiment",
+        "tokenize",
+        "learn",
+        "run",
+        "inspect",
+        "bench",
+    )
     shown = "".join(
         CliRunner(env={"COLUMNS": "200"}).invoke(app, [*command.split(), "--help"]).stdout
         for command in commands

@@ -133,8 +133,8 @@ CORPORA: tuple[Corpus, ...] = (
     Corpus(
         name="text",
         title="Any text: each word is to be predicted from the three on either side",
-        needs="a text file, a folder of .txt files, or a pattern in quotes ('text:novels/*.txt'); "
-        "in UTF-8",
+        needs="a text file, a folder or tar archive of .txt files, or a pattern in quotes "
+        "('text:novels/*.txt'); in UTF-8",
         source="text:PATH",
         terms="yours",
         ceilings=f"{ROOM.topics:,} topics and {ROOM.terms:,} terms, if lanes are feature-focus, "

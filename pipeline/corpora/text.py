@@ -11,10 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from glob import glob
-from pathlib import Path
+from itertools import groupby
+from pathlib import Path, PurePosixPath
 
 import orjson
 
+from pipeline.corpora.files import ArchiveFiles, Files
 from pipeline.corpora.source import Room, SourceError
 from pipeline.terms import MAX_TERM_BYTES
 
@@ -22,26 +24,28 @@ SENTENCE_END = re.compile(r"[.!?]+(?=\s|[\"\u201d\u2019')_]|$)|\n\s*\n")
 WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 SIDE = 3
 LONGEST_RUN = 3
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz")
 ROOM = Room(topics=1 << 16, terms=1 << 22)  # six novels have 16,190 words and 2,989,070 runs
 
 
 class TextWords:
     """The words of text files, in order of their names.
 
-    That is one file, all `.txt` files of a folder, or all that match a pattern (`novels/*.txt`,
-    `**` for folders of any depth). Commas do not part files: a path may have them.
+    That is one file, all `.txt` files of a folder or of a tar archive, or all that match a pattern
+    (`novels/*.txt`, `**` for folders of any depth). Commas do not part files: a path may have them.
     """
 
     def __init__(self, path: Path) -> None:
-        self._files = text_files(path)
-        if not self._files:
+        self._files: Files
+        if path.is_file() and path.name.endswith(ARCHIVES):
+            self._files = ArchiveFiles(path, lambda name: name.endswith(".txt"))
+        else:
+            self._files = PlainFiles(text_files(path))
+        if not self._files.names:
             raise SourceError(
-                f"{path}: expected a text file, a folder with .txt files, or a pattern such as "
-                "novels/*.txt, found none"
+                f"{path}: expected a text file, a folder or archive with .txt files, or a pattern "
+                "such as novels/*.txt, found none"
             )
-        stems = Counter(file.stem for file in self._files)
-        # Files of one name in several folders are told apart by their paths.
-        self._names = [f.stem if stems[f.stem] == 1 else f.as_posix() for f in self._files]
 
     @property
     def topics(self) -> Sequence[str]:
@@ -53,21 +57,44 @@ class TextWords:
         """Not known before the text is read."""
         return None
 
-    def __iter__(self) -> Iterator[bytes]:
-        for path, name in zip(self._files, self._names, strict=True):
+    def sentences(self) -> Iterator[tuple[str, list[str]]]:
+        """The words of every sentence, with the name of the file that it is from."""
+        for name in self._files.names:
             try:
-                text = path.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise SourceError(f"{path} cannot be read as UTF-8 text: {error}") from None
+                text = self._files.read(name).decode()
+            except UnicodeDecodeError as error:
+                raise SourceError(f"{name} cannot be read as UTF-8 text: {error}") from None
+            for sentence in SENTENCE_END.split(text.replace("\r\n", "\n").replace("\r", "\n")):
+                yield name, WORD.findall(sentence)
+
+    def __iter__(self) -> Iterator[bytes]:
+        stems = Counter(PurePosixPath(name).stem for name in self._files.names)
+        for name, sentences in groupby(self.sentences(), key=lambda one: one[0]):
+            stem = PurePosixPath(name).stem
+            # Files of one name in several folders are told apart by their paths.
+            known_as = stem if stems[stem] == 1 else name
             number = 0
-            for sentence in SENTENCE_END.split(text):
-                words = WORD.findall(sentence)
+            for _, words in sentences:
                 for place, word in enumerate(words):
                     number += 1
                     features = neighbours(words, place)
                     if features:
-                        event = {"id": f"{name}-{number}", "features": features}
+                        event = {"id": f"{known_as}-{number}", "features": features}
                         yield orjson.dumps({**event, "topics": [word[:MAX_TERM_BYTES]]})
+
+
+class PlainFiles:
+    """Files of any size, each read when it is asked for."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.names = tuple(path.as_posix() for path in paths)
+
+    def read(self, name: str) -> bytes:
+        """Read one of them."""
+        try:
+            return Path(name).read_bytes()
+        except OSError as error:
+            raise SourceError(f"{name} cannot be read as UTF-8 text: {error}") from None
 
 
 def text_files(path: Path) -> list[Path]:

@@ -1,0 +1,1 @@
+"""Experiments of the papers, each a command: the same protocol, ours beside the paper's numbers."""

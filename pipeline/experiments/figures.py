@@ -1,0 +1,115 @@
+"""The pictures of experiments: methods side by side, and a measure against a setting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from pipeline.experiments.tables import Number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+class Dot(NamedTuple):
+    """A row of a comparison: ours, and the paper's if it has one."""
+
+    label: str
+    colour: str
+    ours: Number
+    paper: Number | None
+
+
+class Line(NamedTuple):
+    """A measure against a setting."""
+
+    label: str
+    colour: str
+    style: str
+    marker: str
+    points: Sequence[tuple[float, Number]]
+
+
+class Panel(NamedTuple):
+    """One of the pictures that stand side by side."""
+
+    title: str
+    dots: Sequence[Dot] = ()
+    lines: Sequence[Line] = ()
+    log: bool = False
+
+
+def new_figure(panels: int, rows: float) -> tuple[Figure, list[Axes]]:
+    """A figure with axes side by side."""
+    import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to import
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    mpl.rcParams["svg.hashsalt"] = "wirerank"  # the same names in the file every time
+    mpl.rcParams["svg.fonttype"] = "none"
+    figure = Figure(figsize=(max(6.4, 5.6 * panels), 1.7 + rows), layout="constrained")
+    return figure, list(figure.subplots(1, panels, squeeze=False)[0])
+
+
+def draw_dots(title: str, measure: str, panels: Sequence[Panel]) -> Figure:
+    """Methods below one another: ours filled with its deviation, the paper's hollow."""
+    most = max(len(panel.dots) for panel in panels)
+    figure, axes = new_figure(len(panels), 0.34 * most)
+    figure.suptitle(title, fontsize=12)
+    for axis, panel in zip(axes, panels, strict=True):
+        for place, dot in enumerate(panel.dots):
+            axis.errorbar(
+                dot.ours.value, place, xerr=dot.ours.deviation, fmt="o", color=dot.colour,
+                markersize=7, elinewidth=1.2, capsize=3,
+            )  # fmt: skip
+            if dot.paper is not None:
+                axis.plot(
+                    dot.paper.value, place, "D", markerfacecolor="none",
+                    markeredgecolor=dot.colour, markersize=8,
+                )  # fmt: skip
+        axis.set_yticks(range(len(panel.dots)), [dot.label for dot in panel.dots])
+        axis.invert_yaxis()
+        axis.margins(x=0.08, y=0.08)
+        axis.locator_params(axis="x", nbins=6)
+        axis.set_xlabel(measure)
+        axis.set_title(panel.title, fontsize=10)
+        axis.grid(True, axis="x", alpha=0.3)
+    ours = axes[0].plot([], [], "o", color="#444444", markersize=7, label="ours, with deviation")
+    paper = axes[0].plot(
+        [], [], "D", markerfacecolor="none", markeredgecolor="#444444", label="the paper's"
+    )
+    shown = ours + paper if any(dot.paper for panel in panels for dot in panel.dots) else ours
+    figure.legend(handles=shown, loc="outside lower center", ncols=2, fontsize=9)
+    return figure
+
+
+def draw_lines(title: str, setting: str, measure: str, panels: Sequence[Panel]) -> Figure:
+    """A measure against a setting, with its deviation over the splits."""
+    figure, axes = new_figure(len(panels), 2.9)
+    figure.suptitle(title, fontsize=12)
+    for axis, panel in zip(axes, panels, strict=True):
+        for line in panel.lines:
+            at = [x for x, _ in line.points]
+            deviations = [number.deviation or 0.0 for _, number in line.points]
+            axis.errorbar(
+                at, [number.value for _, number in line.points],
+                yerr=deviations if any(deviations) else None, color=line.colour,
+                linestyle=line.style, marker=line.marker, markersize=5, linewidth=1.7,
+                elinewidth=0.9, capsize=2, label=line.label,
+            )  # fmt: skip
+        values = sorted({x for line in panel.lines for x, _ in line.points})
+        if panel.log:
+            axis.set_xscale("log")
+            axis.minorticks_off()
+        axis.set_xticks(values, [f"{value:g}" for value in values])
+        axis.set_xlabel(setting)
+        several = any(number.deviation for line in panel.lines for _, number in line.points)
+        axis.set_ylabel(f"{measure}, with deviation over splits" if several else measure)
+        axis.set_title(panel.title, fontsize=10)
+        axis.grid(True, alpha=0.3)
+    handles, labels = axes[0].get_legend_handles_labels()
+    if len(labels) > 1:
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=min(4, len(labels)), fontsize=9
+        )
+    return figure

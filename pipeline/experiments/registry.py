@@ -1,0 +1,11 @@
+"""The experiments there are, by name."""
+
+from __future__ import annotations
+
+from pipeline.experiments.experiment import Experiment
+from pipeline.experiments.feature_focus_text import FeatureFocusText
+from pipeline.experiments.feature_focus_words import FeatureFocusWords
+
+EXPERIMENTS: dict[str, type[Experiment]] = {
+    experiment.name: experiment for experiment in (FeatureFocusText, FeatureFocusWords)
+}

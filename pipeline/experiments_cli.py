@@ -1,0 +1,100 @@
+"""`wirerank experiment`: the experiments of the papers, with their numbers beside ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from learners.learner import MOST, OptionError
+from pipeline.corpora import SourceError
+from pipeline.ending import fail
+from pipeline.errors import UsageError
+from pipeline.experiments.experiment import Settings
+from pipeline.experiments.finding_data import find_data
+from pipeline.experiments.registry import EXPERIMENTS
+from pipeline.experiments.running import Ended, check_packages, run
+from pipeline.terminal import TerminalWatch
+
+MOST_SPLITS = 1000
+
+
+def experiment_command(
+    name: Annotated[str | None, typer.Argument(help="Which experiment; --list shows all.")] = None,
+    show: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A folder to look for its corpora in, or one of them as kind:PATH; repeatable.",
+            metavar="PATH",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The folder of its results (default: experiments/NAME)."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=MOST, help="Splits are drawn from it.")] = 0,
+    splits: Annotated[
+        int, typer.Option(min=0, max=MOST_SPLITS, help="Random splits; 0: 10, or 1 with --quick.")
+    ] = 0,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A part of the data, few passes, main rows only.")
+    ] = False,
+    unconstrained: Annotated[
+        bool,
+        typer.Option("--unconstrained", help="feature-focus-words: also without limits (slow)."),
+    ] = False,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Throw away the results that --out has.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No narration.")] = False,
+) -> None:
+    """Run an experiment of a paper: tables on standard output; JSON, CSV and pictures in --out.
+
+    The same command goes on where an interrupted one stopped.
+    """
+    if show:
+        typer.echo("\n".join(listing()))
+        return
+    if name not in EXPERIMENTS:
+        known = ", ".join(EXPERIMENTS)
+        fail(f"expected the name of an experiment: {known}. Got {name or 'none'}.")
+    settings = Settings(seed, splits or (1 if quick else 10), quick, unconstrained)
+    watch = TerminalWatch(quiet, unit="parts")
+    try:
+        kind = EXPERIMENTS[name]
+        check_packages(kind)
+        found = find_data(kind.needs, data or ())
+        ended = run(
+            kind(settings, found, watch.say), out or Path("experiments") / name, anew, watch
+        )
+    except (UsageError, OptionError, SourceError) as error:
+        fail(str(error))
+    conclude(ended, quiet)
+
+
+def listing() -> list[str]:
+    """Every experiment with what it needs."""
+    lines = []
+    for name, kind in EXPERIMENTS.items():
+        lines += [name, f"  what   {kind.title}", f"  paper  {kind.paper}"]
+        lines += [f"  data   {need.kind}:PATH, {need.title}" for need in kind.needs]
+    return lines
+
+
+def conclude(ended: Ended, quiet: bool) -> None:
+    """Show what was found, or say how to go on."""
+    if ended.findings is None:
+        code = 128 + (ended.signal or 2)
+        fail(
+            f"interrupted; {ended.done} of {ended.parts} parts are done and kept: the same command "
+            "goes on from there.",
+            code,
+        )
+    for table in ended.findings.tables:
+        typer.echo(f"{table.text()}\n")
+    for remark in ended.findings.remarks:
+        typer.echo(remark)
+    if not quiet:
+        typer.echo(f"written: {', '.join(str(path) for path in ended.written)}", err=True)

@@ -1,0 +1,168 @@
+"""What experiments are made of: data that is found, results that are kept, and the command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.errors import UsageError
+from pipeline.experiments import running
+from pipeline.experiments.feature_focus_text import FeatureFocusText
+from pipeline.experiments.finding_data import find_data, fingerprint
+from pipeline.experiments.hits import hits_in, measures_of
+from pipeline.experiments.keeping import Folder
+from pipeline.experiments.sign_test import sign_test
+from pipeline.experiments.tables import Column, Number, Row, Table
+from tests.conftest import REPOSITORY
+from tests.pipeline.command_line import WIRERANK, wirerank
+from tests.pipeline.experiments.small_corpora import write_newsgroups, write_reuters
+
+
+def test_list_names_experiments_papers_and_data() -> None:
+    result = wirerank("experiment", "--list")
+    assert result.exit_code == 0
+    assert "feature-focus-text\n" in result.stdout
+    assert "text:PATH" in result.stdout
+
+
+def test_an_unknown_experiment_is_refused() -> None:
+    result = wirerank("experiment", "feature-focus")
+    assert result.exit_code == 2
+    assert "feature-focus-text, feature-focus-words. Got feature-focus." in result.stderr
+
+
+@pytest.mark.parametrize("data", [(), ("--data", "nowhere"), ("--data", ".")])
+def test_missing_data_are_named(
+    data: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = wirerank("experiment", "feature-focus-text", *data)
+    assert result.exit_code == 2
+    assert "expected --data newsgroups:PATH (20 Newsgroups" in result.stderr
+    assert "wirerank corpora" in result.stderr
+    assert not (tmp_path / "experiments").exists()
+
+
+def test_wrong_data_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "20news.tar.gz").write_bytes(b"no archive")
+    result = wirerank("experiment", "feature-focus-text", "--data", f"newsgroups:{tmp_path}")
+    assert result.exit_code == 2
+    assert "has no posts" in result.stderr
+    result = wirerank("experiment", "feature-focus-text", "--data", str(tmp_path))
+    assert result.exit_code == 2
+    assert "nothing of that is in" in result.stderr
+
+
+def test_corpora_are_found_by_name_wherever_they_lie(tmp_path: Path) -> None:
+    (tmp_path / "20newsgroups").mkdir()
+    (tmp_path / "20newsgroups" / "README.md").write_text("about")
+    posts = write_newsgroups(tmp_path / "20newsgroups" / "20news-bydate-train")
+    (tmp_path / "reuters").mkdir()
+    stories = write_reuters(tmp_path / "reuters" / "reuters21578")
+    found = find_data(FeatureFocusText.needs, [str(tmp_path)])
+    # The folder above would do as well: it opens as the corpus that its name promises.
+    assert found["newsgroups"] in (posts, posts.parent)
+    assert found["reuters21578"] in (stories, stories.parent)
+    assert find_data(FeatureFocusText.needs, [f"newsgroups:{posts}"]) == {"newsgroups": posts}
+
+
+def test_a_fingerprint_is_of_names_and_contents(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    first = fingerprint(tmp_path)
+    (tmp_path / "a").rename(tmp_path / "b")
+    second = fingerprint(tmp_path)
+    (tmp_path / "b").write_text("y")
+    assert len({first, second, fingerprint(tmp_path)}) == 3
+    # of a file what `sha256sum` says
+    (tmp_path / "b").write_bytes(b"abc")
+    assert fingerprint(tmp_path / "b").startswith("ba7816bf8f01cfea414140de5dae2223")
+
+
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FeatureFocusText, "packages", ("numpy", "no_such_package"))
+    with pytest.raises(UsageError, match=r"no_such_package, not installed: .*\[experiments\]"):
+        running.check_packages(FeatureFocusText)
+
+
+def test_a_folder_keeps_parts_and_refuses_those_of_others(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "out", {"seed": 1, "grid": (1, 2)}, anew=False)
+    folder.keep("a split 1 x=0.5", {"r1": 0.5})
+    again = Folder(tmp_path / "out", {"seed": 1, "grid": (1, 2)}, anew=False)
+    assert again.kept("a split 1 x=0.5") == {"r1": 0.5}
+    assert again.kept("a split 2 x=0.5") is None
+    (damaged,) = (tmp_path / "out" / "parts").iterdir()
+    damaged.write_bytes(damaged.read_bytes()[:20])
+    assert again.kept("a split 1 x=0.5") is None
+    with pytest.raises(UsageError, match="grid, seed differ"):
+        Folder(tmp_path / "out", {"seed": 2, "grid": (1, 3)}, anew=False)
+    Folder(tmp_path / "out", {"seed": 2}, anew=True)
+    assert not list((tmp_path / "out" / "parts").iterdir())
+
+
+def test_a_signal_ends_a_run_between_two_parts(tmp_path: Path) -> None:
+    data = write_newsgroups(tmp_path / "20news")
+    out = tmp_path / "out"
+    arguments = ["experiment", "feature-focus-text", "--data", str(data), "--out", str(out)]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    process = subprocess.Popen(
+        [*WIRERANK, *arguments, "--splits", "1000"],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while not list(out.glob("parts/*.json")):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 128 + signal.SIGINT
+    assert "parts are done and kept: the same command goes on from there." in said
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "ties", "p"),
+    [(10, 0, 0, 2 / 1024), (9, 1, 0, 22 / 1024), (8, 2, 0, 112 / 1024), (0, 0, 3, 1.0)],
+)
+def test_sign_test_against_the_binomial_by_hand(
+    wins: int, losses: int, ties: int, p: float
+) -> None:
+    ours = [1.0] * wins + [0.0] * losses + [0.5] * ties
+    found = sign_test(ours, [0.5] * len(ours))
+    assert found[:3] == (wins, losses, ties)
+    assert found.p == pytest.approx(p)
+
+
+def test_ranks_and_measures_by_hand() -> None:
+    scores = np.array([[0.0, 2.0, 2.0], [3.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    labels = np.array([2, 0, 1], np.int32)
+    assert hits_in(scores, labels, 0.0).tolist() == [2, 1, 0]  # level: the earlier class first
+    assert hits_in(scores, labels, -np.inf).tolist() == [2, 1, 2]
+    found = measures_of(np.array([2, 1, 0, 6]))
+    assert found == {"r1": 0.25, "r5": 0.5, "mrr": pytest.approx((0.5 + 1 + 1 / 6) / 4)}
+
+
+def test_a_table_shows_the_paper_and_the_difference() -> None:
+    columns = [Column("r1", "R1", 3, with_deviation=True), Column("d", "d", 1)]
+    rows = [
+        Row("ours alone", {"r1": Number(0.5)}),
+        Row("both", {"r1": Number(0.5, 0.01), "d": Number(2.0)}, {"r1": Number(0.6)}),
+    ]
+    assert Table("t", "A title", columns, rows, ["A note."]).text().splitlines() == [
+        "A title",
+        "                         R1     d",
+        "ours alone    0.500          n.a.",
+        "both          0.500 +-0.010   2.0",
+        "  paper       0.600          n.a.",
+        "  difference         -0.100  n.a.",
+        "A note.",
+    ]
