@@ -173,7 +173,8 @@ def follow_index(
         )  # fmt: skip
         if not step_learn[step]:
             sizes[TOUCHED] += touched
-            sizes[LOOKED_UP] += len(terms)
+            for value in values:
+                sizes[LOOKED_UP] += value > 0.0
             out_found, out_scores, out_used = emit(
                 row, retrieved, tally, found, out_starts, out_stops, out_found, out_scores, out_used
             )
@@ -182,10 +183,11 @@ def follow_index(
             chosen = np.ones(len(relevant), np.bool_)
             if not always:
                 to_strengthen(tally, found, retrieved, relevant, is_relevant, margin, chosen)
-            # Every feature may have to move its list to where there is room for twice as many.
+            # Every feature may have to move its list to where there is room for twice as many, and
+            # that again and again as it grows: 2 + 4 + 8 + .. is less than twice the last of them.
             needed = 0
             for term in terms:
-                needed += 2 * (lists[term, COUNT] + len(relevant)) + 2
+                needed += 4 * (lists[term, COUNT] + len(relevant))
             if sizes[USED] + needed > len(classes):
                 more = max(len(classes), needed)
                 classes = np.concatenate((classes, np.empty(more, np.int32)))

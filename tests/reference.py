@@ -337,11 +337,11 @@ class Lane:
     def conclude(self, topics: int) -> None:
         """Fill in the report."""
         report = self.result.report
-        report["rounds"] = len(self.result.rounds)
-        report["documents"] = len(self.result.rankings)
+        report |= {"rounds": len(self.result.rounds), "documents": len(self.result.rankings)}
         report["topics"] = topics
         for name in MEASURES:
             report[name] = mean(one[name] for one in self.result.rounds)
+        report["harmonic_rank"] = 1 / report["mrr"] if report["mrr"] else None
         judged = [(order(scores), relevant) for scores, relevant in self.judged if relevant]
         report["rounds_with_topics"] = len(judged)
         points: list[tuple[float, float]] = []

@@ -54,12 +54,13 @@ class Connections:
 
     def strengthen(self, topic: int, value: float) -> None:
         """Add to a connection, which may be a new one, and move it forward."""
-        weight = value
+        weight, before = value, len(self.classes)
         if topic in self.classes:
-            at = self.classes.index(topic)
-            del self.classes[at]
-            weight += self.weights.pop(at)
-        at = sum(other >= weight for other in self.weights)
+            before = self.classes.index(topic)
+            del self.classes[before]
+            weight += self.weights.pop(before)
+        # Never back: a gain can be too small to make a difference to the weight.
+        at = min(before, sum(other >= weight for other in self.weights))
         self.classes.insert(at, topic)
         self.weights.insert(at, weight)
         self.total += value

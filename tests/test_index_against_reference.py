@@ -87,6 +87,8 @@ def many_topics(seed: int) -> list[Event]:
         many = rng.random() < 0.15
         topics = rng.sample(range(70), rng.randint(52, 69) if many else rng.randint(1, 3))
         features = {name: rng.choice([0.25, 0.5, 1, 2, 3]) for name in names}
+        if number % 25 >= 21:  # all level at first: the topic index says which the fifty best are
+            features, topics = {f"{number // 25}": 1}, rng.sample(range(5, 65), 60)
         named = [f"t{topic}" for topic in topics]
         events.append({"id": str(number), "features": features, "topics": named})
     return events
@@ -104,9 +106,24 @@ def skewed(seed: int) -> list[Event]:
     return events
 
 
+def far_apart(seed: int) -> list[Event]:
+    """Values of which one is nothing beside the other: a gain that leaves a weight as it was."""
+    rng = random.Random(seed)
+    events: list[Event] = []
+    for number in range(150):
+        names = rng.sample("abcdef", rng.randint(1, 4))
+        features = {name: 10.0 ** rng.choice([-70, -30, 0, 30, 75]) for name in names}
+        topics = [f"t{rng.randrange(6)}" for _ in range(rng.randint(1, 2))]
+        events.append({"id": str(number), "features": features, "topics": topics})
+    return events
+
+
 LIMITS = (
+    "feature-focus:d_max=1,margin=1",
+    "feature-focus:d_max=2,rating=false,norm=none",
     "feature-focus:margin=0.5",
     "feature-focus:margin=0,d_max=0,w_min=0",
+    "feature-focus:margin=0,d_max=0,w_min=0,boolean=true,rating=false",
     "feature-focus:margin=9,boolean=true",
     "feature-focus:margin=9,boolean=true,leak=false",
     "feature-focus:margin=9,boolean=true,d_max=3,memory=64",
@@ -115,7 +132,11 @@ LIMITS = (
 )
 
 
-@pytest.mark.parametrize("events", [many_topics(1), skewed(2)], ids=["many topics", "skewed"])
+@pytest.mark.parametrize(
+    "events",
+    [many_topics(1), skewed(2), far_apart(3)],
+    ids=["many topics", "skewed", "far apart"],
+)
 def test_limits_of_the_index(tmp_path: Path, events: list[Event]) -> None:
     outcome, expected = check_stream(tmp_path, events, LIMITS, declare=False)
     compare_scores(outcome.rankings, expected)

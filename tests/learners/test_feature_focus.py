@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from learners.feature_focus import FeatureFocus
-from learners.index import IndexLearner
+from learners.index import USED, IndexLearner
 from learners.specs import parse_spec
 from pipeline.corpora.classes import SyntheticClasses
 from tests.learners.streams import Document, Happening, Stream, learn, random_stream
@@ -111,3 +111,30 @@ def test_documents_without_positive_features_teach_nothing() -> None:
     learner, emitted = learned("feature-focus", stream)
     assert learner.connections == 0
     assert emitted == {0: [], 1: [0.0]}
+
+
+def test_many_labels_at_once_find_room() -> None:
+    """Lists of eight that get nine more move twice: what they leave behind needs room as well."""
+    document = {f"f{i}": 0.1 for i in range(100)}
+    stream = Stream([document, document], [], list(document))
+    for row, labels in enumerate((list("abcdefgh"), list("ijklmnopq"))):
+        stream.happenings.append(Happening(row, None, list(stream.topics)))
+        learn(stream, row, labels)
+    learner, _ = learned("independent", stream)
+    assert learner._sizes[USED] <= len(learner._classes)
+
+
+@pytest.mark.parametrize("spec", ["feature-focus:w_min=0", "independent"])
+@pytest.mark.parametrize("topics", [5, 9, 17, 40, 300])
+def test_lists_move_several_times_for_one_document(spec: str, topics: int) -> None:
+    """There is room for every move: `make bounds` sees where a list would be written beside it."""
+    stream = Stream()
+    for row, names in enumerate((["a"], ["b", "c"], ["a", "b", "d"])):
+        stream.documents.append(dict.fromkeys(names, 1.0))
+        stream.happenings.append(Happening(row, None, list(stream.topics)))
+        learn(stream, row, [f"{row} {number}" for number in range(topics)])
+    stream.features = ["a", "b", "c", "d"]
+    learner, _ = learned(spec, stream)
+    for feature, rows in enumerate(([0, 2], [1, 2], [1], [2])):
+        connected = [topic for row in rows for topic in range(row * topics, (row + 1) * topics)]
+        assert list(shares(learner, feature)) == connected
