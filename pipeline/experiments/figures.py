@@ -135,5 +135,5 @@ def draw_bands(title: str, setting: str, measure: str, panels: Sequence[Panel]) 
         axis.set_ylabel(measure)
         axis.set_title(panel.title, fontsize=10)
         axis.grid(True, alpha=0.3)
-        axis.legend(fontsize=8)
+        axis.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
     return figure
