@@ -32,8 +32,9 @@ SHOWN = (100, 500, 1000, 2000, 4000, 7000)
 FIRST_ROUNDS = 100
 TEST, CHOICE = 0, 1  # what a sequence is for: no sequence is for both
 
-# With 1 / (2 R^2), R^2 being the largest K(x, x), the square loss of Widrow-Hoff is bounded
-# (Kivinen and Warmuth 1997); in the unit square that is (1 + 1 + 1)^2 = 9.
+# What one would take without looking at data. As |w - u|^2 shrinks, the square loss of Widrow-Hoff
+# is at most (that of any u + |u|^2 / rate) / (1 - rate R^2), where R^2 is the largest K(x, x), here
+# 3^2; what |u|^2 adds is least for the rate 1 / (2 R^2).
 BOUND_RATE = 1.0 / 18.0
 
 # As many instances as there are rounds: none is ever removed.
@@ -140,8 +141,8 @@ class PRankSynthetic(Experiment):
             "only that it is constant; here it is the one that lost least on held-out sequences. "
             f"On these PRank is below Widrow-Hoff at the rates {', '.join(worse) or '(none)'} of "
             f"{', '.join(f'{rate:g}' for rate in RATES)}.",
-            "The rate 1/18 is that of the loss bound of Widrow-Hoff (Kivinen and Warmuth 1997), "
-            "which is known without any data.",
+            "The rate 1/18 is 1 / (2 R^2), R^2 = 9 being the largest K(x, x): that of a bound on "
+            "the loss of Widrow-Hoff, which one can know without any data.",
             f"The paper's words on the first rounds are read as round {FIRST_ROUNDS}.",
         ]
         if self.settings.quick:
