@@ -27,7 +27,7 @@ MEANINGS = {
     "mrr": "mean of 1 / rank of the best true topic",
     "ranking_loss": "distance of the said rank from the true one",
     "miss_rate": "share of documents whose rank was not hit, in percent",
-    "tau_b": "Kendall's tau-b of said and true ranks ",
+    "tau_b": "Kendall's tau-b of said and true ranks",
 }
 RANK_CURVES = tuple(key for _, key, _, _ in OF_RANKS)
 

@@ -129,7 +129,7 @@ function ofRank(told, ranks) {
 
 const OF_RANKS =
   "The rank that the lane said, the true one, and the terms behind the score: a term's contribution is its value " +
-  "in the document times its weight for the said rank when the document was ranked.";
+  "in the document times its weight when the document was ranked.";
 
 export function explainLane(element, lane) {
   const topics = element.dataset.usual ?? (element.dataset.usual = element.textContent);
