@@ -16,6 +16,7 @@ from pipeline.rank_curves import WINDOW, value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 class Panel(NamedTuple):
@@ -62,6 +63,14 @@ def sparse(value: float) -> bool:
 
 
 def plot_curves(path: Path, lanes: Sequence[Lane], title: str) -> None:
+    """Write a picture of the curves of all lanes."""
+    drawn = io.BytesIO()
+    figure = picture(lanes, title)
+    figure.savefig(drawn, format=path.suffix.removeprefix("."), dpi=120)
+    write_whole(path, drawn.getvalue())
+
+
+def picture(lanes: Sequence[Lane], title: str) -> Figure:
     """Draw the round-averaged losses of all lanes against the rounds, on a log axis.
 
     Topics and ranks have losses of their own: a row of panels for each kind of lanes there is.
@@ -84,9 +93,7 @@ def plot_curves(path: Path, lanes: Sequence[Lane], title: str) -> None:
     lines = [line for row in range(len(rows)) for line in figure.axes[3 * row].lines]
     names = [str(line.get_label()) for line in lines]
     figure.legend(lines, names, loc="outside lower center", ncols=4, fontsize=8)
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format=path.suffix.removeprefix("."), dpi=120)
-    write_whole(path, drawn.getvalue())
+    return figure
 
 
 def draw(axis: Axes, panel: Panel, lanes: Sequence[tuple[int, Lane]]) -> None:
