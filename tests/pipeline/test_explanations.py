@@ -50,7 +50,7 @@ def run(
 def said(explained: Explained) -> tuple[object, ...]:
     """Everything but the arrays."""
     e = explained
-    return (e.document.id, e.number, e.round, e.topics, e.terms, e.rankings)
+    return (e.document.id, e.number, e.rounds, e.topics, e.terms, e.rankings)
 
 
 @pytest.mark.parametrize("seed", range(3))
