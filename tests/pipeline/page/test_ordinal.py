@@ -254,6 +254,20 @@ def test_both_kinds_fit_on_any_screen(view: Viewer, width: int) -> None:
         assert page.evaluate(BEYOND) == []
 
 
+def test_a_table_that_is_too_wide_does_not_push_the_page_aside(view: Viewer) -> None:
+    """With lanes of many classes too there are thirteen measures."""
+    stream = Stream([*MIXED, "feature-focus"])
+    stream.process([ranked(n) for n in range(150)])
+    with PageServer(stream.feed) as server:
+        page = view(server.address, width=1100)
+        wait_for_documents(page, 150)
+        assert page.locator("#lanes thead th").count() == 2 + 13
+        assert page.evaluate("document.documentElement.scrollWidth") == 1100
+        last = page.locator("#lanes tbody tr").nth(1).locator("td").last
+        last.scroll_into_view_if_needed()
+        expect(last).to_be_in_viewport(ratio=0.9)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_both_kinds_can_be_read(view: Viewer, scheme: str) -> None:
     stream = Stream(MIXED)
