@@ -78,8 +78,8 @@ class Engine:
         of_topics = [lane for lane in self.lanes if not lane.is_ordinal]
         most = self.settings.max_pending
         self.topic_course = Course(of_topics, TopicLabels(self.topics), most)
-        ranks = ranks_of([lane.spec for lane in ordinal])
-        self.rank_course = Course(ordinal, RankLabels(ranks), most)
+        self.rank_labels = RankLabels(ranks_of([lane.spec for lane in ordinal]))
+        self.rank_course = Course(ordinal, self.rank_labels, most)
         self.documents = 0
         self._explains = True
         self._threads = threads or os.cpu_count() or 1
@@ -133,6 +133,8 @@ class Engine:
             raise ValueError("the engines have not followed the same log as far")
         if other.topic_course.lanes and not self.topic_course.lanes:
             self.topics = other.topics
+        if other.rank_course.lanes and not self.rank_course.lanes:
+            self.rank_labels = other.rank_labels
         self.topic_course.join(other.topic_course, order)
         self.rank_course.join(other.rank_course, order)
         self.close()

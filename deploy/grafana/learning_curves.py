@@ -18,6 +18,7 @@ from deploy.grafana.panels import (
     time_series,
 )
 from learners.measures import MEASURES
+from learners.rank_measures import RANK_MEASURES
 
 
 def curve(loss: str) -> str:
@@ -121,7 +122,7 @@ def learning_curves() -> Json:
             'label_values(wirerank_rounds_total{stream="$stream"}, lane)',
             several=True,
         ),
-        listed("loss", "Measure", MEASURES),
+        listed("loss", "Measure", (*MEASURES, *RANK_MEASURES)),
         listed("window", "Window", ("5m", "1m", "30m", "1h", "6h", "1d")),
     ]
     uid = "wirerank-curves"
