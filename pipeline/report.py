@@ -156,7 +156,8 @@ def comparison(report: Report) -> str:
     if any(lane["rounds"] != lane["rounds_with_topics"] for lane in report.values()):
         header.insert(2, "with topics ")  # the measures, unlike the losses, are averaged over these
         for row, lane in zip(rows, report.values(), strict=True):
-            row.append(f"{lane['rounds_with_topics']:,} ")
+            of_topics = learns(lane) == TOPICS
+            row.append(f"{lane['rounds_with_topics']:,} " if of_topics else "n.a. ")
     for _, key, scale, digits in columns:
         shown = column([lane.get(key) for lane in report.values()], key, scale, digits)
         for row, (text, best) in zip(rows, shown, strict=True):

@@ -61,6 +61,8 @@ def test_lanes_of_both_kinds_say_what_each_kind_lacks() -> None:
     assert "documents that still wait for their labels (rank): 1" in said
     assert "late labels that found no document (rank): 1" in said
     assert "which no lane learns" not in said
+    assert "per s  lane of topics\n" in said
+    assert "per s  lane of ranks\n" in said
     assert (report["mmp:loss=1"]["rounds"], report["prank:ranks=5"]["rounds"]) == (2, 3)
     assert "ranks_refused" not in report["mmp:loss=1"]
 
@@ -80,6 +82,15 @@ def test_what_was_not_learned_is_said(event: dict[str, Any], lanes: list[str], k
     _, said, _ = replay(source, *(part for lane in lanes for part in ("--lane", lane)))
     assert f"nothing was learned{kind}" in said
     assert said.count("nothing was learned") == 1
+
+
+def test_rounds_with_topics_are_of_topic_lanes() -> None:
+    events = [*RANKED, {"id": "f", "text": "none", "topics": []}]
+    result = wirerank(
+        "replay", write_events(events=events), "--lane", "mmp:loss=1", "--lane", "prank"
+    )
+    rows = [line.split()[:3] for line in result.stdout.splitlines()]
+    assert rows == [["lane", "rounds", "with"], ["mmp:loss=1", "3", "2"], ["prank", "3", "n.a."]]
 
 
 def test_urgency_is_the_rank_of_a_ninjs_item() -> None:
