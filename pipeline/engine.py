@@ -245,7 +245,7 @@ class Engine:
         return Explained(
             timelines[0].ranked[row],
             number=self.documents + row + 1,
-            round=stretches[0].rounds[row],
+            rounds=self._in_order([[s.rounds[row]] * len(s.scores) for s in stretches]),
             topics=topics_in(labels[0]) if self.topic_course.lanes else (),
             rank=rank_in(labels[-1]) if self.rank_course.lanes else None,
             terms=said[0].terms,

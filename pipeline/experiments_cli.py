@@ -34,9 +34,14 @@ def experiment_command(
         Path | None,
         typer.Option(help="The folder of its results (default: experiments/NAME)."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MOST, help="Splits are drawn from it.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST, help="Splits and sequences are drawn from it.")
+    ] = 0,
     splits: Annotated[
-        int, typer.Option(min=0, max=MOST_SPLITS, help="Random splits; 0: 10, or 1 with --quick.")
+        int,
+        typer.Option(
+            min=0, max=MOST_SPLITS, help="Random splits or repetitions; 0: as many as the paper."
+        ),
     ] = 0,
     quick: Annotated[
         bool, typer.Option("--quick", help="A part of the data, few passes, main rows only.")
@@ -60,10 +65,10 @@ def experiment_command(
     if name not in EXPERIMENTS:
         known = ", ".join(EXPERIMENTS)
         fail(f"expected the name of an experiment: {known}. Got {name or 'none'}.")
-    settings = Settings(seed, splits or (1 if quick else 10), quick, unconstrained)
+    kind = EXPERIMENTS[name]
+    settings = Settings(seed, splits or kind.splits[quick], quick, unconstrained)
     watch = TerminalWatch(quiet, unit="parts")
     try:
-        kind = EXPERIMENTS[name]
         check_packages(kind)
         found = find_data(kind.needs, data or ())
         ended = run(
@@ -79,7 +84,9 @@ def listing() -> list[str]:
     lines = []
     for name, kind in EXPERIMENTS.items():
         lines += [name, f"  what   {kind.title}", f"  paper  {kind.paper}"]
-        lines += [f"  data   {need.kind}:PATH, {need.title}" for need in kind.needs]
+        lines += [f"  data   {need.kind}:PATH, {need.title}" for need in kind.needs] or [
+            "  data   none, it makes its own"
+        ]
     return lines
 
 

@@ -44,7 +44,7 @@ class Explained:
 
     document: Entry
     number: int  # which document of the stream it is, from 1
-    round: int  # rounds learned before
+    rounds: list[int]  # of each lane: rounds learned before
     topics: tuple[str, ...] | None  # its labels, if they are known by now
     rank: int | None  # the same, if ordinal lanes are there
     terms: tuple[Weighed, ...]  # the heaviest of its vector

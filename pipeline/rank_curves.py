@@ -108,8 +108,7 @@ class RankCurve(LearningCurve):
 
     def derived(self) -> dict[str, float | None]:
         """How often a rank was missed."""
-        hits = self.last().values["hit_rate"]
-        return {"miss_rate": None if hits is None else 1.0 - hits}
+        return {"miss_rate": value_of(self.last().values, "miss_rate")}
 
     @staticmethod
     def as_point(row: Floats) -> Point:
@@ -144,3 +143,11 @@ class RankCurve(LearningCurve):
         self._points = np.array(state["points"], np.float64)
         self._window = np.array(state["window"], np.int32)
         self._table = np.array(state["table"], np.int64)
+
+
+def value_of(values: Mapping[str, float | None], measure: str) -> float | None:
+    """A measure at a point of any curve; how often a rank was missed, its hits tell."""
+    if measure != "miss_rate":
+        return values[measure]
+    hits = values["hit_rate"]
+    return None if hits is None else 1.0 - hits

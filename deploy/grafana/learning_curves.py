@@ -49,21 +49,25 @@ def learning_panels() -> list[Panel]:
         time_series(
             "Round-averaged $loss",
             "The papers' learning curve: the loss averaged over all rounds so far, as in the "
-            "curves file of a run. The axis is logarithmic.",
+            "curves file of a run. The axis is logarithmic. Lanes of topics and ordinal lanes "
+            "(ranking_loss, hit_rate and tau_b, which looks at the last thousand rounds) have "
+            "measures of their own; a lane without the chosen one has no line.",
             Query(curve("$loss"), lane),
             log=True,
         ),
         time_series(
             "$loss over $window",
             "The loss of the rounds of the last $window only: it follows a change that the average "
-            "over all rounds hides. No line where there were no rounds.",
+            "over all rounds hides. No line where there were no rounds, and none of tau_b, which "
+            "is no mean of rounds.",
             Query(windowed(), lane),
             log=True,
         ),
         row("Comparing lanes"),
         table(
             "Lanes",
-            "Every measure, averaged over all rounds so far (the last three: rounds with topics).",
+            "Every measure, averaged over all rounds so far (but the losses, over those with "
+            "topics; tau_b, over the last thousand).",
             Query(
                 "max by (lane, loss) "
                 '(wirerank_round_averaged_loss{stream="$stream", lane=~"$lane"})'

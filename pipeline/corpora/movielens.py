@@ -50,14 +50,7 @@ class MovieLens:
     ) -> None:
         if others not in OTHERS:
             raise SourceError(f"movielens has no others={others!r}; choose {' or '.join(OTHERS)}")
-        files = open_files(path, lambda name: PurePosixPath(name).name in SEPARATORS)
-        if len(files.names) != 1:
-            found = ", ".join(files.names) or "none"
-            raise SourceError(
-                f"{path}: expected one u.data (MovieLens 100K) or ratings.dat (1M), found {found}"
-            )
-        (name,) = files.names
-        ratings = read_ratings(name, files.read(name))
+        ratings = ratings_in(path)
         viewers, counts = np.unique(ratings[:, 0], return_counts=True)
         active = viewers[counts >= least]
         self._others = others
@@ -100,6 +93,18 @@ class MovieLens:
                     "time": f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}Z",
                 }
             )
+
+
+def ratings_in(path: Path) -> Numbers:
+    """The viewer, film, stars and time of every rating in a folder or archive, one a row."""
+    files = open_files(path, lambda name: PurePosixPath(name).name in SEPARATORS)
+    if len(files.names) != 1:
+        found = ", ".join(files.names) or "none"
+        raise SourceError(
+            f"{path}: expected one u.data (MovieLens 100K) or ratings.dat (1M), found {found}"
+        )
+    (name,) = files.names
+    return read_ratings(name, files.read(name))
 
 
 def nth_most_active(viewers: Numbers, counts: Numbers, nth: int) -> int:

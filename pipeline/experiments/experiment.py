@@ -51,6 +51,13 @@ class Drawing(NamedTuple):
     draw: Callable[[], Figure]
 
 
+class Series(NamedTuple):
+    """Numbers that are written as CSV, and are too many to be printed."""
+
+    name: str
+    csv: bytes
+
+
 @dataclass(frozen=True, slots=True)
 class Findings:
     """What an experiment says when all its parts are done."""
@@ -58,6 +65,7 @@ class Findings:
     tables: Sequence[Table]
     drawings: Sequence[Drawing]
     remarks: Sequence[str]  # how it differs from the paper, and what was left out
+    series: Sequence[Series] = ()
 
 
 class Experiment(ABC):
@@ -68,11 +76,13 @@ class Experiment(ABC):
     paper: ClassVar[str]
     needs: ClassVar[tuple[Need, ...]]
     packages: ClassVar[tuple[str, ...]]  # that it imports, of the extra `experiments`
+    splits: ClassVar[tuple[int, int]] = (10, 1)  # if nobody says how many: all in all, and quick
 
     def __init__(self, settings: Settings, data: Mapping[str, Path], say: Say) -> None:
         self.settings = settings
         self.data = data
         self.say = say
+        self.known: dict[str, Result] = {}  # of the parts before, for parts that build on them
 
     @abstractmethod
     def choices(self) -> Mapping[str, Any]:

@@ -253,8 +253,8 @@ class FeatureFocusText(Experiment):
             )
             for kind, table in tables.items()
         ]
-        words = "first" if key == "r1" else "among the first five"
-        measure = f"{key.upper()}: share of test documents whose class is {words}"
+        words = "first" if key == "r1" else "in the first five"
+        measure = f"{key.upper()}: share of tests with the class {words}"
         title = f"Index learning against classifiers: {key.upper()}, {self._splits_in_words}"
         return draw_dots(title, measure, panels)
 

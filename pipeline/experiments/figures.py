@@ -113,3 +113,27 @@ def draw_lines(title: str, setting: str, measure: str, panels: Sequence[Panel]) 
             handles, labels, loc="outside lower center", ncols=min(4, len(labels)), fontsize=9
         )
     return figure
+
+
+def draw_bands(title: str, setting: str, measure: str, panels: Sequence[Panel]) -> Figure:
+    """Curves, each in a band as wide as the deviation of its points."""
+    figure, axes = new_figure(len(panels), 3.4)
+    figure.suptitle(title, fontsize=12)
+    for axis, panel in zip(axes, panels, strict=True):
+        for line in panel.lines:
+            at, values = [x for x, _ in line.points], [number.value for _, number in line.points]
+            axis.plot(at, values, line.style, color=line.colour, linewidth=1.7, label=line.label)
+            if all(number.deviation is not None for _, number in line.points):
+                low = [number.value - (number.deviation or 0.0) for _, number in line.points]
+                high = [number.value + (number.deviation or 0.0) for _, number in line.points]
+                axis.fill_between(at, low, high, color=line.colour, alpha=0.2, linewidth=0)
+        if panel.log:
+            axis.set_xscale("log")
+            axis.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+        axis.set_ylim(bottom=0)
+        axis.set_xlabel(setting)
+        axis.set_ylabel(measure)
+        axis.set_title(panel.title, fontsize=10)
+        axis.grid(True, alpha=0.3)
+        axis.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
+    return figure

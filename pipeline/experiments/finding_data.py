@@ -14,15 +14,19 @@ from pipeline.experiments.experiment import Need
 
 MAX_LOOKED_AT = 10_000  # files and folders; a folder of data has few, and each holds what it holds
 DEPTH = 3
-ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txt")
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txt", ".zip")
 
 
 def find_data(needs: Sequence[Need], given: Sequence[str]) -> dict[str, Path]:
     """Where each corpus is, by kind; `given` are folders to look in, or `kind:PATH`.
 
-    A corpus that is nowhere is left out; if all are, that is an error.
+    A corpus that is nowhere is left out; if all are, that is an error. Who needs none gets none.
     """
     found: dict[str, Path] = {}
+    if not needs:
+        if given:
+            raise UsageError("this experiment makes its own data; leave out --data.")
+        return found
     kinds = {need.kind: need for need in needs}
     for text in given:
         kind, colon, rest = text.partition(":")

@@ -52,7 +52,7 @@ def run(experiment: Experiment, out: Path, anew: bool, watch: Watch) -> Ended:
     record = {"experiment": experiment.name, **experiment.choices(), "sha256": sums}
     folder = Folder(out, record, anew)
     parts = list(experiment.parts())
-    results: dict[str, Result] = {}
+    results = experiment.known
     interruption = Interruption()
     watch.begin(len(parts))
     try:
@@ -96,7 +96,7 @@ def versions(packages: Sequence[str]) -> dict[str, str]:
 def write_findings(
     out: Path, about: Mapping[str, object], findings: Findings, results: Mapping[str, Result]
 ) -> list[Path]:
-    """Write `results.json`, a CSV for each table, and the pictures; returns what was written."""
+    """Write `results.json`, CSV of tables and series, and pictures; returns what was written."""
     whole = {
         **about,
         "tables": {table.name: table.json() for table in findings.tables},
@@ -108,6 +108,9 @@ def write_findings(
     for table in findings.tables:
         written.append(out / f"{table.name}.csv")
         write_whole(written[-1], table.csv())
+    for series in findings.series:
+        written.append(out / f"{series.name}.csv")
+        write_whole(written[-1], series.csv)
     for drawing in findings.drawings:
         written += draw(out, drawing)
     return written

@@ -20,14 +20,18 @@ from typing import Concatenate, ParamSpec
 import numpy as np
 
 from pipeline.blocks import Block
+from pipeline.courses import Course
 from pipeline.curves import Point
 from pipeline.engine import Engine, Ranked
 from pipeline.explanations import Explained, rank_of
 from pipeline.lanes import Lane
 from pipeline.page.samples import (
     FROZEN,
+    RANKS,
     RUNNING,
     STARTING,
+    TOPICS,
+    CourseSample,
     LaneSample,
     Sample,
     ShownDocument,
@@ -36,6 +40,7 @@ from pipeline.page.samples import (
     TrueTopic,
     milliseconds,
 )
+from pipeline.rank_curves import RankCurve
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -170,7 +175,7 @@ class PageFeed(Feed):
         self._allowance -= len(ranked.explained)
         self._take_points(self._engine, ranked)
         for explained in ranked.explained:
-            self._documents.append(self._shown(explained, explained.topics))
+            self._documents.append(self._shown(explained, explained.topics, explained.rank))
         if ranked.documents:
             self._stream_time = ranked.documents[-1].time
 
@@ -178,7 +183,7 @@ class PageFeed(Feed):
     def advance(self, block: Block, standing: Standing) -> None:
         """Take the labels that came, and make a sample if it is time for one."""
         self._standing = standing
-        if any(shown.true is None for shown in self._documents):
+        if any(shown.true is None or self._waits_for_rank(shown) for shown in self._documents):
             self._label_documents(block)
         self._unsampled = True
         if self._clock() - self._sampled_at >= SAMPLE_SECONDS:
@@ -224,25 +229,47 @@ class PageFeed(Feed):
         place = bisect_right(ranked.rounds[lane], point.round - 1) - 1
         return milliseconds(ranked.documents[place].time if place >= 0 else self._stream_time)
 
-    def _shown(self, explained: Explained, topics: Sequence[str] | None) -> ShownDocument:
+    def _shown(
+        self, explained: Explained, topics: Sequence[str] | None, rank: int | None
+    ) -> ShownDocument:
         if topics is None or self._engine is None:
-            return ShownDocument(self._next, explained, None)
+            return ShownDocument(self._next, explained, None, rank=rank)
         true = []
         for topic in islice(topics, TRUE_TOPICS):
             number = self._engine.topics.find(topic)
             ranks = (
-                None if number is None else rank_of(number, scores) for scores in explained.scores
+                None if number is None or lane.is_ordinal else rank_of(number, scores)
+                for lane, scores in zip(self._engine.lanes, explained.scores, strict=True)
             )
             true.append(TrueTopic(topic, tuple(ranks)))
-        return ShownDocument(self._next, explained, tuple(true), len(topics) - len(true))
+        untold = len(topics) - len(true)
+        return ShownDocument(self._next, explained, tuple(true), untold, rank)
+
+    def _waits_for_rank(self, shown: ShownDocument) -> bool:
+        """Whether its rank has not come yet, and some lane learns ranks."""
+        return (
+            shown.rank is None and self._engine is not None and bool(self._engine.rank_course.lanes)
+        )
 
     def _label_documents(self, block: Block) -> None:
         """Give documents that wait for their labels those that this block brought."""
-        came = {str(e.id): e.topics for e in block.entries if e.row is None}
+        late = [entry for entry in block.entries if entry.row is None]
+        topics_by_id = {str(entry.id): entry.topics for entry in late if entry.topics is not None}
+        rank_by_id = {str(entry.id): entry.rank for entry in late if entry.rank is not None}
         for place, shown in enumerate(self._documents):
-            topics = came.get(str(shown.explained.document.id))
-            if shown.true is None and topics is not None:
-                self._documents[place] = self._shown(shown.explained, topics)
+            key = str(shown.explained.document.id)
+            topics = topics_by_id.get(key) if shown.true is None else None
+            rank = rank_by_id.get(key) if self._waits_for_rank(shown) else None
+            if topics is not None or rank is not None:
+                self._documents[place] = self._labelled(shown, topics, rank)
+
+    def _labelled(
+        self, shown: ShownDocument, topics: Sequence[str] | None, rank: int | None
+    ) -> ShownDocument:
+        """A document with a label that came; one of the other kind stays as it was."""
+        if topics is None:
+            return replace(shown, stamp=self._next, rank=rank)
+        return self._shown(shown.explained, topics, shown.rank if rank is None else rank)
 
     def _make(self, state: str, seconds: float | None = None, note: str = "") -> None:
         """Make the next sample."""
@@ -264,7 +291,7 @@ class PageFeed(Feed):
             rounds=engine.rounds,
             topics=len(engine.topics),
             terms=len(engine.vocabulary),
-            waiting=sum(len(course.pending.documents) for course in engine.courses),
+            courses=tuple(course_sample(engine, course) for course in engine.courses),
             stream_time=self._stream_time,
             wall_ms=self._wall_ms(),
             standing=self._standing,
@@ -286,12 +313,24 @@ class PageFeed(Feed):
         return (documents - before) / (now - then) if now > then else None
 
 
+def course_sample(engine: Engine, course: Course) -> CourseSample:
+    """Where the lanes of one kind stand."""
+    return CourseSample(
+        kind=RANKS if course is engine.rank_course else TOPICS,
+        lanes=tuple(engine.lanes.index(lane) for lane in course.lanes),
+        losses=course.differences.losses,
+        rounds=course.rounds,
+        waiting=len(course.pending.documents),
+    )
+
+
 def lane_sample(lane: Lane, points: Sequence[TimedPoint]) -> LaneSample:
     """Where a lane stands."""
     return LaneSample(
         name=lane.name,
         learner=lane.spec.learner,
         measures=lane.curve.measures,
+        ranks=lane.curve.ranks if isinstance(lane.curve, RankCurve) else None,
         explains=lane.learner.contributions(NO_TERMS, NO_VALUES, NO_TOPICS) is not None,
         rounds=lane.curve.rounds,
         rounds_with_topics=lane.curve.rounds_with_topics,

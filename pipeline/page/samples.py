@@ -17,6 +17,9 @@ INTERRUPTED = "interrupted"
 FAILED = "failed"
 FROZEN = "frozen"  # the page itself had a fault; the run goes on
 
+TOPICS = "topics"
+RANKS = "ranks"
+
 
 class Standing(NamedTuple):
     """How far a run has come through its source: events, or records of a log."""
@@ -37,6 +40,16 @@ class TimedPoint(NamedTuple):
     values: dict[str, float | None]  # by measure
 
 
+class CourseSample(NamedTuple):
+    """The lanes that learn from one kind of label, and what they share."""
+
+    kind: str  # TOPICS or RANKS
+    lanes: tuple[int, ...]  # their places among all lanes
+    losses: Sequence[str]  # that they are compared by
+    rounds: int
+    waiting: int  # documents that wait for a late label of this kind
+
+
 class TrueTopic(NamedTuple):
     """A topic that a document has, and the rank that each lane gave it."""
 
@@ -52,6 +65,7 @@ class ShownDocument:
     explained: Explained
     true: tuple[TrueTopic, ...] | None  # None: labels have not come yet
     untold: int = 0  # true topics beyond those
+    rank: int | None = None  # the true one; None: it has not come yet, or no lane learns ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +76,10 @@ class LaneSample:
     learner: str
     explains: bool  # whether terms are behind its rankings
     measures: Sequence[str]  # that its curve has
+    ranks: int | None  # how many it tells apart; None: it ranks topics
     rounds: int
     rounds_with_topics: int
-    values: dict[str, float | None]  # measures, averaged over the rounds so far; and max_f1
+    values: dict[str, float | None]  # measures as they stand, and what is derived of all rounds
     points: tuple[TimedPoint, ...]
 
 
@@ -82,7 +97,7 @@ class Sample:
     rounds: int = 0
     topics: int = 0
     terms: int = 0
-    waiting: int = 0  # documents that wait for late labels
+    courses: tuple[CourseSample, ...] = ()
     stream_time: str | None = None  # of the last document, as it was written
     wall_ms: int | None = None  # when this sample was made
     standing: Standing = field(default=Standing(0, None))

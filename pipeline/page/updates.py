@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from learners.measures import MEASURES
-from learners.rank_measures import RANK_MEASURES
-from pipeline.comparison import CONFIDENCE, LOSSES, Difference
+from pipeline.comparison import CONFIDENCE, Difference
 from pipeline.page.feed import LAST_DOCUMENTS
 from pipeline.page.samples import LaneSample, Sample, ShownDocument, milliseconds
-from pipeline.rank_curves import RankCurve
-from pipeline.report import HIGHER_IS_BETTER, column, columns_for
+from pipeline.rank_curves import WINDOW, value_of
+from pipeline.report import HIGHER_IS_BETTER, OF_RANKS, column, columns_for
 from pipeline.verdicts import SHOWN, as_text
 
 MEANINGS = {
@@ -28,8 +27,9 @@ MEANINGS = {
     "mrr": "mean of 1 / rank of the best true topic",
     "ranking_loss": "distance of the said rank from the true one",
     "miss_rate": "share of documents whose rank was not hit, in percent",
-    "tau_b": "Kendall's tau-b of said and true ranks over the last thousand rounds",
+    "tau_b": "Kendall's tau-b of said and true ranks",
 }
+RANK_CURVES = tuple(key for _, key, _, _ in OF_RANKS)
 
 
 def heading(sample: Sample) -> dict[str, Any]:
@@ -39,7 +39,16 @@ def heading(sample: Sample) -> dict[str, Any]:
         "counted": sample.counted,
         "last_documents": LAST_DOCUMENTS,
         "confidence": CONFIDENCE,
-        "compared": [SHOWN[loss][0] for loss in compared_losses(sample.lanes)],
+        "compared": [
+            {
+                "kind": course.kind,
+                "lanes": course.lanes,
+                "best_in": course.losses[0],  # by which the best of them is told
+                "titles": [SHOWN[loss][0] for loss in course.losses],
+            }
+            for course in sample.courses
+            if len(course.lanes) > 1
+        ],
         "measures": [
             {
                 "key": key,
@@ -48,17 +57,12 @@ def heading(sample: Sample) -> dict[str, Any]:
                 "scale": scale,
                 "digits": digits,
                 "higher": key in HIGHER_IS_BETTER,
-                "curve": key in (*MEASURES, *RANK_MEASURES),
+                "curve": key in (*MEASURES, *RANK_CURVES),
+                "window": WINDOW if key == "tau_b" else None,  # rounds it looks at; None: all
             }
             for title, key, scale, digits in columns_of(sample.lanes)
         ],
     }
-
-
-def compared_losses(lanes: Sequence[LaneSample]) -> Sequence[str]:
-    """By which losses lanes are compared; ranks have others, shown if there are only such lanes."""
-    only_ranks = lanes and all(lane.measures == RANK_MEASURES for lane in lanes)
-    return RankCurve.compared if only_ranks else LOSSES
 
 
 def columns_of(lanes: Sequence[LaneSample]) -> tuple[tuple[str, str, int, int], ...]:
@@ -80,7 +84,10 @@ def news(sample: Sample, since: int) -> dict[str, Any]:
             "rounds": sample.rounds,
             "topics": sample.topics,
             "terms": sample.terms,
-            "waiting": sample.waiting,
+            "courses": [
+                {"kind": course.kind, "rounds": course.rounds, "waiting": course.waiting}
+                for course in sample.courses
+            ],
             "stream_time": sample.stream_time,
             "stream_ms": milliseconds(sample.stream_time),
             "wall_ms": sample.wall_ms,
@@ -95,10 +102,11 @@ def news(sample: Sample, since: int) -> dict[str, Any]:
             {
                 "name": lane.name,
                 "learner": lane.learner,
+                "ranks": lane.ranks,
                 "explains": lane.explains,
                 "rounds": lane.rounds,
                 "rounds_with_topics": lane.rounds_with_topics,
-                "last": {measure: lane.values[measure] for measure in lane.measures},
+                "last": {measure: lane.values[measure] for measure in curves_of(lane)},
                 "curve": columns(lane, since),
             }
             for lane in sample.lanes
@@ -142,6 +150,11 @@ def compared(other: int, found: dict[str, Difference]) -> dict[str, Any]:
     }
 
 
+def curves_of(lane: LaneSample) -> Sequence[str]:
+    """The measures of a lane that have a curve."""
+    return lane.measures if lane.ranks is None else RANK_CURVES
+
+
 def columns(lane: LaneSample, since: int) -> dict[str, list[float | None]]:
     """Points that came after the version `since`, column by column."""
     new = lane.points[bisect_right(lane.points, since, key=lambda point: point.stamp) :]
@@ -149,7 +162,10 @@ def columns(lane: LaneSample, since: int) -> dict[str, list[float | None]]:
         "round": [point.round for point in new],
         "document_ms": [point.document_ms for point in new],
         "wall_ms": [point.wall_ms for point in new],
-        **{measure: [point.values[measure] for point in new] for measure in lane.measures},
+        **{
+            measure: [value_of(point.values, measure) for point in new]
+            for measure in curves_of(lane)
+        },
     }
 
 
@@ -160,9 +176,10 @@ def document(shown: ShownDocument) -> dict[str, Any]:
         "number": explained.number,
         "id": str(explained.document.id),
         "time": explained.document.time,
-        "round": explained.round,
+        "rounds": explained.rounds,
         "terms": explained.terms,
         "true": shown.true,
         "untold": shown.untold,
+        "rank": shown.rank,
         "rankings": explained.rankings,
     }

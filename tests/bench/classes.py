@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tarfile
 import time
 from pathlib import Path
 
@@ -82,10 +81,6 @@ def run_words(text: Path, folder: Path) -> None:
     if not text.exists():
         print(f"Words: there is no {text}; give a text file or a folder of them with --text")
         return
-    if text.name.endswith(".tar.xz"):
-        with tarfile.open(text) as archive:
-            archive.extractall(folder, filter="data")
-        text = folder / archive.getnames()[0].split("/")[0]
     workload = workload_of(open_source(f"text:{text}"), max_topics=1 << 17, max_terms=1 << 23)
     words = len(workload.raw)
     print(

@@ -18,7 +18,7 @@ import pytest
 from pipeline.corpora import open_source
 from tests.consumers.streaming import SMALL, Streaming, assert_exact
 
-LANES = ("mmp:loss=1", "perceptron:average=true,norm=l2")
+LANES = ("mmp:loss=1", "perceptron:average=true,norm=l2", "feature-focus:margin=0.5")
 DOCUMENTS, LABELS = (0, 1), (2,)  # the partitions they go to
 
 
@@ -66,7 +66,7 @@ def test_labels_are_matched_over_partitions_and_counted(broker: str, tmp_path: P
         streaming.start("learn")
         streaming.wait_learned()
         written = [event for events, _ in steps for event in events]
-        found = streaming.rankings(2 * 97)
+        found = streaming.rankings(len(LANES) * 97)
         for name in ("learn", "tokenize-0"):
             assert streaming.end(name) == 0, streaming.log(name)
         assert_exact(streaming, found, written)
@@ -114,7 +114,7 @@ def test_scattered_labels_over_kills_and_restarts(seed: int, broker: str, tmp_pa
                 assert streaming.end("learn") in (0, -signal.SIGTERM), streaming.log("learn")
         streaming.start("learn")
         streaming.wait_learned()
-        found = streaming.rankings(2 * 900)
+        found = streaming.rankings(len(LANES) * 900)
         for name in ("learn", "tokenize-0", "tokenize-1"):
             assert streaming.end(name) == 0, streaming.log(name)
         assert_exact(streaming, found, events)

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from deploy.kafka.ports import LOOPBACK, PortLease
 from pipeline.corpora import open_source
 from tests.conftest import REPOSITORY
@@ -23,6 +25,7 @@ from tests.prometheus_server import Prometheus, program
 DEPLOYED = REPOSITORY / "deploy" / "prometheus"
 ENOUGH_SCRAPES = 5
 PATIENCE_SECONDS = 120.0
+ORDINAL = "prank:ranks=3"  # a lane of the replay, which learns how many topics a document has
 
 
 def configuration(targets: dict[str, int]) -> str:
@@ -49,6 +52,7 @@ class PacedReplay:
     def __init__(self, folder: Path, port: int) -> None:
         self.curves = folder / "replay.csv"
         command = ["replay", "-", "--lane", "mmp:loss=2", "--lane", "frequency", "--quiet"]
+        command += ["--lane", ORDINAL]
         command += ["--metrics", str(port), "--curves", str(self.curves)]
         command += ["--dead-letters", str(folder / "dead.jsonl")]
         self._process = subprocess.Popen(
@@ -62,8 +66,10 @@ class PacedReplay:
     def _feed(self) -> None:
         pipe = self._process.stdin
         assert pipe is not None
-        for number, raw in enumerate(open_source("synthetic:8000,topics=20,seed=3")):
-            pipe.write(raw.rstrip() + b"\n")
+        for number, raw in enumerate(open_source("synthetic:100000,topics=20,seed=3")):
+            event = orjson.loads(raw)
+            event["rank"] = min(3, max(1, len(event["topics"])))
+            pipe.write(orjson.dumps(event) + b"\n")
             if number % 32 == 31:
                 pipe.flush()
                 if self._stop.wait(0.1):

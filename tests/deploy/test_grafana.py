@@ -15,20 +15,21 @@ import pytest
 
 from deploy.grafana.files import FOLDER, files
 from deploy.grafana.panels import COLUMNS
+from learners.rank_measures import RANK_MEASURES
 from tests.conftest import REPOSITORY
-from tests.deploy.monitoring import Monitored
+from tests.deploy.monitoring import ORDINAL, Monitored
 from tests.pipeline.scraping import LANES
 
 DASHBOARDS = {
     Path(name).stem: json.loads(text) for name, text in files().items() if name.endswith(".json")
 }
 # What Grafana puts in place of variables, as the tests choose it.
-CHOSEN = {"$__rate_interval": "1m", "$window": "1m", "$stream": "wire", "$lane": ".+"}
+CHOSEN = {"$__rate_interval": "1m", "$window": "1m", "$lane": ".+"}
 
 
-def filled(text: str, loss: str = "loss1") -> str:
+def filled(text: str, loss: str = "loss1", stream: str = "wire") -> str:
     """An expression with its variables put in."""
-    for variable, value in {**CHOSEN, "$loss": loss}.items():
+    for variable, value in {**CHOSEN, "$loss": loss, "$stream": stream}.items():
         text = text.replace(variable, value)
     assert "$" not in text, text
     return text
@@ -132,6 +133,22 @@ def test_the_curves_have_data_for_every_measure(monitoring: Monitored, loss: str
             if "$loss" in target["expr"]:
                 found = monitoring.query(filled(target["expr"], loss))
                 assert {series["metric"]["lane"] for series in found} == set(LANES)
+
+
+@pytest.mark.parametrize("loss", RANK_MEASURES)
+def test_an_ordinal_lane_can_be_drawn_beside_others(monitoring: Monitored, loss: str) -> None:
+    """In a stream of both kinds it alone has these; tau-b is no mean of rounds of any window."""
+    (menu,) = (
+        m for m in DASHBOARDS["learning-curves"]["templating"]["list"] if m["name"] == "loss"
+    )
+    assert loss in [option["value"] for option in menu["options"]]
+    for panel in panels("learning-curves"):
+        for target in panel["targets"]:
+            if "$loss" in target["expr"]:
+                found = monitoring.query(filled(target["expr"], loss, stream="-"))
+                no_line = loss == "tau_b" and "rate(" in target["expr"]
+                lanes = [series["metric"]["lane"] for series in found]
+                assert lanes == ([] if no_line else [ORDINAL]), panel["title"]
 
 
 def test_restarts_are_marked_when_they_happened(monitoring: Monitored) -> None:

@@ -90,7 +90,7 @@ def labelled(vectors: Floats, ranks: Ints) -> Segment:
     )
 
 
-def papers_data(seed: int, length: int = 7000) -> tuple[Floats, Ints]:
+def papers_data(seed: int | list[int], length: int = 7000) -> tuple[Floats, Ints]:
     """The synthetic data of the 2001 paper: a saddle over the unit square, with noise, 5 ranks."""
     rng = np.random.default_rng(seed)
     points = rng.random((length, 2))

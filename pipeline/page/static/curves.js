@@ -1,5 +1,6 @@
 // The learning curves: drawn by plotly, and as a table for who cannot point at a picture.
 import { colourNumber, count, fixed, make, setText, strokeOf } from "./dom.js";
+import { has } from "./model.js";
 
 const LOGARITHMIC = new Set(["loss2", "loss3", "coverage"]); // the first rounds would hide the rest
 const AXES = {
@@ -30,7 +31,7 @@ export function draw(chart, model, choice) {
   }));
   const layout = {
     ...axes(axis, measure, LOGARITHMIC.has(measure.key) ? decades(traces) : 0, colour),
-    ...withoutCurves(traces),
+    ...withoutCurves(traces, model.lanes.some((lane) => !choice.off.has(lane.name) && has(lane, measure.key))),
     margin: { l: 48, r: 12, t: 12, b: 40 },
     paper_bgcolor: colour("--card"), // also the seam of the line that follows the pointer
     plot_bgcolor: colour("--card"),
@@ -59,10 +60,12 @@ function line(points, measure) {
 }
 
 // Where there is no curve the axes would be made up: a sentence instead.
-function withoutCurves(traces) {
+function withoutCurves(traces, measured) {
   const shown = traces.filter(({ visible }) => visible);
   if (shown.some(({ y }) => y.some((value) => value !== null))) return {};
-  const text = shown.length ? "There is nothing to draw yet." : "All lanes are switched off.";
+  let text = "There is nothing to draw yet.";
+  if (!shown.length) text = "All lanes are switched off.";
+  else if (!measured) text = "All lanes that have this measure are switched off.";
   const nothing = { visible: false, fixedrange: true };
   return {
     xaxis: nothing,
@@ -101,14 +104,15 @@ export function describe(element, model, choice) {
   const measure = model.measures.find((one) => one.key === choice.measure);
   if (!measure) return;
   const better = measure.higher ? "higher is better" : "lower is better";
-  setText(element, `${measure.title}: ${measure.meaning}, averaged over all rounds up to this one; ${better}.`);
+  const over = measure.window === null ? "averaged over all rounds up to this one" : `over the last ${count(measure.window)} rounds`;
+  setText(element, `${measure.title}: ${measure.meaning}, ${over}; ${better}.`);
 }
 
 // The shown lanes at rounds 1, 2, 4, 8, .. and where they stand now.
 export function tabulate(table, model, choice) {
   const measure = model.measures.find((one) => one.key === choice.measure);
   if (!measure) return;
-  const lanes = model.lanes.filter((lane) => !choice.off.has(lane.name));
+  const lanes = model.lanes.filter((lane) => !choice.off.has(lane.name) && has(lane, measure.key));
   const rows = new Map();
   lanes.forEach((lane, i) => {
     for (const [round, value] of model.points(lane, measure.key, "round")) {

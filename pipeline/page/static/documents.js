@@ -1,25 +1,25 @@
-// The last documents: how one lane ranked them, which topics are true, and the terms behind it.
+// The last documents: how one lane ranked them, which topics or rank are true, and the terms behind it.
 import { colourOf, count, hidden, make, setText, short, signed } from "./dom.js";
 
 export function showDocuments(list, model, lane) {
   const shown = new Map([...list.children].map((item) => [item.dataset.key, item]));
   const items = [...model.documents.values()].reverse().map((told) => {
-    const key = [model.run, lane, model.lanes[lane].name, told.number, told.true !== null].join(" ");
-    return shown.get(key) ?? item(told, lane, key);
+    const key = [model.run, lane, model.lanes[lane].name, told.number, told.true !== null, told.rank].join(" ");
+    return shown.get(key) ?? item(told, lane, key, model.lanes[lane].ranks);
   });
   if (items.length !== list.children.length || items.some((one, i) => one !== list.children[i])) list.replaceChildren(...items);
 }
 
-function item(told, lane, key) {
-  const element = make("li", {}, about(told), places(told, lane));
+function item(told, lane, key, ranks) {
+  const element = make("li", {}, about(told, lane), ranks === null ? places(told, lane) : saidRank(told, lane));
   element.dataset.key = key;
-  const more = missed(told, lane);
+  const more = ranks === null ? missed(told, lane) : ofRank(told, ranks);
   if (more) element.append(more);
   return element;
 }
 
-function about(told) {
-  const facts = [`document ${count(told.number)}`, `after ${count(told.round)} rounds`];
+function about(told, lane) {
+  const facts = [`document ${count(told.number)}`, `after ${count(told.rounds[lane])} rounds`];
   if (told.time !== null) facts.push(told.time);
   if (told.terms.length) facts.push(`heaviest terms: ${told.terms.map(([term]) => term).join(", ")}`);
   return make(
@@ -49,8 +49,32 @@ function places(told, lane) {
       make("td", { class: "why" }, why(score, terms)),
     );
   });
-  const head = ["rank", "topic", "score", "terms"].map((title) => make("th", { scope: "col" }, title));
-  return make("table", { class: "places" }, make("thead", { class: "unseen" }, make("tr", {}, ...head)), make("tbody", {}, ...rows));
+  return tableOf("places", ["rank", "topic", "score", "terms"], rows);
+}
+
+// The one rank that an ordinal lane said, and the true one if it is known.
+function saidRank(told, lane) {
+  const [[said, score, terms]] = told.rankings[lane];
+  const hit = said === `rank ${told.rank}`;
+  const row = make(
+    "tr", { class: hit ? "true" : "" },
+    make(
+      "td", { class: "topic" },
+      make(
+        "div", {},
+        make("span", { class: "tick", "aria-hidden": "true" }, hit ? "\u2713" : ""),
+        make("span", { class: "name" }, told.rank === null ? said : `${said} (true ${told.rank})`),
+      ),
+    ),
+    make("td", { class: "score" }, short(score)),
+    make("td", { class: "why" }, why(score, terms)),
+  );
+  return tableOf("places said", ["rank", "score", "terms"], [row]);
+}
+
+function tableOf(kind, titles, rows) {
+  const head = titles.map((title) => make("th", { scope: "col" }, title));
+  return make("table", { class: kind }, make("thead", { class: "unseen" }, make("tr", {}, ...head)), make("tbody", {}, ...rows));
 }
 
 // A bar as long as the score is great, against that of the first topic.
@@ -98,7 +122,17 @@ function missed(told, lane) {
   return line;
 }
 
+function ofRank(told, ranks) {
+  if (told.rank === null) return make("p", { class: "missed" }, "Its rank has not come yet.");
+  return told.rank > ranks ? make("p", { class: "missed" }, `Its rank is past the last one, ${count(ranks)}: nothing is learned from it.`) : null;
+}
+
+const OF_RANKS =
+  "The rank that the lane said, the true one, and the terms behind the score: a term's contribution is its value " +
+  "in the document times its weight when the document was ranked.";
+
 export function explainLane(element, lane) {
-  const usual = element.dataset.usual ?? (element.dataset.usual = element.textContent);
+  const topics = element.dataset.usual ?? (element.dataset.usual = element.textContent);
+  const usual = lane && lane.ranks !== null ? OF_RANKS : topics;
   setText(element, !lane || lane.explains ? usual : `This lane (${lane.learner}) weighs no terms, so none explains its rankings.`);
 }

@@ -1,5 +1,8 @@
 // The lanes: their switches above the chart, and the table of their measures.
 import { count, hidden, make, setText, swatch } from "./dom.js";
+import { has } from "./model.js";
+
+const MANY = 7; // columns of measures; more have to move closer together
 
 export function buildSwitches(place, model, choice, changed) {
   place.replaceChildren(
@@ -11,13 +14,28 @@ export function buildSwitches(place, model, choice, changed) {
         else choice.off.add(lane.name);
         changed();
       });
-      return make("label", {}, box, swatch(i), make("span", {}, lane.name));
+      return make("label", {}, box, swatch(i), make("span", {}, lane.name), hidden(""));
     }),
   );
 }
 
-export function buildTable(table, model) {
+// Say which lanes have no line, since the chosen measure is not one of their kind.
+export function markSwitches(place, model, choice) {
+  const title = model.measures.find(({ key }) => key === choice.measure)?.title;
+  model.lanes.forEach((lane, i) => {
+    const label = place.children[i];
+    const without = !has(lane, choice.measure);
+    label.classList.toggle("without", without);
+    setText(label.lastChild, without ? ` (has no ${title})` : "");
+    label.title = without ? `${lane.name} has no ${title}` : "";
+  });
+}
+
+export function buildTable(table, windows, model) {
+  const late = model.heading.measures.filter(({ window }) => window !== null);
+  setText(windows, late.map(({ title, window }) => ` (${title}: over the last ${count(window)})`).join(""));
   const titles = model.heading.measures.map(({ title }) => title);
+  table.classList.toggle("many", titles.length > MANY);
   const header = (title, ...more) => make("th", { scope: "col", role: "columnheader" }, title, ...more);
   const measures = titles.map((title) => header(title, star(false)));
   table.tHead.replaceChildren(make("tr", { role: "row" }, header("lane"), header("rounds"), ...measures));

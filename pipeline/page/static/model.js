@@ -1,6 +1,9 @@
 // What is known of the run, put together from the updates. It grows no further than the server's
 // samples do: curves by a few points to a doubling of the rounds, documents up to a fixed number.
 
+// Lanes of topics and lanes of ranks have different measures.
+export const has = (lane, key) => key in lane.curve;
+
 export class Model {
   constructor() {
     this.run = "";
@@ -43,8 +46,10 @@ export class Model {
     return this.heading ? this.heading.measures.filter((measure) => measure.curve) : [];
   }
 
-  // A lane's curve over an axis, up to where it stands now: [x, value] each.
+  // A lane's curve over an axis, up to where it stands now: [x, value] each. None if its kind of
+  // lanes does not have the measure.
   points(lane, key, axis) {
+    if (!has(lane, key)) return [];
     const { curve, rounds, last } = lane;
     const points = curve.round.map((_, i) => [curve[axis][i], curve[key][i]]);
     if (rounds > (curve.round.at(-1) ?? 0)) {

@@ -2,9 +2,9 @@
 import { describe, draw, tabulate } from "./curves.js";
 import { explainLane, showDocuments } from "./documents.js";
 import { make } from "./dom.js";
-import { buildSwitches, buildTable, updateTable } from "./lanes.js";
+import { buildSwitches, buildTable, markSwitches, updateTable } from "./lanes.js";
 import { Model } from "./model.js";
-import { ALWAYS_THE_BEST, showPairs } from "./pairs.js";
+import { choiceOf, choices, placeOf, showPairs } from "./pairs.js";
 import { showFigures, showState, showThrough } from "./stream.js";
 
 const RUNNING_MS = 1000;
@@ -20,7 +20,7 @@ let held = false;
 
 function restored() {
   const kept = JSON.parse(sessionStorage.getItem("choice") ?? "{}");
-  return { measure: "loss1", axis: "round", rankedBy: "", compared: ALWAYS_THE_BEST, ...kept, off: new Set(kept.off ?? []) };
+  return { measure: "loss1", axis: "round", rankedBy: "", compared: "", ...kept, off: new Set(kept.off ?? []) };
 }
 
 function keep() {
@@ -51,7 +51,7 @@ function take(update) {
   by("source").textContent = model.heading.source;
   document.title = `${model.heading.source} \u2013 Wirerank`;
   showThrough(by("through"), by("through-label"), by("through-text"), model.status, model.heading.counted);
-  showFigures(by("figures"), model.status);
+  showFigures(by("figures"), model);
   updateTable(by("lanes"), model);
   compare();
   showCurves();
@@ -67,15 +67,13 @@ function build() {
     keep();
     showCurves();
   });
-  buildTable(by("lanes"), model);
-  const others = model.lanes.map(({ name }, i) => [`lane ${i}`, name]);
-  const place = model.lanes.findIndex(({ name }) => name === choice.compared);
-  fill(by("compared"), [[ALWAYS_THE_BEST, "the best in loss1 so far"], ...others], `lane ${place}`);
+  buildTable(by("lanes"), by("windows"), model);
+  fill(by("compared"), choices(model), choiceOf(model, choice.compared));
 }
 
 function compare() {
-  by("comparison").hidden = model.lanes.length < 2;
-  showPairs(by("pairs"), by("sureness"), model, by("compared").selectedIndex - 1);
+  by("comparison").hidden = !model.heading.compared.length;
+  showPairs(by("pairs"), by("sureness"), model, by("compared").value);
 }
 
 function fill(menu, options, chosen) {
@@ -85,6 +83,7 @@ function fill(menu, options, chosen) {
 
 function showCurves() {
   describe(by("meaning"), model, choice);
+  markSwitches(by("switches"), model, choice);
   draw(by("chart"), model, choice);
   if (by("values").open) tabulate(by("values-table"), model, choice);
 }
@@ -115,7 +114,7 @@ by("ranked-by").addEventListener("change", (event) => {
   showLast();
 });
 by("compared").addEventListener("change", (event) => {
-  choice.compared = model.lanes[event.target.selectedIndex - 1]?.name ?? ALWAYS_THE_BEST;
+  choice.compared = model.lanes[placeOf(model, event.target.value)]?.name ?? event.target.value;
   keep();
   compare();
 });

@@ -1,28 +1,46 @@
 // Which lane is better: the losses of one less those of each other, and how sure one can be of it.
 import { count, make, setText, swatch } from "./dom.js";
 
-export const ALWAYS_THE_BEST = ""; // compare whichever lane has the least loss1 by now
+const withoutUnit = (title) => title.replace(/ %$/, "");
+const valueOf = (place) => `lane ${place}`;
 
-// The place of the chosen lane, or if none is chosen of the one that is best so far.
-function placeOf(model, chosen) {
-  if (model.lanes[chosen]) return chosen;
-  const losses = model.lanes.map((lane) => lane.last.loss1 ?? Infinity);
-  return losses.indexOf(Math.min(...losses));
+// What can be compared with others of its kind: whichever lane is best by now, or a certain one.
+export function choices(model) {
+  const kinds = model.heading.compared;
+  const best = kinds.map(({ best_in, titles }) => [`best ${best_in}`, `the best in ${withoutUnit(titles[0])} so far`]);
+  const places = kinds.flatMap(({ lanes }) => lanes).sort((a, b) => a - b);
+  return [...best, ...places.map((place) => [valueOf(place), model.lanes[place].name])];
+}
+
+// The place of the lane that is chosen; undefined if the best one is.
+export const placeOf = (model, chosen) => model.lanes.map((_, i) => i).find((i) => valueOf(i) === chosen);
+
+// What stands for a lane of this name; for whichever is best, its own value does.
+export function choiceOf(model, name) {
+  const place = model.lanes.findIndex((lane) => lane.name === name);
+  return place < 0 ? name : valueOf(place);
+}
+
+function bestOf(model, { lanes, best_in }) {
+  const losses = lanes.map((place) => model.lanes[place].last[best_in] ?? Infinity);
+  return lanes[losses.indexOf(Math.min(...losses))];
 }
 
 export function showPairs(table, sureness, model, chosen) {
-  if (model.lanes.length < 2) return;
-  const place = placeOf(model, chosen);
   const { confidence, compared } = model.heading;
+  if (!compared.length) return;
+  const place = placeOf(model, chosen) ?? bestOf(model, compared.find(({ best_in }) => chosen === `best ${best_in}`));
+  const { titles, kind } = compared.find(({ lanes }) => lanes.includes(place));
+  const which = compared.length > 1 ? `of all pairs of lanes of ${kind} at once` : "of all pairs at once";
   setText(
     sureness,
     "A lane's loss less that of another, averaged over the rounds in which both were compared: below 0 it loses less. " +
-      `In brackets, where this difference is known to lie: ${Math.round(100 * confidence)} % sure of all pairs at once, however often you look.`,
+      `In brackets, where this difference is known to lie: ${Math.round(100 * confidence)} % sure ${which}, however often you look.`,
   );
   const key = [model.run, place, ...model.lanes.map(({ name }) => name)].join("\n");
   if (table.dataset.key !== key) {
     table.dataset.key = key;
-    build(table, model, place, compared);
+    build(table, model, place, titles);
   }
   model.against[place].forEach(({ other, rounds, losses }, row) => {
     const [, compareds, ...cells] = table.tBodies[0].rows[row].cells;
@@ -36,11 +54,11 @@ export function showPairs(table, sureness, model, chosen) {
   });
 }
 
-function build(table, model, place, compared) {
+function build(table, model, place, losses) {
   table.caption.replaceChildren(swatch(place), `${model.lanes[place].name} against the others`);
   const header = (title) => make("th", { scope: "col", role: "columnheader" }, title);
   const cell = (title) => make("td", { role: "cell", "data-title": title }, make("span"));
-  const titles = compared.flatMap((title) => [title, `in ${title.split(" ")[0]}`]);
+  const titles = losses.flatMap((title) => [title, `in ${withoutUnit(title)}`]);
   table.tHead.replaceChildren(make("tr", { role: "row" }, header("against"), header("rounds"), ...titles.map(header)));
   table.tBodies[0].replaceChildren(
     ...model.against[place].map(({ other }) =>

@@ -42,18 +42,24 @@ export function showThrough(bar, label, text, status, counted) {
   setText(text, shown);
 }
 
-export function showFigures(list, status) {
+export function showFigures(list, { status, lanes }) {
+  const courses = status.courses.length ? status.courses : [{ kind: "topics", rounds: 0, waiting: 0 }]; // no lane yet
+  const both = courses.length > 1; // topics and ranks, which have rounds of their own
+  const ranks = lanes.find((lane) => lane.ranks !== null)?.ranks;
   const running = status.state === "running";
   const speed = running ? status.rate : status.average_rate;
   const beside = running && status.average_rate !== null ? `${count(status.average_rate)} in the mean` : "over the whole run";
   const figures = [
     ["Documents ranked", count(status.documents)],
-    ["Rounds learned", count(status.rounds)],
+    ...courses.map(({ kind, rounds }) => [both ? `Rounds (${kind})` : "Rounds learned", count(rounds)]),
     ["Documents/s", speed === null ? "n.a." : count(speed), beside],
-    ["Topics", count(status.topics)],
-    ["Terms", count(status.terms)],
   ];
-  if (status.waiting) figures.push(["Waiting for labels", count(status.waiting)]);
+  if (courses.some(({ kind }) => kind === "topics")) figures.push(["Topics", count(status.topics)]);
+  if (ranks) figures.push(["Ranks", count(ranks)]);
+  figures.push(["Terms", count(status.terms)]);
+  for (const { kind, waiting } of courses) {
+    if (waiting) figures.push([`Waiting for ${both ? kind : "labels"}`, count(waiting)]);
+  }
   if (status.put_aside) figures.push(["Malformed, put aside", count(status.put_aside)]);
   if (status.behind.length) figures.push(["Lanes catching up", count(status.behind.length), status.behind.join(", ")]);
   if (status.stream_time !== null) {

@@ -29,12 +29,13 @@ def test_list_names_experiments_papers_and_data() -> None:
     assert result.exit_code == 0
     assert "feature-focus-text\n" in result.stdout
     assert "text:PATH" in result.stdout
+    assert "data   none, it makes its own" in result.stdout
 
 
 def test_an_unknown_experiment_is_refused() -> None:
     result = wirerank("experiment", "feature-focus")
     assert result.exit_code == 2
-    assert "feature-focus-text, feature-focus-words. Got feature-focus." in result.stderr
+    assert "feature-focus-words, prank-synthetic, prank-movielens. Got feature" in result.stderr
 
 
 @pytest.mark.parametrize("data", [(), ("--data", "nowhere"), ("--data", ".")])

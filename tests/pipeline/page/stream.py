@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
 
 from learners.specs import parse_spec
 from pipeline.blocks import make_block
@@ -59,3 +62,18 @@ def small(number: int) -> Event:
     features = {f"w{number % 7}": 1.0, f"v{number % 11}": 2.0, f"u{number * 7919 % 13}": 0.5}
     time = f"1987-{1 + number // 28 % 12:02}-{1 + number % 28:02}T12:00:00Z"
     return Event(f"d{number}", features, (f"t{number % 7}",), None, time)
+
+
+def ranked(number: int, ranks: int = 5) -> Event:
+    """The same, and its features tell a rank too."""
+    return small(number)._replace(rank=1 + number % 7 * ranks // 7)
+
+
+def as_file(events: Sequence[Event], path: Path) -> str:
+    """Events as a source that a replay reads."""
+    with path.open("wb") as file:
+        for event in events:
+            told = {**event._asdict(), "features": event.content}
+            del told["content"]
+            file.write(orjson.dumps({k: v for k, v in told.items() if v is not None}) + b"\n")
+    return str(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from pipeline import engine as engine_module
+from pipeline import courses as courses_module
 from pipeline.events import Event
 from pipeline.page import feed as feed_module
 from pipeline.page.feed import LAST_DOCUMENTS, TRUE_TOPICS, Feed, PageFeed
@@ -248,7 +248,7 @@ def test_explanations_that_fail_change_nothing_else(
             return ()
         raise ZeroDivisionError
 
-    monkeypatch.setattr(engine_module, "explain", faulty)
+    monkeypatch.setattr(courses_module, "explain", faulty)
     feed = PageFeed("synthetic:3000")
     with caplog.at_level(logging.ERROR):
         assert run_of(feed, tmp_path, "shown") == expected

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,12 +18,15 @@ from learners.measures import MEASURES
 from pipeline.page.feed import PageFeed
 from pipeline.page.server import PageServer
 from pipeline.replay import ReplaySettings, Watch, replay
-from pipeline.report import COLUMNS, OF_RETRIEVAL, Report
+from pipeline.report import COLUMNS, OF_RANKS, OF_RETRIEVAL, Report
 from tests.pipeline.page.conftest import Viewer
+from tests.pipeline.page.stream import as_file, ranked
 
 SOURCE = "synthetic:1500"
 LANES = ("mmp:loss=1", "feature-focus", "frequency")
-SCALES = {key: scale for _, key, scale, _ in (*COLUMNS, *OF_RETRIEVAL)}
+ORDINAL = ("prank:ranks=5", "widrow-hoff:ranks=5,rate=0.01", "multiclass-perceptron:ranks=5")
+RANK_MEASURES = tuple(key for _, key, *_ in OF_RANKS)
+SCALES = {key: scale for _, key, scale, _ in (*COLUMNS, *OF_RETRIEVAL, *OF_RANKS)}
 PIXELS = 3  # how far a reading may be off: a tick's text is not set to the pixel
 
 # Of every tick of the vertical axis what is written there and how far down; and the colour that the
@@ -33,18 +38,35 @@ TICKS = """() => [...document.querySelectorAll("#chart .ytick text")].map((text)
 COLOUR = "(i) => getComputedStyle(document.querySelectorAll('#switches .swatch')[i]).borderTopColor"
 
 
-@pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PageServer, Report]]:
-    """A replay that is over: its page and its report."""
-    feed = PageFeed(SOURCE)
-    dead = tmp_path_factory.mktemp("pictures") / "dead.jsonl"
+class Ended(NamedTuple):
+    """A replay that is over: its page, its report, and the measures of its lanes."""
+
+    server: PageServer
+    report: Report
+    measures: Sequence[str]
+
+
+def played(source: str, lanes: Sequence[str], measures: Sequence[str], at: Path) -> Iterator[Ended]:
+    feed = PageFeed(source)
     with PageServer(feed) as server:
-        settings = ReplaySettings(SOURCE, LANES, dead_letters=dead)
-        yield server, replay(settings, Watch(), feed).report
+        settings = ReplaySettings(source, tuple(lanes), dead_letters=at / "dead.jsonl")
+        yield Ended(server, replay(settings, Watch(), feed).report, measures)
 
 
-def show_only(page: Page, lane: str) -> None:
-    for name in LANES:
+@pytest.fixture(scope="module", params=["topics", "ranks"])
+def ended(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ended]:
+    at = tmp_path_factory.mktemp("pictures")
+    if request.param == "topics":
+        yield from played(SOURCE, LANES, MEASURES, at)
+    else:
+        source = as_file([ranked(n * n) for n in range(1500)], at / "ranks.jsonl")
+        yield from played(source, ORDINAL, RANK_MEASURES, at)
+
+
+def show_only(page: Page, lane: str, lanes: Sequence[str]) -> None:
+    for name in lanes:
         page.get_by_role("checkbox", name=name, exact=True).set_checked(name == lane)
     drawn = page.locator("#chart .scatterlayer .trace")
     expect(drawn).to_have_count(1)
@@ -61,7 +83,8 @@ def end_of_line(page: Page, colour: str) -> float | None:
 
 def ticks(page: Page) -> list[tuple[float, float]]:
     """The numbers at the axis and how far down they stand, from the top."""
-    found = [(float(text.replace(",", "")), y) for text, y in page.evaluate(TICKS)]
+    plain = str.maketrans("\N{MINUS SIGN}", "-", ",")
+    found = [(float(text.translate(plain)), y) for text, y in page.evaluate(TICKS)]
     return sorted(found, key=lambda tick: tick[1])
 
 
@@ -79,18 +102,17 @@ def read_off(at: list[tuple[float, float]], y: float, logarithmic: bool) -> tupl
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_picture_says_what_the_report_says(
-    view: Viewer, ended: tuple[PageServer, Report], scheme: str
-) -> None:
-    server, report = ended
+def test_the_picture_says_what_the_report_says(view: Viewer, ended: Ended, scheme: str) -> None:
+    server, report, measures = ended
+    lanes = list(report)
     page = view(server.address, scheme=scheme)
     expect(page.locator("#state")).to_have_text("ended")
-    colours = [page.evaluate(COLOUR, i) for i in range(len(LANES))]
-    assert len(set(colours)) == len(LANES)
-    for measure in MEASURES:
+    colours = [page.evaluate(COLOUR, i) for i in range(len(lanes))]
+    assert len(set(colours)) == len(lanes)
+    for measure in measures:
         page.select_option("#measure", measure)
-        for i, lane in enumerate(LANES):
-            show_only(page, lane)
+        for i, lane in enumerate(lanes):
+            show_only(page, lane, lanes)
             y = end_of_line(page, colours[i])
             assert y is not None, f"{lane} has no line"
             assert end_of_line(page, colours[i - 1]) is None, "a lane that is off has a line"

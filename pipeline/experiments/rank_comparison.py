@@ -1,0 +1,200 @@
+"""Methods side by side on sequences with ranks: settings are chosen on some, measured on others."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from learners.segment import Floats
+from pipeline.experiments.experiment import Part, Result
+from pipeline.experiments.figures import Line, Panel
+from pipeline.experiments.rank_claims import Claim, claims_table, judge
+from pipeline.experiments.rank_sequences import Method, Ranked, kept_rounds, losses_of
+from pipeline.experiments.tables import Column, Number, Row, Table, mean_of
+
+CONFIDENCE = 0.95
+Known = Mapping[str, Result]
+
+
+class Batch(NamedTuple):
+    """Sequences that are run together, as one part."""
+
+    name: str
+    sequences: Callable[[], Sequence[Ranked]]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The methods, the claims about them, and the sequences to choose and to measure by."""
+
+    name: str
+    title: str
+    ranks: int
+    rounds: int
+    shown: tuple[int, ...]  # the rounds of the table
+    methods: tuple[Method, ...]
+    claims: tuple[Claim, ...]
+    held_out: Sequence[Batch]
+    tests: Sequence[Batch]
+
+    @property
+    def kept(self) -> list[int]:
+        """The rounds of its curves."""
+        return kept_rounds(self.rounds, self.shown)
+
+    def parts(self, known: Known) -> Iterator[Part]:
+        """First the held-out sequences; the others by what was chosen on them."""
+        for batch in self.held_out:
+            yield Part(batch.name, partial(self._try, batch))
+        for batch in self.tests:
+            yield Part(batch.name, partial(self._measure, batch, known))
+
+    def _try(self, batch: Batch) -> Result:
+        """The loss of every method, with every value of its grid, at the end of each sequence."""
+        found: dict[str, list[float]] = {}
+        for sequence in batch.sequences():
+            for method in self.methods:
+                for value in method.grid or (None,):
+                    losses = losses_of(method, value, sequence, self.ranks)
+                    found.setdefault(variant(method, value), []).append(float(losses.mean()))
+        return {"losses": found}
+
+    def _measure(self, batch: Batch, known: Known) -> Result:
+        """The summed loss of every method at the kept rounds, for each sequence."""
+        chosen, places = self.chosen(known), np.array(self.kept) - 1
+        found: dict[str, list[list[int]]] = {method.key: [] for method in self.methods}
+        for sequence in batch.sequences():
+            for method in self.methods:
+                losses = losses_of(method, chosen[method.key], sequence, self.ranks)
+                found[method.key].append(np.cumsum(losses)[places].tolist())
+        values = {key: value for key, value in chosen.items() if value is not None}
+        return {"chosen": values, "summed_losses": found}
+
+    def tried(self, known: Known) -> dict[str, list[float]]:
+        """The losses on the held-out sequences, by method and value."""
+        found: dict[str, list[float]] = {}
+        for batch in self.held_out:
+            for key, losses in known[batch.name]["losses"].items():
+                found.setdefault(key, []).extend(losses)
+        return found
+
+    def chosen(self, known: Known) -> dict[str, float | None]:
+        """Of each method the value that lost least on the held-out sequences."""
+        tried = self.tried(known)
+        best: dict[str, float | None] = {}
+        for method in self.methods:
+            means = [(float(np.mean(tried[variant(method, v)])), v) for v in method.grid]
+            best[method.key] = min(means)[1] if means else None
+        return best
+
+    def curves(self, known: Known) -> dict[str, Floats]:
+        """The time-averaged losses of each method: repetitions x kept rounds."""
+        return {
+            method.key: np.concatenate(
+                [np.array(known[batch.name]["summed_losses"][method.key]) for batch in self.tests]
+            )
+            / np.array(self.kept)
+            for method in self.methods
+        }
+
+
+def variant(method: Method, value: float | None) -> str:
+    """How a method with a value of its grid is called in the results."""
+    return method.key if value is None else f"{method.key} {value:g}"
+
+
+def tables_of(comparison: Comparison, known: Known) -> list[Table]:
+    """The losses at some rounds, the claims, and the choices on the held-out sequences."""
+    curves, chosen = comparison.curves(known), comparison.chosen(known)
+    kept = comparison.kept
+    columns = [
+        Column(f"round_{r}", f"round {r:,}", 3, with_deviation=True)
+        for r in comparison.shown
+        if r in kept
+    ]
+    rows = [
+        Row(
+            method.name(chosen[method.key]),
+            {
+                f"round_{r}": mean_of(curves[method.key][:, kept.index(r)].tolist())
+                for r in comparison.shown
+                if r in kept
+            },
+        )
+        for method in comparison.methods
+    ]
+    count = len(next(iter(curves.values())))
+    title = f"{comparison.title}: time-averaged ranking loss, {count} repetitions"
+    verdicts = [judge(claim, kept, curves) for claim in comparison.claims]
+    return [
+        Table(f"loss-{comparison.name}", title, columns, rows),
+        claims_table(f"claims-{comparison.name}", f"{comparison.title}: claims", verdicts),
+        grid_table(comparison, known),
+    ]
+
+
+def grid_table(comparison: Comparison, known: Known) -> Table:
+    """What every setting lost on the held-out sequences."""
+    tried, chosen = comparison.tried(known), comparison.chosen(known)
+    rows = []
+    for method in comparison.methods:
+        for value in method.grid or (None,):
+            mark = " <- chosen" if method.grid and value == chosen[method.key] else ""
+            loss = mean_of(tried[variant(method, value)])
+            rows.append(Row(method.name(value) + mark, {"loss": loss}))
+    count = len(next(iter(tried.values())))
+    title = f"{comparison.title}: {count} held-out sequences, on which settings are chosen"
+    columns = [Column("loss", f"loss at round {comparison.rounds:,}", 3, with_deviation=True)]
+    return Table(f"held-out-{comparison.name}", title, columns, rows)
+
+
+def half_widths(losses: Floats) -> list[float | None]:
+    """Half of the 95 % confidence interval of the mean of each column, by Student's t."""
+    from scipy.stats import t  # noqa: PLC0415 - an extra, and slow to import
+
+    count, rounds = losses.shape
+    if count < 2:
+        return [None] * rounds
+    quantile = float(t.ppf(0.5 + CONFIDENCE / 2, count - 1))
+    widths: list[float | None] = (quantile * losses.std(axis=0, ddof=1) / count**0.5).tolist()
+    return widths
+
+
+def panel_of(comparison: Comparison, known: Known, keys: Sequence[str]) -> Panel:
+    """The curves of some methods, with the confidence interval of the mean."""
+    curves, chosen = comparison.curves(known), comparison.chosen(known)
+    lines = []
+    for method in comparison.methods:
+        if method.key in keys:
+            mine = curves[method.key]
+            numbers = map(Number, mine.mean(axis=0).tolist(), half_widths(mine))
+            points = list(zip(comparison.kept, numbers, strict=True))
+            style = "--" if method.ours else "-"
+            label = method.name(chosen[method.key])
+            lines.append(Line(label, method.colour, style, "", points))
+    return Panel(f"{comparison.title}, {len(mine)} repetitions", lines=lines, log=True)
+
+
+def curves_csv(comparison: Comparison, known: Known) -> bytes:
+    """A line for each method and kept round."""
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(
+        ("method", "round", "loss", "deviation", "confidence_95", "repetitions", "ours")
+    )
+    chosen = comparison.chosen(known)
+    methods = {method.key: method for method in comparison.methods}
+    for key, losses in comparison.curves(known).items():
+        widths = half_widths(losses)
+        name, ours = methods[key].name(chosen[key]), int(methods[key].ours)
+        for place, at in enumerate(comparison.kept):
+            mean, deviation = mean_of(losses[:, place].tolist())
+            cells = ("" if x is None else x for x in (mean, deviation, widths[place]))
+            writer.writerow((name, at, *cells, len(losses), ours))
+    return file.getvalue().encode()

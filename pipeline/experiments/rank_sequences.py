@@ -1,0 +1,89 @@
+"""Sequences of vectors with ranks, and the loss of a method on them, round after round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from learners.ordinal import RANK
+from learners.segment import Floats, Longs, Rows, Segment, Steps
+from learners.specs import parse_spec
+
+POINTS = 80  # of a curve, about: close together in the first rounds, far apart in the last
+
+
+class Ranked(NamedTuple):
+    """A sequence: one vector a round, and its rank, from 1."""
+
+    vectors: Floats
+    ranks: Longs
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A line of a comparison: a lane, and what of it is chosen on held-out sequences.
+
+    `spec` may have a place `{}` for the value that is chosen of `grid`. If it is `scaled`, that
+    value is what all features are multiplied by; with `constant` a feature that is always 1 is
+    added. Without a spec it is the best constant rank, known only in hindsight.
+    """
+
+    key: str
+    label: str
+    colour: str
+    spec: str
+    grid: tuple[float, ...] = ()
+    scaled: bool = False
+    constant: bool = False
+    ours: bool = False  # not in the paper
+
+    def name(self, value: float | None) -> str:
+        """How it is called in tables, with the value that was chosen."""
+        chosen = [f"{'scale' if self.scaled else 'rate'} {value:g}"] if self.grid else []
+        marks = chosen + (["ours"] if self.ours else [])
+        return f"{self.label} ({', '.join(marks)})" if marks else self.label
+
+
+def as_segment(sequence: Ranked, ranks: int) -> Segment:
+    """Each vector is ranked, then learned with its rank; features that are 0 are left out."""
+    vectors, labels = sequence
+    length, features = vectors.shape
+    rounds, terms = np.nonzero(vectors)
+    starts = np.concatenate(([0], np.cumsum(np.bincount(rounds, minlength=length))))
+    rows = Rows(starts.astype(np.int64), terms.astype(np.int32), vectors[rounds, terms])
+    steps = Steps(
+        np.repeat(np.arange(length, dtype=np.int32), 2), np.tile([False, True], length),
+        np.full(2 * length, ranks, np.int32), np.arange(2 * length + 1, dtype=np.int64) // 2,
+        (labels - 1).astype(np.int32),
+    )  # fmt: skip
+    return Segment(rows, steps, features, ranks)
+
+
+def losses_of(method: Method, value: float | None, sequence: Ranked, ranks: int) -> Longs:
+    """How far the said rank was from the true one, in every round."""
+    vectors, true = sequence
+    if not method.spec:
+        median = int(np.sort(true)[(len(true) - 1) // 2])  # it loses least
+        return np.abs(true - median)
+    if method.scaled and value is not None:
+        vectors = vectors * value
+    if method.constant:
+        vectors = np.hstack([vectors, np.ones((len(vectors), 1))])
+    learner = parse_spec(method.spec.format(value)).build()
+    said = np.zeros((len(true), 2))
+    learner.follow(as_segment(Ranked(vectors, true), ranks), said)
+    losses: Longs = np.abs(said[:, RANK].astype(np.int64) - true)
+    return losses
+
+
+def kept_rounds(rounds: int, shown: Sequence[int]) -> list[int]:
+    """The rounds at which a curve is kept: those of tables, the last, and many between.
+
+    >>> kept_rounds(12, [5])
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+    """
+    between = np.round(np.geomspace(1, rounds, POINTS)).astype(int).tolist()
+    return sorted({*between, rounds, *(r for r in shown if r <= rounds)})

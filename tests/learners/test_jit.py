@@ -1,0 +1,48 @@
+"""Kept kernels: used again by the next process, unless a kernel that they call has changed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import REPOSITORY
+
+INNER = """
+from learners.jit import njit
+
+@njit
+def inner(x: int) -> int:
+    return x + {more}
+"""
+OUTER = """
+from inner import inner
+from learners.jit import njit
+
+@njit
+def outer(x: int) -> int:
+    return 10 * inner(x)
+
+print(outer(1), sum(outer.stats.cache_hits.values()))
+"""
+
+
+def run(folder: Path) -> tuple[int, int]:
+    """What the outer kernel says, and whether it was taken from what was kept."""
+    path = os.pathsep.join((str(folder), str(REPOSITORY)))
+    environment = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "kept")}
+    command = [sys.executable, "-c", "import outer"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    value, hits = done.stdout.split()
+    return int(value), int(hits)
+
+
+def test_a_kernel_whose_callee_changed_is_compiled_anew(tmp_path: Path) -> None:
+    (tmp_path / "outer.py").write_text(OUTER)
+    (tmp_path / "inner.py").write_text(INNER.format(more=1))
+    assert run(tmp_path) == (20, 0)
+    assert run(tmp_path) == (20, 1)
+    (tmp_path / "inner.py").write_text(INNER.format(more=2))
+    assert run(tmp_path) == (30, 0)
+    assert run(tmp_path) == (30, 1)
