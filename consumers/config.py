@@ -28,7 +28,8 @@ from pydantic import (
 from consumers.tls import client_context
 from learners.learner import OptionError
 from learners.specs import LaneSpec, parse_spec
-from pipeline.engine import EngineSettings
+from pipeline.engine import EngineSettings, ranks_of
+from pipeline.errors import UsageError
 from pipeline.events import MAX_EVENT_BYTES
 from pipeline.features import FeatureSettings
 from pipeline.topics import MOST_WATCHED
@@ -232,6 +233,14 @@ class StreamSettings(Section):
         for lane in lanes:
             if lanes.count(lane) > 1:
                 raise ValueError(f"two lanes are called {lane!r}; tell them apart with name=...")
+        return self
+
+    @model_validator(mode="after")
+    def _ranks_agree(self) -> StreamSettings:
+        try:
+            ranks_of([lane.parsed for lane in self.lanes])
+        except UsageError as error:
+            raise ValueError(str(error)) from None
         return self
 
     @property

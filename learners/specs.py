@@ -104,6 +104,11 @@ class LaneSpec:
                     "mmp cannot be divided into shards with a kernel, since it keeps instances and "
                     "no prototypes then. Leave out shards, or take kernel=linear."
                 )
+            if isinstance(learner, OrdinalLearner):
+                raise OptionError(
+                    f"{self.learner} cannot be divided into shards, since a shard is a part of the "
+                    "topics, and it learns ranks. Leave out shards."
+                )
             able = [name for name, kind in LEARNERS.items() if issubclass(kind, PrototypeLearner)]
             raise OptionError(
                 f"{self.learner} cannot be divided into shards, since it does not score by one "

@@ -161,13 +161,20 @@ class LaneDifferences:
         """Take the lanes in this order."""
         self.tallies = arranged(self.tallies, places)
 
-    def between(self, one: int, other: int) -> dict[str, Difference]:
-        """How the losses of one lane differ from those of another, by loss."""
+    @property
+    def statements(self) -> int:
+        """How many intervals there are: one for every two lanes and every loss."""
+        lanes = len(self.tallies)
+        return lanes * (lanes - 1) // 2 * len(COMPARED)
+
+    def between(self, one: int, other: int, among: int | None = None) -> dict[str, Difference]:
+        """How the losses of one lane differ from those of another, by loss.
+
+        All intervals hold at once, and so they do if they are `among` more than there are here.
+        """
         sign = 1.0 if one < other else -1.0
         tallies = self.tallies[max(one, other), min(one, other)]
-        lanes = len(self.tallies)
-        statements = lanes * (lanes - 1) // 2 * len(COMPARED)
-        bounds = boundary(tallies[:, SPREAD], (1.0 - CONFIDENCE) / statements / 2)
+        bounds = boundary(tallies[:, SPREAD], (1.0 - CONFIDENCE) / (among or self.statements) / 2)
         differences = {}
         found = zip(self.losses, self.spans, tallies, bounds, strict=True)
         for loss, span, (rounds, total, _), bound in found:
@@ -194,5 +201,6 @@ class Comparison:
         """How the losses of one lane differ from those of another, by loss."""
         for numbers, found in self._parts:
             if one in numbers and other in numbers:
-                return found.between(numbers.index(one), numbers.index(other))
+                among = sum(part.statements for _, part in self._parts)
+                return found.between(numbers.index(one), numbers.index(other), among)
         return {}

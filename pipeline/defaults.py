@@ -2,7 +2,8 @@
 
 A text has tens of thousands of classes and millions of terms. Lanes that keep a weight for every
 pair of them would not fit into any memory, so such a source is for index lanes unless somebody says
-otherwise, and the room that it needs is made only for these.
+otherwise, and the room that it needs is made only for these. Ratings have no topics to learn: their
+lanes are ordinal.
 """
 
 from __future__ import annotations
@@ -16,12 +17,17 @@ from pipeline.features import FeatureSettings
 from pipeline.replay import DEFAULT_LANES
 
 INDEX_LANES = ("feature-focus", "frequency")
+RANK_LANES = ("prank:ranks=5", "widrow-hoff:ranks=5", "multiclass-perceptron:ranks=5")
 USUAL = EngineSettings()
 
 
 def lanes_for(source: str, given: Sequence[str] | None) -> tuple[str, ...]:
     """The lanes that were asked for, or those that suit the source."""
-    return tuple(given or (INDEX_LANES if room_for(source) else DEFAULT_LANES))
+    if given:
+        return tuple(given)
+    if source.startswith("movielens:"):
+        return RANK_LANES
+    return INDEX_LANES if room_for(source) else DEFAULT_LANES
 
 
 def settings_for(

@@ -78,7 +78,8 @@ class Engine:
         of_topics = [lane for lane in self.lanes if not lane.is_ordinal]
         most = self.settings.max_pending
         self.topic_course = Course(of_topics, TopicLabels(self.topics), most)
-        self.rank_course = Course(ordinal, RankLabels(ranks_of(ordinal)), most)
+        self.rank_labels = RankLabels(ranks_of([lane.spec for lane in ordinal]))
+        self.rank_course = Course(ordinal, self.rank_labels, most)
         self.documents = 0
         self._explains = True
         self._threads = threads or os.cpu_count() or 1
@@ -132,6 +133,8 @@ class Engine:
             raise ValueError("the engines have not followed the same log as far")
         if other.topic_course.lanes and not self.topic_course.lanes:
             self.topics = other.topics
+        if other.rank_course.lanes and not self.rank_course.lanes:
+            self.rank_labels = other.rank_labels
         self.topic_course.join(other.topic_course, order)
         self.rank_course.join(other.rank_course, order)
         self.close()
@@ -251,9 +254,9 @@ class Engine:
         )
 
 
-def ranks_of(lanes: Sequence[Lane]) -> int:
+def ranks_of(lanes: Sequence[LaneSpec]) -> int:
     """How many ranks a document of the stream may have; all ordinal lanes must agree."""
-    counts = {lane.spec.settings["ranks"]: lane.name for lane in lanes}
+    counts = {lane.settings["ranks"]: lane.name for lane in lanes if lane.is_ordinal}
     if len(counts) > 1:
         (one, name), (other, its) = list(counts.items())[:2]
         raise UsageError(

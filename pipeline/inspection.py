@@ -23,10 +23,9 @@ from pipeline.snapshot_folder import KIND, SUFFIX, VERSION
 
 LOSSES = ("loss1", "loss2", "loss3")
 RANK_LOSSES: tuple[str, ...] = ("ranking_loss",)
-COUNTS = (
-    "documents",
+COUNTS = ("documents", "topics_refused")
+OF_A_KIND = (
     "rounds",
-    "topics_refused",
     "expired_documents",
     "superseded",
     "unmatched_labels",
@@ -122,10 +121,10 @@ def facts_of(box: OpenBox) -> dict[str, Any]:
         "position": whole(content["position"]),
         "log": text(content["log"]),
         **{key: whole(content[key]) for key in COUNTS},
+        **kind_facts(content),
         "vocabulary_terms": box.places["vocabulary/df"].shape[0],
         "topics": len(texts(content["topics"])),
-        "pending_documents": len(texts(content["pending"])),
-        "early_labels": len([text(key) for key, _ in content["early"]]),
+        "ranks": kind_facts(content["ranks"]) if has_ranks(settings["lanes"]) else None,
         "coverage": [coverage_entry(*entry) for entry in content["coverage"]],
         "settings": {
             **{key: whole(settings[key]) for key in CEILINGS},
@@ -142,6 +141,20 @@ def facts_of(box: OpenBox) -> dict[str, Any]:
             }
             for number, (name, options) in enumerate(settings["lanes"].items())
         },
+    }
+
+
+def has_ranks(lanes: dict[str, dict[str, Any]]) -> bool:
+    """Whether some lane is ordinal."""
+    return any("ranks" in options for options in lanes.values())
+
+
+def kind_facts(content: dict[str, Any]) -> dict[str, Any]:
+    """How labels of one kind, topics or ranks, were matched and learned."""
+    return {
+        **{key: whole(content[key]) for key in OF_A_KIND},
+        "pending_documents": len(texts(content["pending"])),
+        "early_labels": len([text(key) for key, _ in content["early"]]),
     }
 
 

@@ -17,6 +17,15 @@ from learners.learner import Value
 from pipeline.inspection import LOSSES, RANK_LOSSES, Inspection
 from pipeline.report import COLUMNS, OF_RANKS, ColumnOfLanes, aligned
 
+MATCHED = (
+    ("rounds", "rounds", False),
+    ("waiting documents", "pending_documents", True),
+    ("early labels", "early_labels", True),
+    ("expired documents", "expired_documents", False),
+    ("superseded", "superseded", False),
+    ("unmatched labels", "unmatched_labels", False),
+    ("ignored labels", "ignored_labels", False),
+)
 MOST_LETTERS, MOST_LETTERS_OF_A_PATH = 120, 4096
 MOST_ROWS = 40
 SCALES = [column for column in (*COLUMNS, *OF_RANKS) if column[1] in (*LOSSES, *RANK_LOSSES)]
@@ -77,16 +86,15 @@ def rows(one: Inspection) -> Iterator[tuple[str, str]]:
     yield "written", f"{moment(one)}, {age(one)} ago; {size(one.size_bytes)}"
     yield "position", f"{facts['position']:,} of the log {shown(facts['log']) or 'n.a.'}"
     yield "documents", f"{facts['documents']:,}"
-    yield "rounds", f"{facts['rounds']:,}"
     yield "vocabulary terms", f"{facts['vocabulary_terms']:,} of {settings['max_terms']:,}"
     yield "topics", f"{facts['topics']:,} of {settings['max_topics']:,}"
     yield "topics refused", f"{facts['topics_refused']:,}"
-    yield "waiting documents", f"{facts['pending_documents']:,} of {settings['max_pending']:,}"
-    yield "early labels", f"{facts['early_labels']:,} of {settings['max_pending']:,}"
-    yield "expired documents", f"{facts['expired_documents']:,}"
-    yield "superseded", f"{facts['superseded']:,}"
-    yield "unmatched labels", f"{facts['unmatched_labels']:,}"
-    yield "ignored labels", f"{facts['ignored_labels']:,}"
+    # Topics and ranks come as they like: each kind has its rounds and its waiting documents.
+    ordinal = ["ranks" in lane["options"] for lane in facts["lanes"].values()]
+    kinds = [*([facts] if not all(ordinal) else []), *([facts["ranks"]] if any(ordinal) else [])]
+    for name, key, ceiling in MATCHED:
+        said = " and ".join(f"{kind[key]:,}" for kind in kinds)
+        yield name, said + (f" of {settings['max_pending']:,}" if ceiling else "")
     said = ", ".join(f"{key}={value}" for key, value in settings.items())
     yield "settings", shown(said, 400)
 

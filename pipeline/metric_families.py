@@ -52,7 +52,7 @@ def histogram(name: str, labels: Labels, meaning: str) -> Family:
 
 ROUNDS = counter("rounds", LANE, "Rounds: labelled documents that were ranked, then learned.")
 ROUNDS_WITH_TOPICS = counter(
-    "rounds_with_topics", LANE, "Rounds whose document had at least one topic."
+    "rounds_with_topics", LANE, "Rounds whose document had at least one topic, or a rank."
 )
 LOSS_SUM = counter(
     "loss", LOSS, "Sum of a loss over all rounds (of the other measures: over rounds with topics)."
@@ -98,10 +98,14 @@ TOPICS_CEILING = gauge("topics_ceiling", SHARD, "The most there may be (max_topi
 TOPICS_REFUSED = counter(
     "topics_refused", SHARD, "New topics that were left out of a label, as there was no room."
 )
-PENDING_DOCUMENTS = gauge("pending_documents", SHARD, "Documents that wait for their labels.")
+PENDING_DOCUMENTS = gauge(
+    "pending_documents", SHARD, "Documents that wait for topics, and those that wait for a rank."
+)
 PENDING_LABELS = gauge("pending_labels", SHARD, "Late labels that wait for their document.")
 PENDING_CEILING = gauge(
-    "pending_ceiling", SHARD, "The most there may be of each of the two (max_pending)."
+    "pending_ceiling",
+    SHARD,
+    "The most there may be of each of the two (max_pending, for topics and for ranks).",
 )
 DOCUMENTS_GIVEN_UP = counter(
     "documents_given_up",
@@ -111,7 +115,8 @@ DOCUMENTS_GIVEN_UP = counter(
 UNMATCHED_LABELS = counter(
     "unmatched_labels",
     (*SHARD, "reason"),
-    "Late labels that taught nothing: no_document that needed it, or rank_only.",
+    "Late labels that taught nothing: no_document that needed it, or only of a kind that no lane "
+    "learns (rank_only, topics_only).",
 )
 BLOCK_SECONDS = histogram("block_seconds", SHARD, "Time to rank and learn a block.")
 EVENT_TO_RANKING = histogram(

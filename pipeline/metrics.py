@@ -99,7 +99,7 @@ def sample_engine(engine: Engine, topics: int) -> EngineSample:
             (families.TOPICS_REFUSED, engine.topics.refused),
             (families.PENDING_DOCUMENTS, sum(len(p.documents) for p in waiting)),
             (families.PENDING_LABELS, sum(len(p.early) for p in waiting)),
-            (families.PENDING_CEILING, settings.max_pending),
+            (families.PENDING_CEILING, settings.max_pending * max(1, len(waiting))),
         ),
         (
             ("expired", sum(p.expired_documents for p in waiting)),
@@ -107,7 +107,7 @@ def sample_engine(engine: Engine, topics: int) -> EngineSample:
         ),
         (
             ("no_document", sum(p.unmatched_labels for p in waiting)),
-            ("rank_only", engine.ignored_labels),
+            ("rank_only" if engine.topic_course.lanes else "topics_only", engine.ignored_labels),
         ),
         sample_topics(engine, topics),
     )

@@ -61,9 +61,12 @@ class LossTable:
     def _line(self, number: int, point: Point, documents_per_second: float) -> None:
         if not self._begun:
             self._begun = True
-            ordinal = all(lane.is_ordinal for lane in self._lanes)
-            for line in HEADER_OF_RANKS if ordinal else HEADER:
-                self._say(line)
+            kinds = {lane.is_ordinal for lane in self._lanes}
+            for ordinal in sorted(kinds):
+                upper, lower = HEADER_OF_RANKS if ordinal else HEADER
+                of = "" if len(kinds) == 1 else " of ranks" if ordinal else " of topics"
+                self._say(upper)
+                self._say(lower + of)
         loss = self._lanes[number].curve.compared[0]
         average, last = point.values[loss] or 0.0, self._last[number]
         since = average

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from learners.learner import MOST
-from pipeline.defaults import INDEX_LANES, USUAL
+from pipeline.defaults import INDEX_LANES, RANK_LANES, USUAL
 from pipeline.formats import FORMATS
 from pipeline.replay import DEFAULT_LANES, ReplaySettings
 from pipeline.tokenizer import PROFILES
@@ -28,7 +28,8 @@ Lanes = Annotated[
     typer.Option(
         help="A lane, e.g. mmp:loss=1 (repeat for several); see `wirerank lanes`. "
         f"Default: {', '.join(DEFAULT_LANES)}; "
-        f"for sources of many classes {', '.join(INDEX_LANES)}.",
+        f"for sources of many classes {', '.join(INDEX_LANES)}; "
+        f"for movielens: {', '.join(RANK_LANES)}.",
         metavar="SPEC",
     ),
 ]

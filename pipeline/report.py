@@ -82,6 +82,7 @@ def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -
         "expired_documents": pending.expired_documents,
         "superseded_documents": pending.superseded,
         "unmatched_labels": len(pending.early) + pending.unmatched_labels,
+        **({"ranks_refused": engine.rank_labels.refused} if lane.is_ordinal else {}),
         "ignored_labels": engine.ignored_labels,
         "dead_letters": dead_letters,
         **graph(curve),
@@ -155,7 +156,8 @@ def comparison(report: Report) -> str:
     if any(lane["rounds"] != lane["rounds_with_topics"] for lane in report.values()):
         header.insert(2, "with topics ")  # the measures, unlike the losses, are averaged over these
         for row, lane in zip(rows, report.values(), strict=True):
-            row.append(f"{lane['rounds_with_topics']:,} ")
+            of_topics = learns(lane) == TOPICS
+            row.append(f"{lane['rounds_with_topics']:,} " if of_topics else "n.a. ")
     for _, key, scale, digits in columns:
         shown = column([lane.get(key) for lane in report.values()], key, scale, digits)
         for row, (text, best) in zip(rows, shown, strict=True):
@@ -178,7 +180,9 @@ def column(
 def sizes(report: Report) -> str:
     """How much was read and learned, and how fast."""
     lane = next(iter(report.values()))
-    keys = ("documents", "rounds", "topics", "vocabulary_terms")
+    keys = ["documents", "rounds", "topics", "vocabulary_terms"]
+    if all(learns(lane) == RANK for lane in report.values()):
+        keys.remove("topics")
     shown = "   ".join(f"{key.removeprefix('vocabulary_')} {lane[key]:,}" for key in keys)
     return f"{shown}   documents/s {lane['documents_per_second'] or 0:,.0f}"
 
@@ -188,18 +192,38 @@ NOTES = {
     "expired_documents": "documents given up waiting for their labels (--max-pending)",
     "superseded_documents": "waiting documents superseded by a newer one of the same id",
     "unmatched_labels": "late labels that found no document",
-    "ignored_labels": "late labels with only a rank, which no lane learns",
+    "ignored_labels": "late labels with only {other}, which no lane learns",
+    "ranks_refused": "ranks past the last one that lanes have, which teach nothing",
+}
+OF_THE_STREAM = {
     "topics_refused": "labels of a topic past the ceiling (--max-topics)",
     "terms_refused": "terms that found no room in the vocabulary (--max-terms)",
 }
+TOPICS, RANK = "topics", "rank"
+
+
+def learns(lane: dict[str, Any]) -> str:
+    """Which kind of label a lane learns, as events call it."""
+    return RANK if issubclass(LEARNERS[lane["settings"]["learner"]], OrdinalLearner) else TOPICS
 
 
 def remarks(report: Report) -> Iterator[str]:
     """What a person should know about the run besides its numbers."""
-    lane = next(iter(report.values()))
-    if lane["documents"] and not lane["rounds"]:
-        yield "nothing was learned: no document came with `topics`, and no late label found one"
-    for key, note in NOTES.items():
+    kinds: dict[str, dict[str, Any]] = {}
+    for lane in report.values():  # lanes of a kind have the same rounds
+        kinds.setdefault(learns(lane), lane)
+    for kind, lane in kinds.items():
+        which = "" if len(kinds) == 1 else f" ({kind})"
+        if lane["documents"] and not lane["rounds"]:
+            yield (
+                f"nothing was learned{which}: no document came with `{kind}`, and no late label "
+                "found one"
+            )
+        for key, note in NOTES.items():
+            if lane.get(key):
+                said = note.format(other="a rank" if kind == TOPICS else "topics")
+                yield f"{said}{which if key != 'ranks_refused' else ''}: {lane[key]:,}"
+    for key, note in OF_THE_STREAM.items():
         if lane[key]:
             yield f"{note}: {lane[key]:,}"
     for name, lane in report.items():

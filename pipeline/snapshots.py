@@ -65,6 +65,7 @@ def take(engine: Engine, position: int) -> Snapshot:
     }
     if engine.rank_course.lanes:
         content["ranks"] = take_course(engine.rank_course, "ranks/", arrays)
+        content["ranks"]["refused"] = engine.rank_labels.refused
     return Snapshot(content, arrays)
 
 
@@ -94,16 +95,17 @@ def resume(engine: Engine, snapshot: Snapshot) -> None:
     content, arrays = snapshot.content, snapshot.arrays
     check_settings(content["settings"], settings_of(engine))
     engine.vocabulary.restore(stored(arrays, "vocabulary"))
-    engine.topics.restore(content["topics"], content["topics_refused"])
     engine.documents = content["documents"]
     for lane in engine.lanes:
         number = snapshot.lanes.index(lane.name)
         lane.learner.restore(stored(arrays, f"lane{number}/learner"))
         lane.curve.restore(stored(arrays, f"lane{number}/curve"))
-    if engine.topic_course.lanes:
+    if engine.topic_course.lanes:  # without such lanes nothing would keep the topics up to date
+        engine.topics.restore(content["topics"], content["topics_refused"])
         resume_course(engine.topic_course, "", content, snapshot)
     if engine.rank_course.lanes:
         resume_course(engine.rank_course, "ranks/", content["ranks"], snapshot)
+        engine.rank_labels.refused = content["ranks"]["refused"]
 
 
 def resume_course(course: Course, prefix: str, content: dict[str, Any], taken: Snapshot) -> None:
@@ -178,10 +180,14 @@ def lane_state(snapshot: Snapshot, lane: str) -> State:
 
 
 def alone(snapshot: Snapshot, lane: str, state: State) -> Snapshot:
-    """The snapshot with one of its lanes only, whose learner has this state instead."""
+    """The snapshot with one of its topic lanes only, whose learner has this state instead."""
     place = snapshot.lanes.index(lane)
     settings = snapshot.content["settings"]
-    arrays = {name: a for name, a in snapshot.arrays.items() if not name.startswith("lane")}
+    arrays = {
+        name: array
+        for name, array in snapshot.arrays.items()
+        if not name.startswith(("lane", "ranks/"))
+    }
     store(arrays, "lane0/pending", stored(snapshot.arrays, f"lane{place}/pending"))
     arrays["lane0/pending/scores"] = scores_in(snapshot.arrays, f"lane{place}/pending")
     store(arrays, "lane0/curve", stored(snapshot.arrays, f"lane{place}/curve"))
@@ -194,6 +200,7 @@ def alone(snapshot: Snapshot, lane: str, state: State) -> Snapshot:
         "settings": {**settings, "lanes": {lane: settings["lanes"][lane]}},
         "published": [name for name in snapshot.content["published"] if name == lane],
     }
+    content.pop("ranks", None)
     return Snapshot(content, arrays)
 
 

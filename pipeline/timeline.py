@@ -61,15 +61,19 @@ class RankLabels(Labels):
 
     def __init__(self, ranks: int) -> None:
         self.ranks = ranks
+        self.refused = 0  # labels with a rank past the last one
 
     def of(self, entry: Entry) -> Label | None:
         """Its rank."""
         return None if entry.rank is None else (entry.rank,)
 
     def numbers(self, label: Label) -> list[int] | None:
-        """The rank less one; a rank past the last one teaches nothing."""
+        """The rank less one; a rank past the last one teaches nothing, and is counted."""
         (rank,) = label
-        return [int(rank) - 1] if int(rank) <= self.ranks else None
+        if int(rank) <= self.ranks:
+            return [int(rank) - 1]
+        self.refused += 1
+        return None
 
     @property
     def known(self) -> int:

@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from pipeline.cli import app
 from tests.reference import MEASURES, Event, Result, replay
+from tests.reference_ordinal import OrdinalResult
 
 LANES = (
     "mmp:loss=1",
@@ -124,7 +125,9 @@ def compare_curves(points: list[dict[str, str]], expected: dict[str, Result]) ->
     assert {one["lane"] for one in points} == set(expected)
 
 
-def compare_reports(report: dict[str, dict[str, Any]], expected: dict[str, Result]) -> None:
+def compare_reports(
+    report: dict[str, dict[str, Any]], expected: Mapping[str, Result | OrdinalResult]
+) -> None:
     assert set(report) == set(expected)
     for lane, result in expected.items():
         for name, value in result.report.items():

@@ -24,7 +24,7 @@ from learners.specs import parse_spec
 from pipeline.engine import Engine
 from pipeline.log import Coverage, decode_record
 from pipeline.rankings import ranking_events
-from pipeline.snapshot_folder import SnapshotFolder
+from pipeline.snapshot_folder import SnapshotFolder, read_snapshot
 from pipeline.snapshots import Snapshot, take
 from tests.conftest import REPOSITORY
 
@@ -220,10 +220,13 @@ class Streaming:
         admin.close()
 
     def snapshot(self) -> Snapshot:
-        """The newest snapshot of the stream."""
-        found = SnapshotFolder(self.config.snapshots.folder / self.stream.name).newest([])
-        assert found is not None
-        return found
+        """The newest snapshot of the stream that has all lanes which one learner works on."""
+        folder = SnapshotFolder(self.config.snapshots.folder / self.stream.name)
+        lanes = {lane.parsed.name for lane in self.stream.whole_lanes}
+        for path, described in folder.descriptions([]):
+            if lanes <= {*described.lanes}:
+                return read_snapshot(path)
+        raise AssertionError(f"{folder.path} has no snapshot of {lanes}")
 
     def undisturbed(self) -> tuple[Engine, list[bytes]]:
         """What an engine that nothing ever happens to makes of the log as it is."""

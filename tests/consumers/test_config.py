@@ -118,6 +118,14 @@ def test_mistakes_are_explained(change: str, message: str, tmp_path: Path) -> No
         ("publish = false", "shards = 0", "streams.0.lanes.1.shards"),
         ('"perceptron"', '"rocchio", shards = 2', "rocchio cannot be divided into shards"),
         ('"mmp:loss=1"', '"mmp:shards=2", shards = 2', "write one of the two"),
+        ('"perceptron"', '"prank:ranks=5", shards = 2', "it learns ranks. Leave out shards"),
+        ('"perceptron"', '"prank:ranks=5,shards=2"', "it learns ranks. Leave out shards"),
+        ('"perceptron"', '"prank:ranks=1"', "ranks"),
+        (
+            '{spec = "mmp:loss=1"}',
+            '{spec = "widrow-hoff:ranks=4"}, {spec = "prank"}',
+            "Lane widrow-hoff:ranks=4 has 4 ranks and lane prank has 5: a document has one rank",
+        ),
         (
             '{spec = "mmp:loss=1"}, {spec = "perceptron", publish = false}',
             '{spec = "mmp:loss=1", shards = 60}, {spec = "perceptron", shards = 60}',
@@ -134,6 +142,16 @@ def test_mistakes_in_a_stream_are_explained(
     assert not re.search(r"[^.]\.\.$", str(error.value), re.M)
     if "[]" not in new:
         assert "at least 1 item" not in str(error.value)
+
+
+def test_topic_lanes_and_ordinal_lanes_go_together(tmp_path: Path) -> None:
+    ordinal = "prank:ranks=9", "widrow-hoff:ranks=9,rate=0.1", "prank:ranks=9,kernel=poly2"
+    lanes = "".join(f'{{spec = "{lane}"}}, ' for lane in ordinal)
+    stream = read(SMALL.replace("lanes = [", f"lanes = [{lanes}"), tmp_path).streams[0]
+    kinds = [lane.parsed.is_ordinal for lane in stream.lanes]
+    assert kinds == [True, True, True, False, False]
+    other = f'{SMALL}\n[[streams]]\nname = "stars"\nlanes = [{{spec = "prank:ranks=4"}}]\n'
+    assert len(read(other, tmp_path).streams) == 2  # a stream has its own ranks
 
 
 def test_two_streams_share_nothing(tmp_path: Path) -> None:

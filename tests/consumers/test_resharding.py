@@ -26,8 +26,9 @@ SPEC = parse_spec(LANE)
 
 @pytest.fixture(scope="module")
 def learned() -> Follower:
-    engine = Engine([SPEC, parse_spec("rocchio")])
-    events = [parse_event(raw) for raw in open_source("synthetic:200,topics=9")]
+    engine = Engine([parse_spec("prank"), SPEC, parse_spec("rocchio")])
+    raw = open_source("synthetic:200,topics=9")
+    events = [parse_event(event)._replace(rank=1 + n % 6) for n, event in enumerate(raw)]
     list(engine.process(make_block(events, Tokenizer())))
     return Follower(engine)
 
@@ -55,6 +56,15 @@ def after(folder: Path, share: Share, log: str = "log") -> tuple[int, int] | Non
 
 def shares(count: int) -> list[Share]:
     return [Share(LANE, shard, count) for shard in range(count)]
+
+
+def test_a_shard_gets_nothing_of_ordinal_lanes(learned: Follower) -> None:
+    whole = whole_at(learned, 7)
+    assert whole.content["ranks"]["rounds"] > 0
+    made = shared_out([whole], shares(2)[0])
+    assert list(made.lanes) == [LANE]
+    assert "ranks" not in made.content
+    assert not [name for name in made.arrays if name.startswith("ranks/")]
 
 
 def test_a_whole_lane_is_divided_and_made_whole(tmp_path: Path, learned: Follower) -> None:

@@ -143,7 +143,8 @@ def test_the_report_says_what_was_run() -> None:
     wirerank("replay", "synthetic:50", *arguments, "--report", "r.json")
     settings = orjson.loads(Path("r.json").read_bytes())["mmp:margin=0.5,norm=l2"]["settings"]
     assert settings["source"] == "synthetic:50"
-    assert settings["options"] == {"loss": 1, "margin": 0.5, "average": False}
+    options = {"loss": 1, "margin": 0.5, "average": False, "kernel": "linear", "budget": 1000}
+    assert settings["options"] == options
     assert (settings["norm"], settings["min_df"], settings["limit"]) == ("l2", 2, 30)
     assert settings["interrupted"] is False
 

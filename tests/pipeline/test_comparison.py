@@ -18,6 +18,7 @@ from pipeline.comparison import (
     LOSSES,
     SPREAD,
     SUM,
+    Comparison,
     LaneDifferences,
     arranged,
     boundary,
@@ -342,3 +343,18 @@ def test_verdicts_of_many_lanes_do_not_fill_the_screen() -> None:
     lines = list(verdicts(judged({f"lane{n:02}": n / 20 for n in range(12)}, 0.01)))
     assert len(lines) == 1 + MOST_LINES + 1
     assert lines[-1] == f"and {132 - MOST_LINES} lines more; --report writes them all"
+
+
+def test_lanes_of_both_kinds_share_what_may_go_wrong() -> None:
+    """All intervals of a report hold at once: three pairs of topic lanes, one of ordinal lanes."""
+    measured = losses(5, 3, 400)
+    topics, ranks = followed(measured, 50), followed(measured[:2], 50)
+    both = Comparison([([0, 1, 3], topics), ([2, 4], ranks)])
+    assert both.between(0, 2) == {}
+    tally = ranks.tallies[1, 0, 0]
+    margin = float(boundary(tally[SPREAD], ALPHA / 8 / 2)) / 400  # 4 pairs, 2 losses, 2 sides
+    for interval in (both.between(2, 4)["loss1"], both.between(0, 1)["loss1"]):
+        assert interval.high - interval.low == pytest.approx(2 * margin, rel=1e-9)
+    alone = ranks.between(0, 1)["loss1"]
+    assert alone.high - alone.low < 2 * margin
+    assert Comparison([([0, 1, 2], topics)]).between(0, 2) == topics.between(0, 2)

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from pipeline.corpora.classes import SyntheticClasses
-from pipeline.defaults import INDEX_LANES, USUAL, lanes_for, settings_for
+from pipeline.defaults import INDEX_LANES, RANK_LANES, USUAL, lanes_for, settings_for
 from pipeline.replay import DEFAULT_LANES
 from tests.pipeline.command_line import wirerank
 
@@ -26,6 +26,8 @@ def test_lanes_suit_the_source() -> None:
     assert lanes_for(NEWS, None) == lanes_for("-", None) == DEFAULT_LANES
     assert lanes_for(CLASSES, None) == lanes_for("text:x", None) == INDEX_LANES
     assert lanes_for(CLASSES, ["perceptron"]) == ("perceptron",)
+    assert lanes_for("movielens:ml-100k,nth=3", None) == RANK_LANES
+    assert lanes_for("movielens:ml-100k", ["prank"]) == ("prank",)
 
 
 def test_a_source_of_many_classes_has_room_for_them() -> None:

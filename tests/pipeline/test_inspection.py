@@ -31,7 +31,7 @@ from pipeline.snapshot_folder import KIND, SUFFIX, VERSION, SnapshotFolder, read
 from tests.pipeline.command_line import wirerank
 from tests.pipeline.test_engine import TOKENIZER, random_events
 
-LANES = ("mmp:loss=1", "perceptron:margin=0.5,name=champion", "frequency")
+LANES = ("mmp:loss=1", "perceptron:margin=0.5,name=champion", "frequency", "prank:ranks=3")
 SETTINGS = EngineSettings(FeatureSettings(max_terms=60), max_topics=6, max_pending=5)
 
 
@@ -77,6 +77,10 @@ def test_what_is_said_is_what_the_engine_was(path: Path, follower: Follower) -> 
     assert said["early_labels"] == len(engine.pending.early) > 0
     assert said["expired_documents"] == engine.pending.expired_documents > 0
     assert said["unmatched_labels"] == engine.pending.unmatched_labels > 0
+    ranks = engine.rank_course
+    assert said["ranks"]["rounds"] == ranks.rounds > 0
+    assert said["ranks"]["pending_documents"] == len(ranks.pending.documents) > 0
+    assert said["ranks"]["expired_documents"] == ranks.pending.expired_documents > 0
     (source,) = said["coverage"]
     assert source["topic"] == "wire.documents"
     assert (source["partition"], source["offset"]) == (3, 200)
@@ -85,7 +89,8 @@ def test_what_is_said_is_what_the_engine_was(path: Path, follower: Follower) -> 
     for lane in engine.lanes:
         mine = said["lanes"][lane.name]
         assert mine["rounds"] == lane.curve.rounds > 0
-        assert {loss: mine[loss] for loss in ("loss1", "loss2", "loss3")} == {
+        losses = ("ranking_loss",) if lane.is_ordinal else ("loss1", "loss2", "loss3")
+        assert {loss: mine[loss] for loss in losses} == {
             loss: value for loss, value in lane.curve.last().values.items() if loss in mine
         }
         assert mine["published"] is (lane.name == "champion")

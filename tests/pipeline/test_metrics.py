@@ -12,8 +12,9 @@ from prometheus_client import CollectorRegistry
 
 from learners.measures import MEASURES
 from pipeline import metric_families as families
+from pipeline.blocks import make_block
 from pipeline.engine import Engine
-from pipeline.events import REASONS
+from pipeline.events import REASONS, Event
 from pipeline.metric_families import EDGES, Durations
 from pipeline.metrics import (
     Followed,
@@ -24,6 +25,7 @@ from pipeline.metrics import (
 )
 from pipeline.snapshot_folder import SnapshotFolder
 from pipeline.snapshots import resume, take
+from pipeline.tokenizer import Tokenizer
 from tests.conftest import REPOSITORY
 from tests.pipeline.scraping import (
     LANES,
@@ -199,6 +201,45 @@ def test_late_labels_are_counted_by_what_became_of_them() -> None:
     assert scraped.value("wirerank_unmatched_labels_total", reason="no_document") == 3
     assert scraped.value("wirerank_unmatched_labels_total", reason="rank_only") == 4
     assert scraped.value("wirerank_topics_refused_total") == 5
+
+
+def test_labels_of_both_kinds_are_counted() -> None:
+    engine, registry = new_engine(("perceptron", "prank:ranks=5")), CollectorRegistry()
+    metrics = LearnerMetrics(registry, "wire")
+    events = [
+        Event("1", "oil", None, None, None),
+        Event("2", "oil", ("crude",), None, None),
+        Event("3", "oil", None, 4, None),
+        Event("9", None, ("crude",), 1, None),
+        Event("1", None, None, 2, None),
+    ]
+    list(engine.process(make_block(events, Tokenizer())))
+    show(metrics, engine)
+    scraped = scrape(registry)
+    assert scraped.value("wirerank_pending_documents") == 2 + 1  # 1 and 3; 2
+    assert scraped.value("wirerank_pending_labels") == 2
+    assert scraped.value("wirerank_pending_ceiling") == 2 * engine.settings.max_pending
+    assert scraped.value("wirerank_unmatched_labels_total", reason="rank_only") == 0
+    assert scraped.value("wirerank_rounds_total", lane="perceptron") == 1
+    assert scraped.value("wirerank_rounds_with_topics_total", lane="prank:ranks=5") == 2
+    curve = engine.lanes[1].curve
+    for loss in ("ranking_loss", "hit_rate"):
+        average = scraped.value("wirerank_round_averaged_loss", lane="prank:ranks=5", loss=loss)
+        assert average == curve.last().values[loss]
+        total = scraped.value("wirerank_loss_total", lane="prank:ranks=5", loss=loss)
+        assert total == 2 * average
+    assert scraped.get("wirerank_loss_total", lane="prank:ranks=5", loss="tau_b") is None
+    assert scraped.get("wirerank_loss_total", lane="prank:ranks=5", loss="loss1") is None
+
+
+def test_late_topics_that_no_lane_learns_are_counted() -> None:
+    engine, registry = new_engine(("prank:ranks=5",)), CollectorRegistry()
+    metrics = LearnerMetrics(registry, "wire")
+    list(engine.process(make_block([Event("1", None, ("crude",), None, None)], Tokenizer())))
+    show(metrics, engine)
+    scraped = scrape(registry)
+    assert scraped.value("wirerank_unmatched_labels_total", reason="topics_only") == 1
+    assert scraped.value("wirerank_pending_ceiling") == engine.settings.max_pending
 
 
 def test_durations_fall_into_the_bucket_that_ends_at_them() -> None:

@@ -190,6 +190,21 @@ def test_lanes_part_and_join_without_a_trace(seed: int, tmp_path: Path) -> None:
                 assert np.array_equal(mine[later, earlier], expected_tally)
 
 
+def test_topics_are_not_kept_where_nothing_keeps_them_up_to_date() -> None:
+    events: list[object] = [*random_events(4, 200)]
+    both = new_engine()
+    feed(both, events[:100], 20)
+    assert len(both.topics) > 1
+    name = both.rank_course.lanes[0].name
+    alone, straight = new_engine(lanes=(name,)), new_engine(lanes=(name,))
+    resume(alone, take(both, 100))
+    for engine, start in ((alone, 100), (straight, 0)):
+        for _ in engine.process(make_block(events[start:], TOKENIZER)):  # type: ignore[arg-type]
+            pass
+    assert alone.rank_labels.refused > 0
+    assert take(alone, 200).content == take(straight, 200).content
+
+
 def engine_after(events: list[object], settings: EngineSettings) -> Engine:
     engine = new_engine(settings)
     feed(engine, events, 30)
