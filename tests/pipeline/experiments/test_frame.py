@@ -84,6 +84,30 @@ def test_a_fingerprint_is_of_names_and_contents(tmp_path: Path) -> None:
     assert fingerprint(tmp_path / "b").startswith("ba7816bf8f01cfea414140de5dae2223")
 
 
+def test_a_fingerprint_of_a_pattern_is_of_all_that_match(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("a")
+    found = [fingerprint(Path("*.txt"))]
+    Path("b.txt").write_text("b")
+    found.append(fingerprint(Path("*.txt")))
+    Path("b.txt").write_text("c")
+    found.append(fingerprint(Path("*.txt")))
+    Path("b.md").write_text("d")
+    assert len(set(found)) == 3
+    assert fingerprint(Path("*.txt")) == found[-1]
+
+
+def test_a_fingerprint_is_also_of_files_behind_links(tmp_path: Path) -> None:
+    (tmp_path / "novels").mkdir()
+    (tmp_path / "a").write_text("x")
+    (tmp_path / "novels" / "a.txt").symlink_to(tmp_path / "a")
+    first = fingerprint(tmp_path / "novels")
+    (tmp_path / "a").write_text("y")
+    assert fingerprint(tmp_path / "novels") != first
+
+
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FeatureFocusText, "packages", ("numpy", "no_such_package"))
     with pytest.raises(UsageError, match=r"no_such_package, not installed: .*\[experiments\]"):
