@@ -127,6 +127,8 @@ def test_a_folder_keeps_parts_and_refuses_those_of_others(tmp_path: Path) -> Non
         Folder(tmp_path / "out", {"seed": 2, "grid": (1, 3)}, anew=False)
     Folder(tmp_path / "out", {"seed": 2}, anew=True)
     assert not list((tmp_path / "out" / "parts").iterdir())
+    # Nothing was done with that seed, say because the data were wrong: there is nothing to mix.
+    Folder(tmp_path / "out", {"seed": 3}, anew=False)
 
 
 def test_a_signal_ends_a_run_between_two_parts(tmp_path: Path) -> None:
