@@ -20,7 +20,8 @@ from pipeline.corpora.files import ArchiveFiles, Files
 from pipeline.corpora.source import Room, SourceError
 from pipeline.terms import MAX_TERM_BYTES
 
-SENTENCE_END = re.compile(r"[.!?]+(?=\s|[\"\u201d\u2019')_]|$)|\n\s*\n")
+# A run of marks is looked at once, from its first: a line of dots may be long.
+SENTENCE_END = re.compile(r"(?<![.!?])[.!?]++(?=\s|[\"\u201d\u2019')_]|$)|\n\s*\n")
 WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 SIDE = 3
 LONGEST_RUN = 3

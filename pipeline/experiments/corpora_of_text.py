@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from pipeline.corpora.newsgroups import Newsgroups
 from pipeline.corpora.reuters21578 import Reuters21578
 
 LARGEST = 10
+FEWEST = 3  # one to learn, one to choose settings by, one to test
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +35,24 @@ class Texts:
 def newsgroups(path: Path) -> Texts:
     """All posts: subject and body, without the rest of the header, which names the group."""
     posts = [orjson.loads(raw) for raw in Newsgroups(path, order="shuffled")]
-    classes = sorted({post["topics"][0] for post in posts})
-    if len(classes) < 2:
-        raise SourceError(f"{path} has posts of {len(classes)} group; expected several groups")
-    number = {name: i for i, name in enumerate(classes)}
     texts = [f"{post.get('title', '')}\n{post['text']}" for post in posts]
-    return Texts(texts, np.array([number[p["topics"][0]] for p in posts], np.int32), classes)
+    return classified(path, texts, [post["topics"][0] for post in posts])
 
 
 def reuters_largest(path: Path) -> Texts:
     """The stories of the ten largest topics, each with the last of its own (`labels=last`)."""
     stories = Reuters21578(path, classes=LARGEST, labels="last").stories
-    sizes = Counter(story.topics[0] for story in stories)
-    if len(sizes) < 2:
-        raise SourceError(f"{path} has stories of {len(sizes)} topics; expected at least two")
-    classes = sorted(sizes)
-    number = {topic: i for i, topic in enumerate(classes)}
-    labels = np.array([number[story.topics[0]] for story in stories], np.int32)
-    return Texts([f"{story.title}\n{story.text}" for story in stories], labels, classes)
+    texts = [f"{story.title}\n{story.text}" for story in stories]
+    return classified(path, texts, [story.topics[0] for story in stories])
+
+
+def classified(path: Path, texts: Sequence[str], names: Sequence[str]) -> Texts:
+    """Texts with the names of their classes; there must be some to learn, to choose by, to test."""
+    classes = sorted(set(names))
+    if len(classes) < 2 or len(texts) < FEWEST:
+        raise SourceError(
+            f"{path} has {len(texts)} documents of {len(classes)} classes; expected several "
+            f"classes, and {FEWEST} documents at least"
+        )
+    number = {name: i for i, name in enumerate(classes)}
+    return Texts(texts, np.array([number[name] for name in names], np.int32), classes)

@@ -42,8 +42,9 @@ class Split:
 
     def held_out(self, share: float) -> Split:
         """The same with the last of the training examples as test, to make choices by."""
-        cut = max(1, round(len(self.train) * (1.0 - share)))
-        numbers = np.arange(len(self.train))
+        count = len(self.train)
+        cut = max(1, min(count - 1, round(count * (1.0 - share))))
+        numbers = np.arange(count)
         train, test = (self.train.chosen(some) for some in np.split(numbers, [cut]))
         return Split(train, test, self.terms, self.classes)
 

@@ -40,14 +40,19 @@ class Panel(NamedTuple):
     log: bool = False
 
 
-def new_figure(panels: int, rows: float) -> tuple[Figure, list[Axes]]:
-    """A figure with axes side by side."""
+COLUMN = 2.0  # inches that one column of a legend takes
+LEGEND_COLUMNS = 4
+
+
+def new_figure(panels: int, rows: float, columns: int = 0) -> tuple[Figure, list[Axes]]:
+    """A figure with axes side by side, wide enough for a legend of so many columns."""
     import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to import
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     mpl.rcParams["svg.hashsalt"] = "wirerank"  # the same names in the file every time
     mpl.rcParams["svg.fonttype"] = "none"
-    figure = Figure(figsize=(max(6.4, 5.6 * panels), 1.7 + rows), layout="constrained")
+    width = max(6.4, 5.6 * panels, COLUMN * columns)
+    figure = Figure(figsize=(width, 1.7 + rows), layout="constrained")
     return figure, list(figure.subplots(1, panels, squeeze=False)[0])
 
 
@@ -85,7 +90,8 @@ def draw_dots(title: str, measure: str, panels: Sequence[Panel]) -> Figure:
 
 def draw_lines(title: str, setting: str, measure: str, panels: Sequence[Panel]) -> Figure:
     """A measure against a setting, with its deviation over the splits."""
-    figure, axes = new_figure(len(panels), 2.9)
+    columns = min(LEGEND_COLUMNS, len(panels[0].lines))
+    figure, axes = new_figure(len(panels), 2.9, columns)
     figure.suptitle(title, fontsize=12)
     for axis, panel in zip(axes, panels, strict=True):
         for line in panel.lines:
@@ -109,9 +115,7 @@ def draw_lines(title: str, setting: str, measure: str, panels: Sequence[Panel]) 
         axis.grid(True, alpha=0.3)
     handles, labels = axes[0].get_legend_handles_labels()
     if len(labels) > 1:
-        figure.legend(
-            handles, labels, loc="outside lower center", ncols=min(4, len(labels)), fontsize=9
-        )
+        figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=9)
     return figure
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pipeline.corpora import SourceError
+from pipeline.corpora.text import text_files
 from pipeline.errors import UsageError
 from pipeline.experiments.experiment import Need
 
@@ -84,12 +85,20 @@ def candidates(path: Path, depth: int) -> Iterator[Path]:
 
 
 def fingerprint(path: Path) -> str:
-    """The SHA-256 of a file; of a folder that of the names and contents of its files."""
+    """The SHA-256 of a file; of a folder or a pattern that of the names and contents of its files.
+
+    Links to files count as the files: a text is read through them.
+    """
     if path.is_file():
         return digest(path)
+    files = {
+        (file.relative_to(path) if path.is_dir() else file).as_posix(): file
+        for file in (path.rglob("*") if path.is_dir() else text_files(path))
+        if file.is_file()
+    }
     whole = hashlib.sha256()
-    for file in sorted(p for p in path.rglob("*") if p.is_file() and not p.is_symlink()):
-        whole.update(f"{digest(file)}  {file.relative_to(path).as_posix()}\n".encode())
+    for name, file in sorted(files.items()):
+        whole.update(f"{digest(file)}  {name}\n".encode())
     return whole.hexdigest()
 
 

@@ -34,7 +34,7 @@ class Folder:
         wanted = orjson.loads(orjson.dumps(dict(record)))
         before = read_json(path / RECORD)
         parts = list((path / PARTS).glob("*.json"))
-        if before != wanted and (before is not None or parts) and not anew:
+        if before != wanted and parts and not anew:
             changed = ", ".join(sorted(differing(before, wanted)))
             raise UsageError(
                 f"{path} has results of another run: {changed} differ. Write to another folder "

@@ -25,7 +25,9 @@ def as_matrix(rows: Rows, terms: int) -> csr_matrix[np.float64]:
     """Rows as scikit-learn takes them."""
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - an extra, and slow to import
 
-    return csr_matrix((rows.values, rows.terms, rows.starts), shape=(len(rows), terms))
+    # scikit-learn refuses examples that have no features at all.
+    shape = (len(rows), max(1, terms))
+    return csr_matrix((rows.values, rows.terms, rows.starts), shape=shape)
 
 
 def machine(cost: float) -> Any:  # noqa: ANN401 - scikit-learn has no types
@@ -35,8 +37,23 @@ def machine(cost: float) -> Any:  # noqa: ANN401 - scikit-learn has no types
     return LinearSVC(C=cost, max_iter=MOST_ITERATIONS, random_state=0)
 
 
+class OnlyClass:
+    """What takes the place of machines if training has one class: it comes first, always."""
+
+    def __init__(self, classes: Ints) -> None:
+        self.classes_ = classes
+        self.coef_ = np.zeros((1, 0))
+        self.n_iter_ = 0
+
+    def decision_function(self, rows: csr_matrix[np.float64]) -> Floats:
+        """The same for every row."""
+        return np.zeros((rows.shape[0], 1))
+
+
 def fitted(split: Split, cost: float) -> Any:  # noqa: ANN401 - scikit-learn has no types
     """A machine for each class of the training examples."""
+    if len(np.unique(split.train.labels)) == 1:
+        return OnlyClass(split.train.labels[:1])
     from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - an extra
 
     with warnings.catch_warnings():  # that it did not converge is in its result

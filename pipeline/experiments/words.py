@@ -40,11 +40,15 @@ def words_as_examples(path: Path, limit: int = 0) -> Split:
             break
     if len(numbers) > MAX_WORDS:
         raise SourceError(f"{path} has more than {MAX_WORDS:,} different words; take a part of it")
-    if len(words) < 2:
-        raise SourceError(f"{path} has {len(words)} words; expected a text")
+    if not words:
+        raise SourceError(f"{path} has no words; expected a text")
     rows, terms = features_of(np.array(words), np.array(ends), list(numbers))
     classes, labels = as_classes(list(numbers), np.array(words))
     some = np.flatnonzero(np.diff(rows.starts))  # a word alone in its sentence has no feature
+    if len(some) < 2:
+        raise SourceError(
+            f"{path} has {len(some)} words with another one in their sentence; expected a text"
+        )
     every = Examples(rows, labels).chosen(some)
     return Split(every, every.chosen(np.zeros(0, np.int64)), terms, classes)
 

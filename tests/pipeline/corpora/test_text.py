@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import orjson
 import pytest
 
 from pipeline.corpora import SourceError, open_source
-from pipeline.corpora.text import neighbours
+from pipeline.corpora.text import SENTENCE_END, neighbours
 from pipeline.events import parse_event
 
 
@@ -33,6 +34,19 @@ def test_a_word_in_the_middle_has_fifteen_features() -> None:
     assert "-1:c 1:e" in found
     assert "-1:c 1:e 2:f" in found
     assert not any("0:" in run for run in found)
+
+
+def test_where_sentences_end() -> None:
+    said = 'Well... so?! "Yes." No.1 a.b!? c..d\n\n\n e'
+    found = [part.strip() for part in SENTENCE_END.split(said)]
+    assert found == ["Well", "so", '"Yes', '" No.1 a.b', "c..d", "e"]
+
+
+def test_a_long_line_of_dots_takes_no_time() -> None:
+    # Each dot that were tried by itself would look at all behind it: minutes.
+    before = time.process_time()
+    assert len(SENTENCE_END.split("." * 100_000 + "a")) == 1
+    assert time.process_time() - before < 5
 
 
 def test_a_folder_is_read_in_order(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from learners.segment import Floats, Rows
-from pipeline.experiments.examples import Examples, Split, drawn, of_length_one
+from pipeline.experiments.examples import Examples, Split, drawn, of_length_one, text_split
 from pipeline.experiments.independent import THRESHOLDS, train_independent
 from pipeline.experiments.svm import train_svm
 from pipeline.experiments.taxonomy import Node, taxonomy
@@ -110,6 +110,31 @@ def test_a_class_that_training_lacks_is_never_first() -> None:
     (measured,) = train_svm(lacking, 0.2)["passes"]
     assert measured["r1"] <= np.mean(split.test.labels != 2)
     assert fit(lacking).weights > 0
+
+
+def test_one_class_in_training_is_always_first() -> None:
+    split = examples(60, 1)
+    kept = split.train.chosen(np.flatnonzero(split.train.labels == 1))
+    lacking = Split(kept, split.test, split.terms, split.classes)
+    for result in (train_svm(lacking, 0.2), train_top_down(lacking, 0.2)):
+        (measured,) = result["passes"]
+        assert measured["r1"] == np.mean(split.test.labels == 1)
+        assert measured["connections"] == 0
+
+
+def test_texts_without_a_word_are_ranked_all_the_same() -> None:
+    classes, labels = ("a", "b"), np.array([0, 1, 0, 1, 0, 1], np.int32)
+    some = np.arange(6)
+    split = text_split([""] * 6, labels, classes, "reuters21578", some[:4], some[4:])
+    (measured,) = train_svm(split, 0.2)["passes"]
+    assert measured["r1"] == 0.5
+
+
+def test_something_is_held_out_of_the_smallest_training_part() -> None:
+    two = examples(60, 3).train.chosen(np.arange(2))
+    smallest = Split(two, two, 40, CLASSES)
+    held_out = smallest.held_out(0.2)
+    assert (len(held_out.train), len(held_out.test)) == (1, 1)
 
 
 def test_the_thresholds_of_the_paper() -> None:

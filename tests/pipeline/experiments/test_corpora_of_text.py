@@ -39,10 +39,13 @@ def test_a_single_class_is_refused(tmp_path: Path) -> None:
     posts = tmp_path / "posts" / "rec.kites"
     posts.mkdir(parents=True)
     (posts / "1").write_text("Subject: s\n\nbody\n")
-    with pytest.raises(SourceError, match="expected several groups"):
+    with pytest.raises(SourceError, match="1 documents of 1 classes; expected several"):
         newsgroups(tmp_path / "posts")
-    with pytest.raises(SourceError, match="expected at least two"):
+    with pytest.raises(SourceError, match="1 documents of 1 classes; expected several"):
         reuters_largest(write(tmp_path / "sgml", story(1, labels=("a",))))
+    two = (story(1, labels=("a",)), story(2, labels=("b",)))
+    with pytest.raises(SourceError, match="and 3 documents at least"):
+        reuters_largest(write(tmp_path / "two", *two))
 
 
 def test_reuters_is_that_of_the_paper(shared_corpus: Callable[[str], Path]) -> None:

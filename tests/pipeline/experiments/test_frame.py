@@ -85,6 +85,30 @@ def test_a_fingerprint_is_of_names_and_contents(tmp_path: Path) -> None:
     assert fingerprint(tmp_path / "b").startswith("ba7816bf8f01cfea414140de5dae2223")
 
 
+def test_a_fingerprint_of_a_pattern_is_of_all_that_match(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("a")
+    found = [fingerprint(Path("*.txt"))]
+    Path("b.txt").write_text("b")
+    found.append(fingerprint(Path("*.txt")))
+    Path("b.txt").write_text("c")
+    found.append(fingerprint(Path("*.txt")))
+    Path("b.md").write_text("d")
+    assert len(set(found)) == 3
+    assert fingerprint(Path("*.txt")) == found[-1]
+
+
+def test_a_fingerprint_is_also_of_files_behind_links(tmp_path: Path) -> None:
+    (tmp_path / "novels").mkdir()
+    (tmp_path / "a").write_text("x")
+    (tmp_path / "novels" / "a.txt").symlink_to(tmp_path / "a")
+    first = fingerprint(tmp_path / "novels")
+    (tmp_path / "a").write_text("y")
+    assert fingerprint(tmp_path / "novels") != first
+
+
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FeatureFocusText, "packages", ("numpy", "no_such_package"))
     with pytest.raises(UsageError, match=r"no_such_package, not installed: .*\[experiments\]"):
@@ -104,6 +128,8 @@ def test_a_folder_keeps_parts_and_refuses_those_of_others(tmp_path: Path) -> Non
         Folder(tmp_path / "out", {"seed": 2, "grid": (1, 3)}, anew=False)
     Folder(tmp_path / "out", {"seed": 2}, anew=True)
     assert not list((tmp_path / "out" / "parts").iterdir())
+    # Nothing was done with that seed, say because the data were wrong: there is nothing to mix.
+    Folder(tmp_path / "out", {"seed": 3}, anew=False)
 
 
 def test_a_signal_ends_a_run_between_two_parts(tmp_path: Path) -> None:
