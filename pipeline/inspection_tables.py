@@ -24,7 +24,6 @@ MATCHED = (
     ("expired documents", "expired_documents", False),
     ("superseded", "superseded", False),
     ("unmatched labels", "unmatched_labels", False),
-    ("ignored labels", "ignored_labels", False),
 )
 MOST_LETTERS, MOST_LETTERS_OF_A_PATH = 120, 4096
 MOST_ROWS = 40
@@ -95,6 +94,8 @@ def rows(one: Inspection) -> Iterator[tuple[str, str]]:
     for name, key, ceiling in MATCHED:
         said = " and ".join(f"{kind[key]:,}" for kind in kinds)
         yield name, said + (f" of {settings['max_pending']:,}" if ceiling else "")
+    if len(kinds) == 1:  # otherwise what one kind of lanes cannot learn from, the other does
+        yield "ignored labels", f"{kinds[0]['ignored_labels']:,}"
     said = ", ".join(f"{key}={value}" for key, value in settings.items())
     yield "settings", shown(said, 400)
 

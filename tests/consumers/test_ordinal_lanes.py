@@ -160,3 +160,21 @@ def test_lanes_of_both_kinds_move_between_workers(broker: str, tmp_path: Path) -
         end_all(streaming)
         assert by_lane(found) == expected_of(streaming)  # in order, too
         assert_exact(streaming, found, events)
+
+
+def test_an_ordinal_lane_beside_shards(broker: str, tmp_path: Path) -> None:
+    """The learner of the whole lanes has ordinal ones only, then, and no topics."""
+    events = scattered(7, 300)
+    with Streaming(broker, tmp_path, [TOPICS, RANKS], shards={TOPICS: 2}) as streaming:
+        for name in ("tokenize-0", "learn", f"learn@{TOPICS}#0", f"learn@{TOPICS}#1"):
+            streaming.start(name)
+        streaming.produce(events)
+        streaming.wait_learned()
+        found = by_lane(streaming.rankings(2 * documents_in(events)))
+        end_all(streaming)
+        expected = expected_of(streaming)
+        assert found[RANKS] == expected[RANKS]
+        assert len(found[TOPICS]) == len(expected[TOPICS]) == documents_in(events)
+        content = streaming.snapshot().content
+    assert content["topics"] == []
+    assert content["ranks"]["rounds"] > 100

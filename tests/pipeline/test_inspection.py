@@ -110,6 +110,12 @@ def test_a_person_can_read_it(path: Path, follower: Follower) -> None:
     assert f"documents {follower.engine.documents}" in lines
     assert f"vocabulary terms {len(follower.engine.vocabulary)} of 60" in lines
     assert "wire.documents 3 200" in lines
+    of_topics, of_ranks = follower.engine.topic_course, follower.engine.rank_course
+    assert f"rounds {of_topics.rounds} and {of_ranks.rounds}" in lines
+    waiting = [len(course.pending.documents) for course in (of_topics, of_ranks)]
+    ceiling = follower.engine.settings.max_pending
+    assert f"waiting documents {waiting[0]} and {waiting[1]} of {ceiling}" in lines
+    assert not [line for line in lines if line.startswith("ignored labels")]  # either is learned
     assert "champion = perceptron:norm=none,margin=0.5,average=false" in lines
     loss = follower.engine.lanes[1].curve.last().values["loss1"]
     (champion,) = [line for line in lines if line.startswith("champion published")]
@@ -129,6 +135,17 @@ def test_a_snapshot_before_the_first_round_has_no_losses(tmp_path: Path) -> None
         is None
     )
     assert "n.a." in wirerank("inspect", str(path)).stdout
+
+
+@pytest.mark.parametrize("lane", ["mmp:loss=1", "prank:ranks=3"])
+def test_lanes_of_one_kind_have_its_numbers_alone(lane: str, tmp_path: Path) -> None:
+    follower = follower_of((lane,))
+    path = SnapshotFolder(tmp_path).write(follower.snapshot(log="the log", published=[]))
+    lines = [" ".join(line.split()) for line in wirerank("inspect", str(path)).stdout.splitlines()]
+    assert f"rounds {follower.engine.rounds}" in lines
+    ignored = follower.engine.ignored_labels
+    assert ignored > 0
+    assert f"ignored labels {ignored}" in lines
 
 
 def test_a_folder_is_listed_newest_first(path: Path, follower: Follower, tmp_path: Path) -> None:
