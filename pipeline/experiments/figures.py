@@ -79,7 +79,9 @@ def draw_dots(title: str, measure: str, panels: Sequence[Panel]) -> Figure:
         axis.set_xlabel(measure)
         axis.set_title(panel.title, fontsize=10)
         axis.grid(True, axis="x", alpha=0.3)
-    ours = axes[0].plot([], [], "o", color="#444444", markersize=7, label="ours, with deviation")
+    several = any(dot.ours.deviation for panel in panels for dot in panel.dots)
+    words = "ours, with deviation" if several else "ours"
+    ours = axes[0].plot([], [], "o", color="#444444", markersize=7, label=words)
     paper = axes[0].plot(
         [], [], "D", markerfacecolor="none", markeredgecolor="#444444", label="the paper's"
     )

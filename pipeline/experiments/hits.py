@@ -29,5 +29,9 @@ def measures_of(hits: Longs) -> dict[str, float]:
 
 
 def harmonic(reciprocals: Sequence[float]) -> list[float]:
-    """The harmonic ranks, 1 / MRR, of those MRR that are not 0."""
-    return [1.0 / value for value in reciprocals if value > 0.0]
+    """The harmonic ranks, 1 / MRR, of splits; none if one of them retrieved nothing.
+
+    >>> harmonic([0.5, 0.25]), harmonic([0.5, 0.0])
+    ([2.0, 4.0], [])
+    """
+    return [1.0 / value for value in reciprocals] if all(reciprocals) else []

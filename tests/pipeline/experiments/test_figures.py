@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.experiments.figures import Line, Panel, draw_lines
+from pipeline.experiments.figures import Dot, Line, Panel, draw_dots, draw_lines
 from pipeline.experiments.tables import Number
 
 pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")
@@ -23,3 +23,10 @@ def test_the_legend_of_many_lines_fits(panels: int) -> None:
     box = legend.get_window_extent()
     assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
     assert figure.bbox.y0 <= box.y0
+
+
+@pytest.mark.parametrize(("deviation", "said"), [(0.1, "ours, with deviation"), (None, "ours")])
+def test_one_split_has_no_deviation(deviation: float | None, said: str) -> None:
+    dot = Dot("perceptron", "#000000", Number(0.5, deviation), Number(0.6))
+    (legend,) = draw_dots("title", "R1", [Panel("corpus", dots=[dot])]).legends
+    assert [text.get_text() for text in legend.get_texts()] == [said, "the paper's"]
