@@ -183,15 +183,6 @@ def follow_index(
             chosen = np.ones(len(relevant), np.bool_)
             if not always:
                 to_strengthen(tally, found, retrieved, relevant, is_relevant, margin, chosen)
-            # Every feature may have to move its list to where there is room for twice as many, and
-            # that again and again as it grows: 2 + 4 + 8 + .. is less than twice the last of them.
-            needed = 0
-            for term in terms:
-                needed += 4 * (lists[term, COUNT] + len(relevant))
-            if sizes[USED] + needed > len(classes):
-                more = max(len(classes), needed)
-                classes = np.concatenate((classes, np.empty(more, np.int32)))
-                weights = np.concatenate((weights, np.empty(more)))
             for i in range(len(terms)):
                 feature, value = terms[i], values[i]
                 if value <= 0.0:
@@ -201,6 +192,13 @@ def follow_index(
                     lists[feature, SEEN] += 1
                 if always:
                     total[feature] += gain
+                # The feature may have to move its list to where there is room for twice as many,
+                # and that again and again as it grows: 2 + 4 + 8 + .. is less than twice the last.
+                needed = 4 * (lists[feature, COUNT] + len(relevant))
+                if sizes[USED] + needed > len(classes):
+                    more = max(len(classes), needed)
+                    classes = np.concatenate((classes, np.empty(more, np.int32)))
+                    weights = np.concatenate((weights, np.empty(more)))
                 for number in range(len(relevant)):
                     if chosen[number]:
                         strengthen(

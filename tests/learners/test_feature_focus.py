@@ -10,6 +10,7 @@ import pytest
 
 from learners.feature_focus import FeatureFocus
 from learners.index import USED, IndexLearner
+from learners.segment import Floats, Ints, Longs
 from learners.specs import parse_spec
 from pipeline.corpora.classes import SyntheticClasses
 from tests.learners.streams import Document, Happening, Stream, learn, random_stream
@@ -138,3 +139,31 @@ def test_lists_move_several_times_for_one_document(spec: str, topics: int) -> No
     for feature, rows in enumerate(([0, 2], [1, 2], [1], [2])):
         connected = [topic for row in rows for topic in range(row * topics, (row + 1) * topics)]
         assert list(shares(learner, feature)) == connected
+
+
+def test_room_is_for_what_is_written_and_not_for_all_that_could_be() -> None:
+    """A document of many features and labels would have taken gigabytes."""
+
+    class Watched(FeatureFocus):
+        room = 0
+
+        def _load(self, count: Longs, classes: Ints, weights: Floats) -> None:
+            self.room = max(self.room, len(self._classes))
+            super()._load(count, classes, weights)
+
+    features, labels = 500, 300
+    learner = Watched()
+    follow(learner, many_labels(features, labels), [])
+    assert learner.connections == 0  # each of the labels has less than w_min
+    # A list grows to 128, over 2, 4, 8 ..: at most 254 places a feature, and twice that ahead.
+    assert 0 < learner.room <= 2 * (254 * features + 4 * labels)
+
+
+def many_labels(features: int, labels: int) -> Stream:
+    """One document."""
+    stream = Stream()
+    stream.documents.append({f"f{i}": 1.0 for i in range(features)})
+    stream.features = list(stream.documents[0])
+    stream.happenings.append(Happening(0, None, []))
+    learn(stream, 0, [f"t{i}" for i in range(labels)])
+    return stream
