@@ -31,7 +31,7 @@ from learners.specs import LaneSpec, parse_spec
 from pipeline.engine import EngineSettings, ranks_of
 from pipeline.errors import UsageError
 from pipeline.events import MAX_EVENT_BYTES
-from pipeline.features import FeatureSettings
+from pipeline.text.features import FeatureSettings
 from pipeline.topics import MOST_WATCHED
 
 ENVIRONMENT_PREFIX = "WIRERANK__"

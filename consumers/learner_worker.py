@@ -38,10 +38,10 @@ from consumers.transactions import Outgoing, Task
 from learners.specs import LaneSpec
 from pipeline.engine import Engine
 from pipeline.follower import Follower
-from pipeline.metrics import Followed, LearnerMetrics
-from pipeline.snapshot_folder import SnapshotFolder
-from pipeline.snapshots import Snapshot
-from pipeline.tokenizer import Tokenizer
+from pipeline.metrics.collectors import Followed, LearnerMetrics
+from pipeline.snapshots.folder import SnapshotFolder
+from pipeline.snapshots.state import Snapshot
+from pipeline.text.tokenizer import Tokenizer
 from pipeline.warmup import warm_up
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from kafka.errors import OffsetOutOfRangeError
 from consumers.clients import Consumer, Message, new_consumer
 from consumers.config import KafkaSettings
 from consumers.topics import TopicWatch, topic_identity
-from pipeline.metrics import Position
+from pipeline.metrics.collectors import Position
 
 POLL_MS = 200
 

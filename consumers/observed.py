@@ -6,9 +6,9 @@ from prometheus_client import CollectorRegistry
 
 from consumers.config import MetricsSettings, StreamSettings
 from consumers.shares import Share
-from pipeline.health import Health
-from pipeline.metrics import LagMetrics, LearnerMetrics, ProcessMetrics, TokenizerMetrics
-from pipeline.serving import MetricsServer
+from pipeline.metrics.collectors import LagMetrics, LearnerMetrics, ProcessMetrics, TokenizerMetrics
+from pipeline.metrics.health import Health
+from pipeline.metrics.serving import MetricsServer
 
 
 class Observed:

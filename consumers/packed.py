@@ -21,7 +21,7 @@ from kafka.record.memory_records import MemoryRecordsBuilder
 from learners.jit import njit
 from learners.segment import Longs
 from pipeline.pieces import Pieces, pieces
-from pipeline.terms import Bytes
+from pipeline.text.terms import Bytes
 
 # A batch of several records stays below what a broker takes if nobody told it otherwise (1 MiB).
 BATCH_BYTES = 512 << 10

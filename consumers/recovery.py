@@ -15,8 +15,8 @@ from pathlib import Path
 from consumers.log_reader import LogError, LogFacts
 from pipeline.container import DamagedError
 from pipeline.follower import Follower
-from pipeline.snapshot_folder import SnapshotFolder, read_snapshot
-from pipeline.snapshots import Snapshot
+from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
+from pipeline.snapshots.state import Snapshot
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from consumers.sharding import folder_of, shards_folder
 from consumers.shares import Share
 from learners.sharded import shard_state, whole_state
 from pipeline.container import DamagedError
-from pipeline.snapshot_folder import SnapshotFolder, read_snapshot
-from pipeline.snapshots import Snapshot, alone, lane_state
+from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
+from pipeline.snapshots.state import Snapshot, alone, lane_state
 
 log = logging.getLogger(__name__)
 

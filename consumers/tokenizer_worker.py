@@ -44,8 +44,8 @@ from pipeline.events import Event, MalformedEvent
 from pipeline.formats import FORMATS
 from pipeline.log import Span
 from pipeline.log_writer import Stretch, encoded_records
-from pipeline.metrics import Position, TokenizerMetrics
-from pipeline.tokenizer import Tokenizer
+from pipeline.metrics.collectors import Position, TokenizerMetrics
+from pipeline.text.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from kafka.errors import CorruptRecordError
 
 from learners.jit import njit
 from learners.segment import Longs
-from pipeline.terms import Bytes
+from pipeline.text.terms import Bytes
 
 FORMAT = 2  # of record batches, since Kafka 0.11
 LOG_APPEND_TIME = 1

@@ -24,7 +24,7 @@ from consumers.transactions import FencedError
 from learners.exchange import DisagreementError
 from pipeline.container import DamagedError
 from pipeline.log import GapError
-from pipeline.snapshots import MismatchError
+from pipeline.snapshots.state import MismatchError
 
 log = logging.getLogger(__name__)
 

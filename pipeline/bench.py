@@ -14,7 +14,7 @@ from pipeline.engine import Engine
 from pipeline.events import parse_event
 from pipeline.rankings import ranking_events
 from pipeline.report import aligned
-from pipeline.tokenizer import Tokenizer
+from pipeline.text.tokenizer import Tokenizer
 
 
 class Stopwatch:

@@ -10,7 +10,7 @@ import numpy as np
 
 from learners.segment import Bools
 from pipeline.events import Event, Id
-from pipeline.tokenizer import TermCounts, Tokenizer
+from pipeline.text.tokenizer import TermCounts, Tokenizer
 
 
 class Entry(NamedTuple):

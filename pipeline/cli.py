@@ -18,14 +18,12 @@ from learners.specs import LEARNERS, options_of
 from pipeline import options
 from pipeline.bench import stage_table, stage_times
 from pipeline.corpora import SourceError, catalogue
-from pipeline.curves_cli import curves_app
 from pipeline.defaults import lanes_for, settings_for
 from pipeline.ending import conclude, fail
 from pipeline.errors import UsageError
 from pipeline.experiments_cli import experiment_command
 from pipeline.formats import FORMATS
-from pipeline.inspection import inspect
-from pipeline.inspection_tables import as_json, description, listing, shown
+from pipeline.history.cli import curves_app
 from pipeline.interruption import wait_for_interruption
 from pipeline.options import DEFAULTS
 from pipeline.outputs import STANDARD_OUTPUT
@@ -34,8 +32,10 @@ from pipeline.page.feed import PageFeed
 from pipeline.page.samples import ENDED, FAILED
 from pipeline.playing import Played, Player, PlaySettings
 from pipeline.replay import DEFAULT_LANES, ReplaySettings, check_choice, read_lanes, replay
+from pipeline.snapshots.inspection import inspect
+from pipeline.snapshots.inspection_tables import as_json, description, listing, shown
 from pipeline.terminal import TerminalWatch
-from pipeline.tokenizer import Tokenizer
+from pipeline.text.tokenizer import Tokenizer
 from pipeline.warmup import warm_up
 
 if TYPE_CHECKING:

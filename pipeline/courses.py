@@ -16,10 +16,10 @@ from learners.segment import Floats, Ints, Longs, Segment
 from pipeline.blocks import Entry
 from pipeline.comparison import LaneDifferences
 from pipeline.explanations import Place, Weighed, explain
-from pipeline.features import Vectors
 from pipeline.lanes import Lane, SharedSegment, share
 from pipeline.pending import PendingLabels
-from pipeline.terms import TermTable
+from pipeline.text.features import Vectors
+from pipeline.text.terms import TermTable
 from pipeline.timeline import Labels, Timeline
 
 Run = Callable[[Sequence[Lane], SharedSegment, Sequence[RowScores]], list[Floats]]

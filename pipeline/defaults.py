@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from learners.specs import parse_spec
 from pipeline.corpora import room_for
 from pipeline.engine import EngineSettings
-from pipeline.features import FeatureSettings
 from pipeline.replay import DEFAULT_LANES
+from pipeline.text.features import FeatureSettings
 
 INDEX_LANES = ("feature-focus", "frequency")
 RANK_LANES = ("prank:ranks=5", "widrow-hoff:ranks=5", "multiclass-perceptron:ranks=5")

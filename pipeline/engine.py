@@ -19,9 +19,9 @@ from pipeline.comparison import Comparison
 from pipeline.courses import Course, Said, Stretch
 from pipeline.errors import UsageError
 from pipeline.explanations import Explained, strongest
-from pipeline.features import FeatureSettings, Vectors, Vocabulary
 from pipeline.lanes import Lane, SharedSegment
 from pipeline.pending import Label, PendingLabels
+from pipeline.text.features import FeatureSettings, Vectors, Vocabulary
 from pipeline.timeline import RankLabels, Timeline, TopicLabels
 from pipeline.topics import TopicIndex
 

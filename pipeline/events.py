@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from pipeline.terms import MAX_TERM_BYTES
+from pipeline.text.terms import MAX_TERM_BYTES
 
 Id = str | int
 

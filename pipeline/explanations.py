@@ -17,7 +17,7 @@ import numpy as np
 from learners.segment import Floats, Ints
 from pipeline.blocks import Entry
 from pipeline.lanes import Lane, SharedSegment
-from pipeline.terms import TermTable, word_of
+from pipeline.text.terms import TermTable, word_of
 
 TOPICS = 5  # of each ranking that are explained
 TERMS = 5  # of each topic, and of the document itself

@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.blocks import Block
 from pipeline.engine import Engine, Ranked
 from pipeline.log import Coverage, coverage_from, decode_record
-from pipeline.snapshots import Snapshot, resume, take
+from pipeline.snapshots.state import Snapshot, resume, take
 
 
 class Follower:

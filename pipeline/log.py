@@ -17,8 +17,8 @@ import numpy.typing as npt
 from learners.segment import Longs
 from pipeline.blocks import Block, Entry
 from pipeline.container import DamagedError, pack, unpack
-from pipeline.terms import Bytes, TermTable, rebuilt
-from pipeline.tokenizer import TermCounts
+from pipeline.text.terms import Bytes, TermTable, rebuilt
+from pipeline.text.tokenizer import TermCounts
 
 KIND = b"WRBK"
 VERSION = 1

@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.blocks import make_block
 from pipeline.events import Event
 from pipeline.log import LogRecord, Span, encode_record
-from pipeline.tokenizer import Tokenizer
+from pipeline.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from pipeline.events import (
     read_topics,
     shown,
 )
-from pipeline.markup import text_of
+from pipeline.text.markup import text_of
 
 NOT_USABLE = "not_usable"  # the reason of items that are well formed, but withdrawn or held back
 

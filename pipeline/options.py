@@ -11,7 +11,7 @@ from learners.learner import MOST
 from pipeline.defaults import INDEX_LANES, RANK_LANES, USUAL
 from pipeline.formats import FORMATS
 from pipeline.replay import DEFAULT_LANES, ReplaySettings
-from pipeline.tokenizer import PROFILES
+from pipeline.text.tokenizer import PROFILES
 from pipeline.topics import MOST_WATCHED
 
 DEFAULTS = ReplaySettings(source="")  # what holds where an option is not given

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from learners.segment import Longs
-from pipeline.terms import Bytes
+from pipeline.text.terms import Bytes
 
 Numbers = TypeVar("Numbers", Bytes, Longs)
 

@@ -19,7 +19,7 @@ from learners.scores import RankScores, Scores
 from learners.segment import Longs
 from pipeline.engine import Ranked
 from pipeline.pieces import GrowingPieces, Pieces, pieces
-from pipeline.terms import Bytes
+from pipeline.text.terms import Bytes
 
 COMMA, CLOSE, ZERO = ord(","), ord("}"), ord("0")
 LONGEST_ROUND = 20  # digits

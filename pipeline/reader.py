@@ -12,7 +12,7 @@ from pipeline.blocks import Block, make_block
 from pipeline.corpora.source import Source, SourceError, numbered
 from pipeline.dead_letters import DeadLetter
 from pipeline.events import MAX_EVENT_BYTES, Decoder, Event, MalformedEvent, parse_event
-from pipeline.tokenizer import Tokenizer
+from pipeline.text.tokenizer import Tokenizer
 
 MAX_BLOCK_BYTES = 1 << 24  # huge events make smaller blocks
 

@@ -28,11 +28,11 @@ from pipeline.plots import check_plot, plot_curves
 from pipeline.rankings import RankingWriter
 from pipeline.reader import BlockReader, Prefetched, Reading
 from pipeline.report import Report, make_report, write_curves, write_report
-from pipeline.tokenizer import PROFILES, Tokenizer
+from pipeline.text.tokenizer import PROFILES, Tokenizer
 from pipeline.warmup import warm_up
 
 if TYPE_CHECKING:
-    from pipeline.replay_metrics import ReplayMetrics
+    from pipeline.metrics.replay import ReplayMetrics
 
 DEFAULT_LANES = ("mmp:loss=1", "mmp:loss=2", "mmp:loss=3", "perceptron")
 
@@ -222,7 +222,7 @@ def serve_metrics(settings: ReplaySettings, watch: Watch) -> ReplayMetrics | Non
     """Serve metrics if that was asked for, and say where."""
     if settings.metrics is None:
         return None
-    from pipeline.replay_metrics import ReplayMetrics  # noqa: PLC0415 - slow to import
+    from pipeline.metrics.replay import ReplayMetrics  # noqa: PLC0415 - slow to import
 
     metrics = ReplayMetrics(settings.source, settings.metrics, settings.metric_topics)
     watch.say(f"metrics = {metrics.url}")

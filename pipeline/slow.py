@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from pipeline.engine import Ranked
-from pipeline.stopwords import STOPWORDS
-from pipeline.terms import MAX_TERM_BYTES
-from pipeline.tokenizer import NUMBER
+from pipeline.text.stopwords import STOPWORDS
+from pipeline.text.terms import MAX_TERM_BYTES
+from pipeline.text.tokenizer import NUMBER
 
 
 def slow_tokens(text: str, profile: str = "reuters2000") -> list[str]:

@@ -13,8 +13,8 @@ import numpy as np
 
 from learners.segment import Rows, Segment, Steps
 from pipeline.blocks import Entry
-from pipeline.features import Vectors
 from pipeline.pending import Label, PendingDocument, PendingLabels
+from pipeline.text.features import Vectors
 from pipeline.topics import TopicIndex
 
 

@@ -15,7 +15,7 @@ from pipeline.corpora.synthetic import SyntheticNewswire
 from pipeline.engine import Engine
 from pipeline.events import Event
 from pipeline.rankings import ranking_events
-from pipeline.tokenizer import Tokenizer, count_rows
+from pipeline.text.tokenizer import Tokenizer, count_rows
 
 PATIENCE_SECONDS = 1.5  # loading compiled kernels takes less than this, compiling them much more
 

@@ -19,8 +19,8 @@ from learners.specs import parse_spec
 from pipeline.blocks import make_block
 from pipeline.engine import Engine
 from pipeline.events import parse_event
-from pipeline.terms import words_of
-from pipeline.tokenizer import Tokenizer
+from pipeline.text.terms import words_of
+from pipeline.text.tokenizer import Tokenizer
 from tests.reference import Event, Result, replay
 from tests.reference_index import Connections, FeatureFocus, Independent
 from tests.test_against_reference import KINDS, TOPICS, check_stream, stream

@@ -25,9 +25,9 @@ from pipeline.blocks import make_block
 from pipeline.corpora.reuters21578 import Reuters21578, Story
 from pipeline.curves import Curve
 from pipeline.events import Event
-from pipeline.features import Vocabulary
 from pipeline.report import aligned
-from pipeline.tokenizer import Tokenizer
+from pipeline.text.features import Vocabulary
+from pipeline.text.tokenizer import Tokenizer
 
 FOLDS = 5
 LANES = ("rocchio", "perceptron", "mmp:loss=1", "mmp:loss=2", "mmp:loss=3")

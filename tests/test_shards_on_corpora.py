@@ -17,7 +17,7 @@ from pipeline.blocks import make_block
 from pipeline.corpora import open_source
 from pipeline.engine import Engine
 from pipeline.events import Event, parse_event
-from pipeline.tokenizer import Tokenizer
+from pipeline.text.tokenizer import Tokenizer
 
 LANES = ("mmp:loss=1", "mmp:loss=3,margin=0.5,norm=l2", "perceptron:average=true")
 CORPORA = ("synthetic", "reuters21578", "newsgroups")

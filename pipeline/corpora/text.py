@@ -18,7 +18,7 @@ import orjson
 
 from pipeline.corpora.files import ArchiveFiles, Files
 from pipeline.corpora.source import Room, SourceError
-from pipeline.terms import MAX_TERM_BYTES
+from pipeline.text.terms import MAX_TERM_BYTES
 
 # A run of marks is looked at once, from its first: a line of dots may be long.
 SENTENCE_END = re.compile(r"(?<![.!?])[.!?]++(?=\s|[\"\u201d\u2019')_]|$)|\n\s*\n")

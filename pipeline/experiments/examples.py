@@ -10,8 +10,8 @@ import numpy as np
 from learners.segment import Ints, Longs, Rows, Segment, Steps
 from pipeline.blocks import make_block
 from pipeline.events import Event
-from pipeline.features import FeatureSettings, Vocabulary
-from pipeline.tokenizer import Tokenizer
+from pipeline.text.features import FeatureSettings, Vocabulary
+from pipeline.text.tokenizer import Tokenizer
 
 MAX_TERMS = 1 << 22  # a ceiling that no corpus here comes near: nothing is forgotten
 

@@ -15,7 +15,7 @@ from learners.segment import Ints, Longs, Rows
 from pipeline.corpora import SourceError
 from pipeline.corpora.text import LONGEST_RUN, SIDE, TextWords
 from pipeline.experiments.examples import Examples, Split, of_length_one
-from pipeline.terms import MAX_TERM_BYTES
+from pipeline.text.terms import MAX_TERM_BYTES
 
 OFFSETS = tuple(at for at in range(-SIDE, SIDE + 1) if at != 0)
 # Of every feature the offsets of its words, in the order in which `neighbours` lists them.

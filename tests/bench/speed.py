@@ -13,7 +13,7 @@ from learners.segment import Segment
 from learners.specs import parse_spec
 from pipeline.bench import stage_table, stage_times
 from pipeline.replay import DEFAULT_LANES, ReplaySettings, Watch, read_lanes, replay
-from pipeline.tokenizer import Tokenizer
+from pipeline.text.tokenizer import Tokenizer
 from pipeline.warmup import warm_up
 from tests.bench.workload import make_workload, shortened, write_vw
 

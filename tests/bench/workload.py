@@ -12,10 +12,10 @@ from pipeline.blocks import make_block
 from pipeline.corpora.source import Source
 from pipeline.corpora.synthetic import SyntheticNewswire
 from pipeline.events import parse_event
-from pipeline.features import FeatureSettings, Vocabulary
 from pipeline.pending import PendingLabels
+from pipeline.text.features import FeatureSettings, Vocabulary
+from pipeline.text.tokenizer import Tokenizer
 from pipeline.timeline import Timeline, TopicLabels
-from pipeline.tokenizer import Tokenizer
 from pipeline.topics import TopicIndex
 
 BLOCK = 1024

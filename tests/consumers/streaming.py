@@ -24,8 +24,8 @@ from learners.specs import parse_spec
 from pipeline.engine import Engine
 from pipeline.log import Coverage, decode_record
 from pipeline.rankings import ranking_events
-from pipeline.snapshot_folder import SnapshotFolder, read_snapshot
-from pipeline.snapshots import Snapshot, take
+from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
+from pipeline.snapshots.state import Snapshot, take
 from tests.conftest import REPOSITORY
 
 CONFIG = """

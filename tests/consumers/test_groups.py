@@ -22,7 +22,7 @@ from pipeline.corpora import open_source
 from pipeline.events import Event
 from pipeline.log import Span, decode_record
 from pipeline.log_writer import Stretch, encoded_records
-from pipeline.tokenizer import Tokenizer
+from pipeline.text.tokenizer import Tokenizer
 from tests.consumers.groups import Background, Flow, GroupWatch, longest, passages
 from tests.consumers.streaming import Streaming, assert_exact, eventually
 

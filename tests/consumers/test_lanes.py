@@ -13,7 +13,7 @@ from kafka import TopicPartition
 from consumers.clients import Message, committed_offsets
 from consumers.publisher import group_of
 from pipeline.corpora import open_source
-from pipeline.snapshot_folder import SnapshotFolder
+from pipeline.snapshots.folder import SnapshotFolder
 from tests.consumers.streaming import Streaming
 
 FIRST, SECOND, THIRD = "mmp:loss=1", "perceptron:average=true,norm=l2", "mmp:loss=2,name=third"

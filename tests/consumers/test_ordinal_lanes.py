@@ -15,7 +15,7 @@ from pipeline.cli import app
 from pipeline.corpora import open_source
 from pipeline.engine import Engine
 from pipeline.report import write_curves
-from pipeline.snapshots import resume
+from pipeline.snapshots.state import resume
 from tests.consumers.streaming import SMALL, Streaming, assert_exact
 from tests.consumers.test_lanes import by_lane, end_all, expected_of
 

@@ -12,7 +12,7 @@ from consumers.recovery import Recovery
 from learners.specs import parse_spec
 from pipeline.engine import Engine
 from pipeline.follower import Follower
-from pipeline.snapshot_folder import SnapshotFolder
+from pipeline.snapshots.folder import SnapshotFolder
 
 A, B = "mmp:loss=1", "perceptron"
 

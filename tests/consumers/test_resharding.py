@@ -16,9 +16,9 @@ from pipeline.corpora import open_source
 from pipeline.engine import Engine
 from pipeline.events import parse_event
 from pipeline.follower import Follower
-from pipeline.snapshot_folder import SnapshotFolder
-from pipeline.snapshots import Snapshot
-from pipeline.tokenizer import Tokenizer
+from pipeline.snapshots.folder import SnapshotFolder
+from pipeline.snapshots.state import Snapshot
+from pipeline.text.tokenizer import Tokenizer
 
 LANE = "mmp:average=true"
 SPEC = parse_spec(LANE)

@@ -23,8 +23,8 @@ from consumers.supervisor import children
 from deploy.kafka import Cluster
 from learners.sharded import whole_state
 from pipeline.corpora import open_source
-from pipeline.snapshot_folder import SnapshotFolder
-from pipeline.snapshots import Snapshot, lane_state, stored
+from pipeline.snapshots.folder import SnapshotFolder
+from pipeline.snapshots.state import Snapshot, lane_state, stored
 from tests.consumers.groups import Flow
 from tests.consumers.streaming import Streaming, eventually
 from tests.kafka_fixture import need_kafka

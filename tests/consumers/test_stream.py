@@ -13,8 +13,8 @@ import pytest
 from deploy.kafka import Cluster
 from pipeline.corpora import open_source
 from pipeline.replay import ReplaySettings, Watch, replay
-from pipeline.snapshot_folder import SnapshotFolder
-from pipeline.snapshots import take
+from pipeline.snapshots.folder import SnapshotFolder
+from pipeline.snapshots.state import take
 from tests.consumers.streaming import Streaming
 from tests.kafka_fixture import need_kafka
 

@@ -20,8 +20,7 @@ from prometheus_client import CollectorRegistry
 
 from pipeline.engine import Engine
 from pipeline.events import MalformedEvent, parse_event
-from pipeline.health import Health
-from pipeline.metrics import (
+from pipeline.metrics.collectors import (
     Followed,
     LagMetrics,
     LearnerMetrics,
@@ -29,11 +28,12 @@ from pipeline.metrics import (
     ProcessMetrics,
     TokenizerMetrics,
 )
+from pipeline.metrics.health import Health
+from pipeline.metrics.serving import MetricsServer
 from pipeline.reader import Reading
 from pipeline.report import write_curves
-from pipeline.serving import MetricsServer
-from pipeline.snapshot_folder import SnapshotFolder
-from pipeline.snapshots import resume, take
+from pipeline.snapshots.folder import SnapshotFolder
+from pipeline.snapshots.state import resume, take
 from tests.pipeline.scraping import learn, new_engine, readings
 
 STREAM = "wire"

@@ -11,8 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from learners.specs import parse_spec
 from pipeline.corpora import open_source
 from pipeline.engine import Engine
-from pipeline.health import Health
-from pipeline.metrics import (
+from pipeline.metrics.collectors import (
     Followed,
     LagMetrics,
     LearnerMetrics,
@@ -20,8 +19,9 @@ from pipeline.metrics import (
     ProcessMetrics,
     TokenizerMetrics,
 )
+from pipeline.metrics.health import Health
 from pipeline.reader import BlockReader, Reading
-from pipeline.tokenizer import Tokenizer
+from pipeline.text.tokenizer import Tokenizer
 
 LANES = ("mmp:loss=1", "perceptron")
 WATCHED = 5  # topics with a loss of their own, where everything is shown

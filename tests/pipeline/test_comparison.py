@@ -26,7 +26,7 @@ from pipeline.comparison import (
 from pipeline.engine import Engine
 from pipeline.report import make_report
 from pipeline.slow import SlowDifference
-from pipeline.snapshots import resume, take
+from pipeline.snapshots.state import resume, take
 from pipeline.verdicts import MOST_LINES, verdicts
 from tests.pipeline.test_engine import TOKENIZER, random_events
 

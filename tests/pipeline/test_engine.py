@@ -15,11 +15,11 @@ from pipeline import engine as engine_module
 from pipeline.blocks import make_block
 from pipeline.engine import Engine, EngineSettings
 from pipeline.events import Event
-from pipeline.features import FeatureSettings
 from pipeline.lanes import unit_length
 from pipeline.rankings import ranking_events
-from pipeline.snapshots import take
-from pipeline.tokenizer import Tokenizer
+from pipeline.snapshots.state import take
+from pipeline.text.features import FeatureSettings
+from pipeline.text.tokenizer import Tokenizer
 
 TOKENIZER = Tokenizer()
 LANES = (

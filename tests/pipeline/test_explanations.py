@@ -14,9 +14,9 @@ from pipeline.blocks import make_block
 from pipeline.engine import Engine, EngineSettings
 from pipeline.events import Event
 from pipeline.explanations import Explained, rank_of
-from pipeline.features import FeatureSettings
 from pipeline.rankings import ranking_events
-from pipeline.snapshots import take
+from pipeline.snapshots.state import take
+from pipeline.text.features import FeatureSettings
 from tests.pipeline.test_engine import (
     LANES,
     TOKENIZER,

@@ -39,7 +39,7 @@ def record(start: int, stop: int, partition: int = 0, seed: int = 0) -> LogRecor
 
 def described(block: Block) -> list[object]:
     """A block as plain values, whatever the numbers of its terms."""
-    from pipeline.terms import words_of
+    from pipeline.text.terms import words_of
 
     words, counts = words_of(block.counts.table), block.counts
     told: list[object] = []

@@ -13,7 +13,7 @@ from pipeline.blocks import make_block
 from pipeline.engine import Engine
 from pipeline.plots import OF_RANKS, OF_TOPICS, Panel, can_plot, picture, plot_curves
 from pipeline.rank_curves import value_of
-from pipeline.tokenizer import Tokenizer
+from pipeline.text.tokenizer import Tokenizer
 from tests.conftest import missing
 from tests.pipeline.page.stream import ranked
 

@@ -16,7 +16,7 @@ from pipeline.corpora.jsonl import JsonLines, StandardInput
 from pipeline.dead_letters import DeadLetterFile
 from pipeline.events import MAX_EVENT_BYTES
 from pipeline.reader import BlockReader, Prefetched
-from pipeline.tokenizer import Tokenizer
+from pipeline.text.tokenizer import Tokenizer
 
 GOOD = b'{"id":%d,"text":"x"}'
 

@@ -13,7 +13,7 @@ from pipeline.engine import Engine
 from pipeline.events import Event
 from pipeline.page.feed import PageFeed
 from pipeline.page.samples import Standing
-from pipeline.tokenizer import Tokenizer
+from pipeline.text.tokenizer import Tokenizer
 
 TOKENIZER = Tokenizer()
 LANES = ("mmp:loss=1", "perceptron", "frequency")

@@ -30,7 +30,7 @@ from learners.learner import State
 from learners.segment import Bools, Floats, Ints, Longs, Rows
 from pipeline.blocks import Block
 from pipeline.errors import UsageError
-from pipeline.terms import TermTable, add, copied, empty_table, find, rebuilt
+from pipeline.text.terms import TermTable, add, copied, empty_table, find, rebuilt
 
 UNSEEN = -2  # a term of the block that was not looked up yet
 ABSENT = -1  # a term that was looked up and is not in the vocabulary

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.slow import slow_tokens
-from pipeline.terms import words_of
-from pipeline.tokenizer import PROFILES, Tokenizer
+from pipeline.text.terms import words_of
+from pipeline.text.tokenizer import PROFILES, Tokenizer
 
 TOKENIZERS = {profile: Tokenizer(profile) for profile in PROFILES}
 

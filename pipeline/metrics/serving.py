@@ -19,7 +19,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, gener
 from prometheus_client.openmetrics import exposition as openmetrics
 
 from pipeline.errors import UsageError
-from pipeline.health import Health
+from pipeline.metrics.health import Health
 
 log = logging.getLogger(__name__)
 

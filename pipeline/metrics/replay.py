@@ -7,10 +7,10 @@ import time
 from prometheus_client import CollectorRegistry
 
 from pipeline.engine import Engine
-from pipeline.health import Health
-from pipeline.metrics import Followed, LearnerMetrics, ProcessMetrics, TokenizerMetrics
+from pipeline.metrics.collectors import Followed, LearnerMetrics, ProcessMetrics, TokenizerMetrics
+from pipeline.metrics.health import Health
+from pipeline.metrics.serving import MetricsServer
 from pipeline.reader import Reading
-from pipeline.serving import MetricsServer
 
 
 class ReplayMetrics:

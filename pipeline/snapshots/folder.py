@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipeline.container import DamagedError, pack_into, read_content, unpack
-from pipeline.snapshots import Snapshot
+from pipeline.snapshots.state import Snapshot
 
 KIND = b"WRSN"
 VERSION = 2

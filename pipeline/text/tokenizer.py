@@ -26,8 +26,8 @@ import numpy as np
 from learners.jit import njit
 from learners.segment import Bools, Floats, Ints, Longs
 from pipeline.errors import UsageError
-from pipeline.stopwords import STOPWORDS
-from pipeline.terms import (
+from pipeline.text.stopwords import STOPWORDS
+from pipeline.text.terms import (
     MAX_TERM_BYTES,
     Bytes,
     TermTable,
@@ -229,7 +229,7 @@ class Tokenizer:
 
     Examples
     --------
-    >>> from pipeline.terms import words_of
+    >>> from pipeline.text.terms import words_of
     >>> counts = Tokenizer("reuters2000").count(["Wheat and corn: wheat!"])
     >>> words_of(counts.table), counts.values.tolist()
     (['wheat', 'and', 'corn'], [2.0, 1.0, 1.0])

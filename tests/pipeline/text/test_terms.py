@@ -6,7 +6,16 @@ import random
 
 import numpy as np
 
-from pipeline.terms import copied, doubled, find, hash_bytes, intern, is_full, table_of, words_of
+from pipeline.text.terms import (
+    copied,
+    doubled,
+    find,
+    hash_bytes,
+    intern,
+    is_full,
+    table_of,
+    words_of,
+)
 
 
 def test_numbers_terms_by_first_appearance() -> None:

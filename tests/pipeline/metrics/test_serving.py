@@ -19,9 +19,9 @@ from prometheus_client.parser import text_string_to_metric_families as plain_fam
 from learners.measures import MEASURES
 from pipeline.corpora import open_source
 from pipeline.errors import UsageError
-from pipeline.health import Health
-from pipeline.metrics import LearnerMetrics, ProcessMetrics, TokenizerMetrics
-from pipeline.serving import MOST_CONNECTIONS, MetricsServer
+from pipeline.metrics.collectors import LearnerMetrics, ProcessMetrics, TokenizerMetrics
+from pipeline.metrics.health import Health
+from pipeline.metrics.serving import MOST_CONNECTIONS, MetricsServer
 from tests.pipeline.command_line import WIRERANK, wirerank
 from tests.pipeline.scraping import Scrape, learn, new_engine, readings, scrape_url
 

@@ -17,10 +17,10 @@ from pipeline.blocks import Block, make_block
 from pipeline.corpora import open_source
 from pipeline.engine import Engine, Ranked
 from pipeline.events import Event
-from pipeline.metrics import LearnerMetrics
+from pipeline.metrics.collectors import LearnerMetrics
+from pipeline.metrics.topics import OTHERS
 from pipeline.replay import ReplaySettings, Watch, replay
-from pipeline.tokenizer import Tokenizer
-from pipeline.topic_metrics import OTHERS
+from pipeline.text.tokenizer import Tokenizer
 from tests.pipeline.command_line import wirerank
 from tests.pipeline.scraping import LANES, Scrape, new_engine, scrape, scrape_url
 

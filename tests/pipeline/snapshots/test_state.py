@@ -13,10 +13,10 @@ from learners.specs import parse_spec
 from pipeline.blocks import make_block
 from pipeline.container import DamagedError, pack, unpack
 from pipeline.engine import Engine, EngineSettings
-from pipeline.features import FeatureSettings
 from pipeline.rankings import ranking_events
-from pipeline.snapshot_folder import KIND, VERSION, SnapshotFolder, read_snapshot
-from pipeline.snapshots import MismatchError, resume, take
+from pipeline.snapshots.folder import KIND, VERSION, SnapshotFolder, read_snapshot
+from pipeline.snapshots.state import MismatchError, resume, take
+from pipeline.text.features import FeatureSettings
 from tests.pipeline.test_engine import LANES, TOKENIZER, random_events
 
 

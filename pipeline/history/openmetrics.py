@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from learners.measures import MEASURES
-from pipeline.history import History, Moment
+from pipeline.history.moments import History, Moment
 
 SHARD = "0"  # a replay is one worker
 

@@ -16,8 +16,8 @@ from pipeline.defaults import lanes_for, settings_for
 from pipeline.ending import conclude, fail
 from pipeline.engine import Ranked
 from pipeline.errors import UsageError
-from pipeline.history import History
-from pipeline.openmetrics import openmetrics
+from pipeline.history.moments import History
+from pipeline.history.openmetrics import openmetrics
 from pipeline.options import DEFAULTS
 from pipeline.outputs import check_outputs, write_whole
 from pipeline.replay import ReplaySettings, read_lanes, replay

@@ -10,10 +10,10 @@ import math
 from typing import NamedTuple
 
 from learners.segment import Floats
-from pipeline import metric_families as families
 from pipeline.curves import Curve
 from pipeline.engine import Engine
-from pipeline.metric_families import Collected
+from pipeline.metrics import families
+from pipeline.metrics.families import Collected
 
 OTHERS = "(others)"  # a topic that is really called this is one of them
 

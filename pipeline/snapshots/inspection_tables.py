@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 
 from learners.learner import Value
-from pipeline.inspection import LOSSES, RANK_LOSSES, Inspection
 from pipeline.report import COLUMNS, OF_RANKS, ColumnOfLanes, aligned
+from pipeline.snapshots.inspection import LOSSES, RANK_LOSSES, Inspection
 
 MATCHED = (
     ("rounds", "rounds", False),

@@ -11,21 +11,21 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from learners.measures import MEASURES
-from pipeline import metric_families as families
 from pipeline.blocks import make_block
 from pipeline.engine import Engine
 from pipeline.events import REASONS, Event
-from pipeline.metric_families import EDGES, Durations
-from pipeline.metrics import (
+from pipeline.metrics import families
+from pipeline.metrics.collectors import (
     Followed,
     LagMetrics,
     LearnerMetrics,
     Position,
     TokenizerMetrics,
 )
-from pipeline.snapshot_folder import SnapshotFolder
-from pipeline.snapshots import resume, take
-from pipeline.tokenizer import Tokenizer
+from pipeline.metrics.families import EDGES, Durations
+from pipeline.snapshots.folder import SnapshotFolder
+from pipeline.snapshots.state import resume, take
+from pipeline.text.tokenizer import Tokenizer
 from tests.conftest import REPOSITORY
 from tests.pipeline.scraping import (
     LANES,

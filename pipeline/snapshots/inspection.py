@@ -19,7 +19,7 @@ from pipeline import rank_curves
 from pipeline.container import DamagedError, OpenBox
 from pipeline.curves import COLUMNS, FORMER_COLUMNS, as_point, in_columns
 from pipeline.errors import UsageError
-from pipeline.snapshot_folder import KIND, SUFFIX, VERSION
+from pipeline.snapshots.folder import KIND, SUFFIX, VERSION
 
 LOSSES = ("loss1", "loss2", "loss3")
 RANK_LOSSES: tuple[str, ...] = ("ranking_loss",)

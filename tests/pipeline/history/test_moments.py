@@ -13,12 +13,12 @@ import pytest
 from learners.measures import MEASURES
 from learners.specs import parse_spec
 from pipeline.blocks import Entry, make_block
-from pipeline.corpus_time import CorpusClock, as_text, milliseconds
 from pipeline.engine import Engine
 from pipeline.errors import UsageError
 from pipeline.events import Event
-from pipeline.history import MOST_REGULAR, STEPS_S, History
-from pipeline.openmetrics import openmetrics
+from pipeline.history.corpus_time import CorpusClock, as_text, milliseconds
+from pipeline.history.moments import MOST_REGULAR, STEPS_S, History
+from pipeline.history.openmetrics import openmetrics
 from tests.pipeline.command_line import wirerank, write_events
 from tests.pipeline.test_engine import TOKENIZER, random_events
 

@@ -21,13 +21,13 @@ from learners.specs import parse_spec
 from pipeline.container import CHUNK_BYTES, LENGTH, MOST_HEADER_BYTES, PREFIX, pack
 from pipeline.engine import Engine, EngineSettings
 from pipeline.events import Event
-from pipeline.features import FeatureSettings
 from pipeline.follower import Follower
-from pipeline.inspection import inspect
-from pipeline.inspection_tables import as_json, description, listing
 from pipeline.log import Span
 from pipeline.log_writer import Stretch, encoded_records
-from pipeline.snapshot_folder import KIND, SUFFIX, VERSION, SnapshotFolder, read_snapshot
+from pipeline.snapshots.folder import KIND, SUFFIX, VERSION, SnapshotFolder, read_snapshot
+from pipeline.snapshots.inspection import inspect
+from pipeline.snapshots.inspection_tables import as_json, description, listing
+from pipeline.text.features import FeatureSettings
 from tests.pipeline.command_line import wirerank
 from tests.pipeline.test_engine import TOKENIZER, random_events
 

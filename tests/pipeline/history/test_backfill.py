@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.corpora import open_source
 from pipeline.corpora.reuters21578 import Reuters21578
-from pipeline.corpus_time import milliseconds
+from pipeline.history.corpus_time import milliseconds
 from tests.pipeline.command_line import wirerank
 from tests.prometheus_server import Prometheus, program, prometheus
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.markup import INLINE, text_of
+from pipeline.text.markup import INLINE, text_of
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ import pytest
 from learners.learner import State
 from pipeline.blocks import make_block
 from pipeline.events import Event
-from pipeline.features import FeatureSettings, Vocabulary
 from pipeline.slow import SlowVocabulary
-from pipeline.terms import words_of
-from pipeline.tokenizer import Tokenizer
+from pipeline.text.features import FeatureSettings, Vocabulary
+from pipeline.text.terms import words_of
+from pipeline.text.tokenizer import Tokenizer
 
 Content = str | dict[str, float]
 TOKENIZER = Tokenizer()

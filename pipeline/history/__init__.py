@@ -1,0 +1,1 @@
+"""The curves of a run on the time axis of its corpus, for other programs to draw."""

@@ -1,0 +1,1 @@
+"""From text to vectors: tokens, terms, and the weights of a document."""
