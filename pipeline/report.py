@@ -212,6 +212,8 @@ def remarks(report: Report) -> Iterator[str]:
     kinds: dict[str, dict[str, Any]] = {}
     for lane in report.values():  # lanes of a kind have the same rounds
         kinds.setdefault(learns(lane), lane)
+    if not any(lane["documents"] for lane in report.values()):
+        yield "no document came, so nothing was ranked"
     for kind, lane in kinds.items():
         which = "" if len(kinds) == 1 else f" ({kind})"
         if lane["documents"] and not lane["rounds"]:

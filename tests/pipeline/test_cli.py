@@ -69,6 +69,7 @@ def test_numbers_that_do_not_exist_are_null() -> None:
         assert lane[key] is None
     assert Path("c.csv").read_text() == "lane,round,loss,value\n"
     assert "n.a." in result.stdout
+    assert "no document came, so nothing was ranked" in result.stderr
 
 
 def test_top() -> None:
