@@ -142,8 +142,10 @@ def test_the_worst_topics_are_found_as_the_documents_say(monitoring: Monitored) 
         )
         assert len(rounds) == 10 + 1
         everybody = {topic: loss[topic] / grown for topic, grown in rounds.items()}
-        worst = sorted(everybody, key=lambda topic: everybody[topic], reverse=True)[:4]
-        assert topics == pytest.approx({topic: everybody[topic] for topic in worst}, rel=0.01)
+        # The worker goes on meanwhile, so of two topics that are nearly level either may be listed.
+        assert topics == pytest.approx({topic: everybody[topic] for topic in topics}, rel=0.02)
+        worst = sorted(everybody.values(), reverse=True)[:4]
+        assert sorted(topics.values(), reverse=True) == pytest.approx(worst, rel=0.02)
 
 
 def test_every_recording_rule_has_data(monitoring: Monitored) -> None:
