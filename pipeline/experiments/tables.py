@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ class Column:
     title: str
     digits: int
     with_deviation: bool = False
+    better: int = 0  # 1 if more is, -1 if less is, 0 if neither or if it depends
 
     def shown(self, number: Number | None, sign: str = "") -> str:
         """A number as text; what does not exist is `n.a.`."""
@@ -104,6 +105,7 @@ class Table:
         """For machines; what does not exist is null."""
         return {
             "title": self.title,
+            "columns": [asdict(column) for column in self.columns],
             "rows": [
                 {
                     "label": row.label,

@@ -117,7 +117,7 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_folder_keeps_parts_and_refuses_those_of_others(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "out", {"seed": 1, "grid": (1, 2)}, anew=False)
-    folder.keep("a split 1 x=0.5", {"r1": 0.5})
+    folder.keep("a split 1 x=0.5", {"r1": 0.5}, seconds=2.0)
     again = Folder(tmp_path / "out", {"seed": 1, "grid": (1, 2)}, anew=False)
     assert again.kept("a split 1 x=0.5") == {"r1": 0.5}
     assert again.kept("a split 2 x=0.5") is None
