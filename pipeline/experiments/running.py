@@ -9,6 +9,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -52,8 +53,17 @@ def check_packages(kind: type[Experiment]) -> None:
         )
 
 
-def run(experiment: Experiment, out: Path, anew: bool, watch: Watch) -> Ended:
-    """Compute the parts that are not there yet, and write everything that follows from them."""
+def run(
+    experiment: Experiment,
+    out: Path,
+    anew: bool,
+    watch: Watch,
+    listening: Interruption | None = None,
+) -> Ended:
+    """Compute the parts that are not there yet, and write everything that follows from them.
+
+    Who runs several of them listens for signals already.
+    """
     watch.say(f"{experiment.name}: {experiment.title}")
     sums = fingerprints(experiment.data)
     for kind, path in experiment.data.items():
@@ -63,10 +73,10 @@ def run(experiment: Experiment, out: Path, anew: bool, watch: Watch) -> Ended:
     parts = list(experiment.parts())
     folder.begin(len(parts))
     results = experiment.known
-    interruption = Interruption()
+    interruption = listening or Interruption()
     watch.begin(len(parts))
     try:
-        with interruption.installed():
+        with nullcontext() if listening else interruption.installed():
             for part in parts:
                 kept = folder.kept(part.name)
                 if kept is None:

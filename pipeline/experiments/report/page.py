@@ -20,6 +20,7 @@ from pipeline.experiments.report.judging import (
 )
 from pipeline.experiments.report.markup import Html, element, joined
 from pipeline.experiments.report.reading import Found
+from pipeline.experiments.report.results import Drawing
 from pipeline.experiments.report.sections import duration, in_words, section, sentence, when
 from pipeline.experiments.report.tables import VERDICT_CLASSES
 
@@ -27,9 +28,10 @@ COMPARED = {
     BETTER: ("better", BETTER),
     LEVEL: ("level", LEVEL),
     WORSE: ("worse", WORSE),
-    UNJUDGED: ("where neither way is better", UNJUDGED),
+    UNJUDGED: ("not judged", UNJUDGED),
 }
 CLAIMED = {word: (words, VERDICT_CLASSES[word]) for word, words in VERDICTS.items()}
+AGAINST, CLAIMS, RUN = "Against the paper's numbers", "Its claims", "Run"
 STYLE = Path(__file__).with_name("page.css")
 TITLE = "The papers' experiments, run again"
 
@@ -103,7 +105,7 @@ def contents(found: Sequence[Found], anchors: dict[int, str]) -> Html:
         inner = []
         if one.results is not None:
             inner = [
-                (f"{anchor}-figure-{n}", picture.drawing.title or picture.drawing.name)
+                (f"{anchor}-figure-{n}", f"Figure {n}: {title_of(picture.drawing)}")
                 for n, picture in enumerate(one.pictures, 1)
             ]
             tables = enumerate(one.results.tables.values(), 1)
@@ -115,6 +117,11 @@ def contents(found: Sequence[Found], anchors: dict[int, str]) -> Html:
     label = element("h2", "Contents", id="contents")
     top = element("li", element("a", "Summary", href="#summary"))
     return element("nav", label, element("ol", top, *items), aria_labelledby="contents")
+
+
+def title_of(drawing: Drawing) -> str:
+    """How a picture is called."""
+    return drawing.title or drawing.name
 
 
 def name_of(found: Found) -> str:
@@ -131,29 +138,21 @@ def name_of(found: Found) -> str:
 
 def summary(found: Sequence[Found], anchors: dict[int, str]) -> Html:
     """A line for each experiment, and how the tables are to be read."""
-    head = element(
-        "tr",
-        *(
-            element("th", title, scope="col")
-            for title in ("Experiment", "Against the paper's numbers", "Its claims", "Run")
-        ),
-    )
+    label = "summary-title"
+    titles = ("Experiment", AGAINST, CLAIMS, RUN)
+    # Roles are said, since on a narrow screen the style makes blocks of lines and cells.
+    head = (element("th", title, scope="col", role="columnheader") for title in titles)
     rows = (summary_row(one, anchors[id(one)]) for one in found)
     table = element(
-        "table", element("thead", head), element("tbody", *rows), aria_labelledby="summary-title"
+        "table",
+        element("thead", element("tr", *head, role="row"), role="rowgroup"),
+        element("tbody", *rows, role="rowgroup"),
+        role="table",
+        class_="summary",
+        aria_labelledby=label,
     )
-    region = element(
-        "div",
-        table,
-        class_="scroll summary",
-        tabindex=0,
-        role="region",
-        aria_labelledby="summary-title",
-    )
-    return element(
-        "section", element("h2", "Summary", id="summary-title"), region, legend(),
-        id="summary", aria_labelledby="summary-title",
-    )  # fmt: skip
+    title = element("h2", "Summary", id=label)
+    return element("section", title, table, legend(), id="summary", aria_labelledby=label)
 
 
 def summary_row(found: Found, anchor: str) -> Html:
@@ -162,18 +161,21 @@ def summary_row(found: Found, anchor: str) -> Html:
     name = element("a", name_of(found), href=f"#{anchor}")
     if results is None:
         text = f"{found.folder}/{found.problem}." if found.problem else in_words(found)
-        return element(
-            "tr", element("th", name, scope="row"), element("td", text, colspan=3, class_="warned")
-        )
+        warned = element("td", text, colspan=3, class_="warned", role="cell")
+        header = element("th", name, scope="row", role="rowheader")
+        return element("tr", header, warned, role="row")
     title = element("span", sentence(results.title), class_="what")
     quick = element("span", "quick run", class_="badge") if results.quick else None
     took = "" if results.run.seconds is None else f"took {duration(results.run.seconds)}"
+    numbers = counts_html(compared(results), COMPARED, "no numbers of it to compare")
+    verdicts = counts_html(claims(results), CLAIMED, "none looked at")
+    run = joined(when(results.run.finished) or "n.a.", element("span", took, class_="what"))
+    cells = ((AGAINST, numbers), (CLAIMS, verdicts), (RUN, run))
     return element(
         "tr",
-        element("th", name, " ", quick, title, scope="row"),
-        element("td", counts_html(compared(results), COMPARED, "has no numbers of it")),
-        element("td", counts_html(claims(results), CLAIMED, "none looked at")),
-        element("td", when(results.run.finished) or "n.a.", element("span", took, class_="what")),
+        element("th", name, " ", quick, title, scope="row", role="rowheader"),
+        *(element("td", cell, role="cell", data_label=label) for label, cell in cells),
+        role="row",
     )
 
 

@@ -83,10 +83,11 @@ class Budget:
 
 
 def find_experiments(top: Path) -> list[Found]:
-    """Every folder with results, or with parts of them; in order of their names."""
+    """Every folder with results; then those with parts of them, and what cannot be read."""
     budget = Budget()
-    found = (read_folder(top, folder, budget) for folder in folders(top))
-    return [one for one in found if one is not None]
+    read = (read_folder(top, folder, budget) for folder in folders(top))
+    found = [one for one in read if one is not None]
+    return sorted(found, key=lambda one: (one.results is None, one.problem != ""))
 
 
 def folders(top: Path) -> Iterator[Path]:

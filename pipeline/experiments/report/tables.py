@@ -18,7 +18,6 @@ from pipeline.experiments.report.results import Column, Number, Row, Table
 
 ARROWS = {1: ("↑", "more is better"), -1: ("↓", "less is better")}
 VERDICT_CLASSES = {HELD: "held", FAILED: "failed", OPEN: "open"}
-NOT_THERE = element("span", "n.a.", class_="none")
 
 
 def table_html(table: Table, label: str) -> Html:
@@ -54,18 +53,13 @@ def row_html(
         number = row.ours.get(column.key)
         mine = value(number, column)
         is_best = mine is not None and mine == bests[column.key]
-        text = number_html(number, column, room[column.key])
-        ours.append(element("td", element("b", text) if is_best else text))
+        ours.append(number_html(number, column, room[column.key], "b" if is_best else "span"))
     lines = [element("tr", element("th", row.label, scope="row"), *ours, class_="ours")]
     if any(number is not None for number in row.paper.values()):
-        papers = [
-            element("td", number_html(row.paper.get(column.key), column, room[column.key]))
-            for column in columns
-        ]
-        lines.append(element("tr", element("th", "paper", scope="row"), *papers, class_="paper"))
+        papers = [number_html(row.paper.get(c.key), c, room[c.key]) for c in columns]
         differences = [difference_html(row, column, room[column.key]) for column in columns]
-        name = element("th", "difference", scope="row")
-        lines.append(element("tr", name, *differences, class_="difference"))
+        for name, cells in (("paper", papers), ("difference", differences)):
+            lines.append(element("tr", element("th", name, scope="row"), *cells, class_=name))
     return lines
 
 
@@ -74,12 +68,13 @@ def shown(number: float, column: Column, sign: str = "") -> str:
     return f"{number:{sign},.{column.digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
-def number_html(number: Number | None, column: Column, room: int) -> Html:
+def number_html(number: Number | None, column: Column, room: int, tag: str = "span") -> Html:
     """A number, and its deviation in so much room that numbers stand below one another."""
     known = value(number, column)
-    if number is None or known is None:
-        return NOT_THERE
-    return joined(shown(known, column), deviation_html(deviation_text(number, column), room))
+    if known is None:
+        return element("td", element("span", "n.a.", class_="none"))
+    deviation = deviation_html(deviation_text(number, column), room)
+    return element("td", element(tag, shown(known, column)), deviation)
 
 
 def deviation_text(number: Number | None, column: Column) -> str:
