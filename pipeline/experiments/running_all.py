@@ -129,9 +129,10 @@ def outcome_table(outcomes: Sequence[Outcome]) -> str:
     for one in outcomes:
         seconds = "" if one.seconds is None else f"{one.seconds:,.1f}"
         rows.append((one.name, one.word, seconds))
-    lines = aligned(rows).splitlines()
-    told = [
-        line + (f"  {outcome.about}" if outcome.about else "")
-        for line, outcome in zip(lines[1:], outcomes, strict=True)
-    ]
-    return "\n".join((lines[0], *told))
+    first, *lines = aligned(rows).splitlines()
+    width = max(map(len, lines), default=0)
+    told = (
+        f"{line:<{width}}  {outcome.about}".rstrip()
+        for line, outcome in zip(lines, outcomes, strict=True)
+    )
+    return "\n".join((first, *told))

@@ -116,11 +116,16 @@ def read_folder(top: Path, folder: Path, budget: Budget) -> Found | None:
     """What an experiment left in a folder; None if none was there."""
     name = folder.relative_to(top).as_posix()
     name = top.resolve().name if name == "." else name
-    has_results = os.path.lexists(folder / RESULTS)
+    progress, problem = None, ""
     try:
         progress = read_progress(folder)
-        if not has_results:
-            return Found(folder, name, progress=progress) if progress else None
+    except BrokenError as error:
+        problem = str(error)
+    if not os.path.lexists(folder / RESULTS):
+        return (
+            Found(folder, name, progress=progress, problem=problem) if progress or problem else None
+        )
+    try:
         results = read_results(folder / RESULTS)
     except BrokenError as error:
         return Found(folder, name, problem=str(error))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import PurePath
 
 from pipeline.experiments.report.markup import Html, element, joined
@@ -127,8 +127,8 @@ def when(moment: str | None) -> str | None:
     if moment is None:
         return None
     try:
-        return f"{datetime.fromisoformat(moment):%-d %B %Y, %H:%M UTC}"
-    except ValueError:
+        return f"{datetime.fromisoformat(moment).astimezone(UTC):%-d %B %Y, %H:%M UTC}"
+    except (ValueError, OverflowError):
         return moment
 
 

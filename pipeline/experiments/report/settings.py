@@ -73,15 +73,21 @@ def flat(name: str, value: object, depth: int = 1) -> Iterator[tuple[str, str]]:
 
 def setting_text(value: Any) -> str:  # noqa: ANN401 - JSON
     """What a setting is, in so many characters."""
-    if isinstance(value, str):
-        text = value
-    elif isinstance(value, list) and not any(isinstance(one, list | dict) for one in value):
-        text = ", ".join(
-            one if isinstance(one, str) else orjson.dumps(one).decode() for one in value
-        )
+    if isinstance(value, list) and not any(isinstance(one, list | dict) for one in value):
+        text = ", ".join(plain(one) for one in value)
     else:
-        text = orjson.dumps(value).decode()
+        text = plain(value)
     return text if len(text) <= MOST_SETTING else f"{text[:MOST_SETTING]} ..."
+
+
+def plain(value: Any) -> str:  # noqa: ANN401 - JSON
+    """A value as text; texts are not quoted."""
+    if isinstance(value, str):
+        return value
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:  # what can be read may be nested deeper than can be written
+        return "nested too deep to be shown"
 
 
 def command_of(results: Results) -> str:
