@@ -126,6 +126,7 @@ def tables_of(comparison: Comparison, known: Known) -> list[Table]:
                 for r in comparison.shown
                 if r in kept
             },
+            contends=bool(method.spec),
         )
         for method in comparison.methods
     ]

@@ -58,6 +58,7 @@ class Row:
     label: str
     ours: Mapping[str, Number]
     paper: Mapping[str, Number] = field(default_factory=dict)
+    contends: bool = True  # for the best of a column; what is known only in hindsight does not
 
     def difference(self, key: str) -> Number | None:
         """Ours less the paper's."""
@@ -109,6 +110,7 @@ class Table:
             "rows": [
                 {
                     "label": row.label,
+                    "contends": row.contends,
                     "ours": {c.key: as_json(row.ours.get(c.key)) for c in self.columns},
                     "paper": {c.key: as_json(row.paper.get(c.key)) for c in self.columns},
                     "difference": {c.key: as_json(row.difference(c.key)) for c in self.columns},

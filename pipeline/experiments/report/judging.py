@@ -48,8 +48,8 @@ def compared(results: Results) -> Counter[str]:
 
 def best(table: Table, column: Column) -> float | None:
     """The best of ours in a column; None where nothing is best, or all are level."""
-    values = {value(row.ours.get(column.key), column) for row in table.rows} - {None}
-    known = [one for one in values if one is not None]
+    rows = (row for row in table.rows if row.contends)
+    known = {one for row in rows if (one := value(row.ours.get(column.key), column)) is not None}
     if not column.better or len(known) < 2:
         return None
     return max(known) if column.better > 0 else min(known)

@@ -54,6 +54,7 @@ class Row(Model):
     label: Text
     ours: Numbers
     paper: Numbers = Field(default_factory=dict)
+    contends: bool = True
 
 
 class Table(Model):

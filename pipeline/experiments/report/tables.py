@@ -52,7 +52,7 @@ def row_html(
     for column in columns:
         number = row.ours.get(column.key)
         mine = value(number, column)
-        is_best = mine is not None and mine == bests[column.key]
+        is_best = row.contends and mine is not None and mine == bests[column.key]
         ours.append(number_html(number, column, room[column.key], "b" if is_best else "span"))
     lines = [element("tr", element("th", row.label, scope="row"), *ours, class_="ours")]
     if any(number is not None for number in row.paper.values()):
@@ -74,7 +74,11 @@ def number_html(number: Number | None, column: Column, room: int, tag: str = "sp
     if known is None:
         return element("td", element("span", "n.a.", class_="none"))
     deviation = deviation_html(deviation_text(number, column), room)
-    return element("td", element(tag, shown(known, column)), deviation)
+    if known == 0 and number is not None and (number.value or 0) > 0:
+        text = f"<{shown(10**-column.digits, column)}"  # a p of 0 would be too good
+    else:
+        text = shown(known, column)
+    return element("td", element(tag, text), deviation)
 
 
 def deviation_text(number: Number | None, column: Column) -> str:

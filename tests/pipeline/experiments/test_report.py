@@ -94,7 +94,8 @@ def test_the_page_has_everything(done: Path) -> None:
 def test_differences_have_signs_and_say_which_is_better(done: Path) -> None:
     content = page(find_experiments(done)).decode()
     rows = re.findall(r'<tr class="difference">(.*?)</tr>', content)
-    assert len(rows) == 2  # the third method is not in the paper
+    assert len(rows) == 2  # the others are not in the paper
+    assert "<td><span>&lt;0.1</span>" in content
     seen = re.findall(r'<span class="(\w+)">([^<]+)', rows[0])
     values = [(kind, text) for kind, text in seen if kind in KINDS]
     assert values == [("better", "+0.050"), ("better", "−0.25"), ("unjudged", "+2.0")]  # noqa: RUF001
