@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.ending import fail
 from pipeline.errors import UsageError
-from pipeline.experiments.report.page import page
-from pipeline.experiments.report.reading import Found, find_experiments
+from pipeline.experiments.keeping import RECORD, RESULTS
 from pipeline.outputs import STANDARD_OUTPUT, check_outputs, write_whole
 from pipeline.snapshots.inspection_tables import shown
+
+if TYPE_CHECKING:
+    from pipeline.experiments.report.reading import Found
 
 NAME = "report.html"
 
@@ -32,6 +34,9 @@ def report_command(
 
     What cannot be read is named on the page and on standard error; the exit code is then 1.
     """
+    from pipeline.experiments.report.page import page  # noqa: PLC0415 - slow to import
+    from pipeline.experiments.report.reading import find_experiments  # noqa: PLC0415
+
     out = out or folder / NAME
     if not folder.is_dir():
         fail(
@@ -41,7 +46,7 @@ def report_command(
     if not found:
         fail(f"{folder} holds no results of `wirerank experiment`, nor do the folders in it.")
     try:
-        check_outputs([out], [one.path / "results.json" for one in found])
+        check_outputs([out], [one.path / name for one in found for name in (RESULTS, RECORD)])
     except UsageError as error:
         fail(str(error))
     write_whole(out, page(found))

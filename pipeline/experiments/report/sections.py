@@ -102,7 +102,7 @@ def facts(results: Results) -> Html:
         version for version in (results.versions.get("wirerank"),) if version
     ]
     rows: list[tuple[str, str | None]] = [
-        ("Run", when(run.finished)),
+        ("Finished", when(run.finished)),
         ("Time it took", None if run.seconds is None else duration(run.seconds)),
         ("Seed", text_of(results.settings.get("seed"))),
         ("Splits or repetitions", text_of(results.settings.get("splits"))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
@@ -25,7 +26,7 @@ def exact_settings(results: Results) -> Html:
         (
             kind,
             joined(
-                PurePath(results.data.get(kind, "")).name,
+                without_folders(results.data.get(kind, "")),
                 " ",
                 element("code", "sha256 ", element("wbr"), digest),
             ),
@@ -90,11 +91,21 @@ def plain(value: Any) -> str:  # noqa: ANN401 - JSON
         return "nested too deep to be shown"
 
 
+def without_folders(path: str) -> str:
+    """The names in a path, or in options that hold several: where things lie is not for others.
+
+    >>> without_folders("/home/me/ml-100k.zip"), without_folders("qrels=/a/b.txt,run=c/d")
+    ('ml-100k.zip', 'qrels=b.txt,run=d')
+    """
+    pieces = re.split("([,=])", path)
+    return "".join(one if one in ",=" else PurePath(one).name for one in pieces)
+
+
 def command_of(results: Results) -> str:
     """The command that gives these results; of the data the names alone, wherever they lie."""
     words = ["wirerank", "experiment", results.experiment]
     for kind, path in results.data.items():
-        words += ["--data", f"{kind}:{PurePath(path).name}"]
+        words += ["--data", f"{kind}:{without_folders(path)}"]
     own = {
         name: results.settings[name]
         for name in ("seed", "splits", "quick")
