@@ -20,7 +20,6 @@ from pipeline.experiments.report.judging import (
 )
 from pipeline.experiments.report.markup import Html, element, joined
 from pipeline.experiments.report.reading import Found
-from pipeline.experiments.report.results import Drawing
 from pipeline.experiments.report.sections import duration, in_words, section, sentence, when
 from pipeline.experiments.report.tables import VERDICT_CLASSES
 
@@ -105,7 +104,7 @@ def contents(found: Sequence[Found], anchors: dict[int, str]) -> Html:
         inner = []
         if one.results is not None:
             inner = [
-                (f"{anchor}-figure-{n}", f"Figure {n}: {title_of(picture.drawing)}")
+                (f"{anchor}-figure-{n}", picture.drawing.title or picture.drawing.name)
                 for n, picture in enumerate(one.pictures, 1)
             ]
             tables = enumerate(one.results.tables.values(), 1)
@@ -117,11 +116,6 @@ def contents(found: Sequence[Found], anchors: dict[int, str]) -> Html:
     label = element("h2", "Contents", id="contents")
     top = element("li", element("a", "Summary", href="#summary"))
     return element("nav", label, element("ol", top, *items), aria_labelledby="contents")
-
-
-def title_of(drawing: Drawing) -> str:
-    """How a picture is called."""
-    return drawing.title or drawing.name
 
 
 def name_of(found: Found) -> str:

@@ -163,21 +163,21 @@ def pictures(found: Found, anchor: str) -> Html | None:
     """The pictures; each has its title in it."""
     if not found.pictures:
         return None
-    shown = (figure(one, n, f"{anchor}-figure-{n}") for n, one in enumerate(found.pictures, 1))
+    shown = (figure(one, f"{anchor}-figure-{n}") for n, one in enumerate(found.pictures, 1))
     return joined(element("h3", "Figures"), *shown)
 
 
-def figure(picture: Picture, number: int, anchor: str) -> Html:
+def figure(picture: Picture, anchor: str) -> Html:
     """A picture in the page. As an image, an SVG runs no script and asks for nothing."""
     drawing, file = picture.drawing, picture.file
-    caption = element("figcaption", f"Figure {number}: ", element("code", drawing.name))
+    # Not numbered: that might be taken for the paper's numbers.
+    caption = element("figcaption", element("code", drawing.name))
     if file.problem:
         missing = element("p", f"Not in this page: {file.problem}.", class_="warning")
         return element("figure", missing, caption, id=anchor)
-    words = f"{drawing.title or drawing.name}. {drawing.text}".strip()
-    image = element("img", src=data_address(file), alt=words)
-    label = f"Figure {number}"
-    scroll = element("div", image, class_="scroll", tabindex=0, role="region", aria_label=label)
+    title = drawing.title or drawing.name
+    image = element("img", src=data_address(file), alt=f"{title}. {drawing.text}".strip())
+    scroll = element("div", image, class_="scroll", tabindex=0, role="region", aria_label=title)
     return element("figure", scroll, caption, id=anchor)
 
 
