@@ -308,10 +308,10 @@ def test_bounds_close_in_on_each_other(loss: str, slack: str) -> None:
     problem, seen = mixed_problem(1), list[Progress]()
     trained = train(as_queries(problem), 10.0, loss, slack, 1e-5, say=seen.append)
     assert trained.converged
-    assert len(seen) == trained.searches
+    assert seen[-1].searches == trained.searches
     for before, after in pairwise(seen):
         assert before.dual <= after.dual <= after.primal <= before.primal
-        assert before.searches + 1 == after.searches
+        assert before.searches < after.searches
     check_bounds(trained, problem, 10.0, loss)
 
 
@@ -368,10 +368,8 @@ def test_a_query_that_cannot_teach_changes_nothing(loss: str, slack: str) -> Non
 
 @both_losses
 @both_slacks
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-def test_bins_are_the_thermometer_features(
-    loss: str, slack: str, dtype: type[np.uint8] | type[np.uint16]
-) -> None:
+@pytest.mark.parametrize("short", [True, False])
+def test_bins_are_the_thermometer_features(loss: str, slack: str, short: bool) -> None:
     rng = np.random.default_rng(6)
     bins, cuts = rng.integers(0, 8, (60, 3)), 7
     features = thermometer(bins.tolist(), cuts)
@@ -380,7 +378,7 @@ def test_bins_are_the_thermometer_features(
         Query(features[start : start + 20], tuple(relevant[start : start + 20]))
         for start in (0, 20, 40)
     ]
-    binned = BinnedItems(bins.astype(dtype), cuts)
+    binned = BinnedItems(bins.astype(np.uint8) if short else bins.astype(np.uint16), cuts)
     assert binned.width == features.shape[1]
     weights, shares = rng.normal(size=21), rng.normal(size=60)
     assert binned.scores(weights) == pytest.approx(features @ weights)
