@@ -41,7 +41,7 @@ class Documents(NamedTuple):
 
 def topics_and_parents() -> tuple[list[str], list[int]]:
     """103 codes, and of each the one above it (-1: none); parents come first."""
-    codes, parents = [], []
+    codes, parents = list[str](), list[int]()
     for root, branches in (("CCAT", 12), ("ECAT", 7), ("GCAT", 9), ("MCAT", 5)):
         top = len(codes)
         codes.append(root)
@@ -78,8 +78,8 @@ def stems() -> tuple[Bytes, Longs]:
         while (rest := rest // count) > 0:
             letters += syllables[rest % count]
         words.append(letters + "x")
-    letters = np.frombuffer(bytearray("".join(words).encode()), np.uint8)
-    return letters, np.cumsum([0, *map(len, words)]).astype(np.int64)
+    whole = np.frombuffer(bytearray("".join(words).encode()), np.uint8)
+    return whole, np.cumsum([0, *map(len, words)]).astype(np.int64)
 
 
 @njit
@@ -96,14 +96,14 @@ def write_words(
         for _ in range(counts[i]):
             bits = mix(bits)
             place = np.int64(bits & low)
-            if (bits >> np.uint64(40)) & np.uint64(1):
+            if (bits >> np.uint64(38)) & np.uint64(7):  # seven of eight
                 word = common[place]
             else:
                 leaf = leaves[i, np.int64((bits >> np.uint64(41)) & np.uint64(1))]
                 word = (offsets[leaf] + 7 * own[place]) % STEMS
             times = 1
             more = bits >> np.uint64(42)
-            while times < 12 and more % np.uint64(8) < np.uint64(3):  # 1.6 on average
+            while times < 12 and more % np.uint64(8) < np.uint64(2):  # 1.3 on average
                 times += 1
                 more >>= np.uint64(3)
             for _ in range(times):
@@ -129,7 +129,7 @@ def draw(documents: int, seed: int) -> Iterator[Documents]:
         count = len(numbers)
         first = rng.choice(leaves, count, p=chances)
         second = np.where(rng.random(count) < 0.14, rng.choice(leaves, count, p=chances), first)
-        lengths = np.clip(rng.lognormal(4.25, 0.5, count), 5, MOST_STEMS).astype(np.int64)
+        lengths = np.clip(rng.lognormal(4.5, 0.5, count), 5, MOST_STEMS).astype(np.int64)
         both = np.stack((first, second), axis=1)
         late = np.flatnonzero(numbers > every[-1] - (every[-1] - every[0]) // 50)[:5]
         if start + CHUNK >= documents:  # the last ones only
@@ -163,9 +163,8 @@ def write_standin(folder: Path, documents: int, seed: int = 0, packed: bool = Fa
                 words = text[places[i] : places[i + 1]]
                 file = opened[int(np.searchsorted(cuts, done + i, side="right"))]
                 file.write(b".I %d\n.W\n%b\n\n" % (number, words.rstrip(b"\n")))
-                lines += [
-                    f"{codes[topic]} {number} 1\n" for topic in with_parents(some.leaves[i], parents)
-                ]
+                mine = with_parents(some.leaves[i], parents)
+                lines += [f"{codes[topic]} {number} 1\n" for topic in mine]
             qrels.write("".join(lines).encode())
             done += len(some.numbers)
     for file in opened:
@@ -184,7 +183,7 @@ def with_parents(leaves: Ints, parents: list[int]) -> list[int]:
     return sorted(found)
 
 
-def open_file(folder: Path, name: str, packed: bool) -> IO[bytes]:
+def open_file(folder: Path, name: str, packed: bool) -> IO[bytes] | gzip.GzipFile:
     """A file to write to, packed or not."""
     if packed:
         return gzip.open(folder / f"{name}.gz", "wb", compresslevel=1)

@@ -1,0 +1,147 @@
+"""Lanes side by side over a corpus that is only read: trained in one pass, then tested."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from learners.learner import Learner
+from learners.rocchio import Rocchio
+from learners.scores import DenseScores
+from learners.segment import Longs, Rows, Segment, Steps
+from learners.specs import parse_spec
+from pipeline.blocks import Block
+from pipeline.curves import Curve
+from pipeline.experiments.experiment import Result
+from pipeline.experiments.stream_terms import Labels, labels_of, questions, rounds
+from pipeline.experiments.topic_ranking import Method, learning_curve, measured
+from pipeline.lanes import share
+from pipeline.text.features import Vocabulary
+
+
+class Piece(NamedTuple):
+    """Vectors of a run of documents with their labels."""
+
+    rows: Rows
+    labels: Labels
+    terms: int
+    keep: Longs | None  # before these, only these terms stayed
+
+
+class Vectors:
+    """How the lanes of a field see documents: by a vocabulary, maybe by some of its terms alone."""
+
+    def __init__(self, vocabulary: Vocabulary, chosen: Longs | None = None) -> None:
+        self.vocabulary = vocabulary
+        self._chosen = chosen
+
+    def pieces(self, block: Block, labels: Labels) -> Iterator[Piece]:
+        """The vectors of a block."""
+        for found in self.vocabulary.vectors(block):
+            mine = labels[found.first : found.first + len(found.rows)]
+            if self._chosen is None:
+                yield Piece(found.rows, mine, found.terms, found.keep)
+            else:
+                yield Piece(found.rows.restricted(self._chosen), mine, len(self._chosen), None)
+
+
+class Runner:
+    """A lane in the comparison: its learner, its curve while it learns, and one of its test."""
+
+    def __init__(self, method: Method) -> None:
+        spec = parse_spec(method.spec)
+        self.method = method
+        self.norm = spec.norm
+        # The paper's Rocchio is a batch learner: its prototypes are made when all is seen.
+        self.learner: Learner = Rocchio(refresh=0) if spec.learner == "rocchio" else spec.build()
+        self.curve = Curve()
+        self.tested = Curve()
+
+    @property
+    def is_online(self) -> bool:
+        """Whether it ranks while it learns."""
+        return not isinstance(self.learner, Rocchio)
+
+    def learn(self, segment: Segment) -> None:
+        """Rank and learn the documents, each measured before it is learned."""
+        scores = DenseScores(np.zeros((len(segment.rows), segment.topics)))
+        self.learner.follow(segment, scores.matrix)
+        if self.is_online:
+            self.curve.follow(segment.steps, scores)
+
+    def end_of_training(self) -> None:
+        """Make what can only be made now."""
+        if isinstance(self.learner, Rocchio):
+            self.learner.make()
+
+    def rank(self, segment: Segment, answers: Steps) -> None:
+        """Rank the documents and measure that, learning nothing."""
+        scores = DenseScores(np.zeros((len(segment.rows), segment.topics)))
+        self.learner.follow(segment, scores.matrix)
+        self.tested.follow(answers, scores)
+
+    def result(self) -> Result:
+        """What was measured, and the size of the model."""
+        found = {**measured(self.tested), "model_bytes": self.learner.size_bytes()}
+        return {**found, "curve": learning_curve(self.curve)} if self.is_online else found
+
+
+class Field:
+    """Lanes that see documents in the same way."""
+
+    def __init__(self, vectors: Vectors, methods: Sequence[Method], topics: Sequence[str]) -> None:
+        self.vectors = vectors
+        self.runners = [Runner(method) for method in methods]
+        self._topics = topics
+        self._norms = {runner.norm for runner in self.runners}
+
+    def learn(self, block: Block, pool: ThreadPoolExecutor) -> None:
+        """Let all lanes rank and learn a block."""
+        for piece in self._pieces(block):
+            if piece.keep is not None:
+                for runner in self.runners:
+                    runner.learner.forget(piece.keep)
+            shared = self._shared(piece, rounds(piece.labels, len(self._topics)))
+            list(pool.map(lambda one, by=shared: one.learn(by[one.norm]), self.runners))
+
+    def end_of_training(self) -> None:
+        """From now on nothing changes any more, neither lanes nor statistics."""
+        self.vectors.vocabulary.freeze()
+        for runner in self.runners:
+            runner.end_of_training()
+
+    def rank(self, block: Block, pool: ThreadPoolExecutor) -> None:
+        """Let all lanes rank a block of test documents."""
+        for piece in self._pieces(block):
+            answers = rounds(piece.labels, len(self._topics))
+            shared = self._shared(piece, questions(piece.labels, len(self._topics)))
+            list(
+                pool.map(lambda one, by=shared, a=answers: one.rank(by[one.norm], a), self.runners)
+            )
+
+    def _pieces(self, block: Block) -> Iterator[Piece]:
+        return self.vectors.pieces(block, labels_of(block, self._topics))
+
+    def _shared(self, piece: Piece, steps: Steps) -> dict[str, Segment]:
+        segment = Segment(piece.rows, steps, piece.terms, len(self._topics))
+        return share(segment, self._norms).by_norm
+
+
+def run_fields(
+    fields: Sequence[Field], training: Iterable[Block], testing: Iterable[Block]
+) -> dict[str, Result]:
+    """Train all lanes in one pass and test them; what was measured, by the key of the method."""
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for block in training:
+            for field in fields:
+                field.learn(block, pool)
+        for field in fields:
+            field.end_of_training()
+        for block in testing:
+            for field in fields:
+                field.rank(block, pool)
+    return {runner.method.key: runner.result() for field in fields for runner in field.runners}

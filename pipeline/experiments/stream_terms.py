@@ -1,0 +1,147 @@
+"""The terms of a training part that is only read, never held: counted, then selected by Rocchio.
+
+As in the 2002 paper, document frequencies and the pivot are those of the whole training part, words
+of a single training document are left out, and lanes see the selected terms alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from learners.rocchio import Rocchio, select_terms
+from learners.segment import Longs, Segment, Steps
+from pipeline.blocks import Block
+from pipeline.corpora import SourceError
+from pipeline.text.features import DISTINCT, FeatureSettings, Vocabulary
+from pipeline.text.terms import copied
+
+MAX_TERMS = 1 << 20  # of the training part, rare ones included; beyond that the rarest are dropped
+LEAST_DOCUMENTS = 2  # that a term must occur in
+
+Labels = Sequence[Sequence[int] | None]  # of each document; None if nobody has labelled it
+
+
+class Counted(NamedTuple):
+    """What one reading of the training part tells."""
+
+    vocabulary: Vocabulary  # frozen, without the terms of a single document
+    topics: list[str]  # that occur, sorted
+    documents: int
+    labelled: int
+    labels: int  # topics of all documents together
+
+
+class Selection(NamedTuple):
+    """The terms that lanes see, and how many a training document has before and after."""
+
+    chosen: Longs
+    before: float
+    after: float
+
+
+def count(blocks: Iterable[Block]) -> Counted:
+    """Count the terms and topics of the training documents."""
+    vocabulary = Vocabulary(FeatureSettings(max_terms=MAX_TERMS))
+    carriers = Counter[str]()
+    documents = labelled = 0
+    for block in blocks:
+        for _ in vocabulary.vectors(block):
+            pass
+        for entry in block.entries:
+            carriers.update(entry.topics or ())
+            labelled += entry.topics is not None
+        documents += len(block.entries)
+    if not carriers:
+        raise SourceError(
+            f"none of the {documents:,} training documents has a topic; check that the file of "
+            "topics belongs to these documents"
+        )
+    settled = settle(vocabulary, LEAST_DOCUMENTS)
+    return Counted(settled, sorted(carriers), documents, labelled, carriers.total())
+
+
+def settle(counted: Vocabulary, least: int) -> Vocabulary:
+    """The terms of at least so many documents with their statistics, frozen.
+
+    The pivot is the mean number of these terms in a document: the sum of their document frequencies
+    over the number of documents, as if no other term had ever been seen.
+    """
+    state = counted.state()
+    df = state["df"].astype(np.int64)
+    keep = np.flatnonzero(df >= least)
+    table = copied(counted.table, keep, 0, 0)
+    tally = state["tally"].astype(np.int64)
+    tally[DISTINCT] = df[keep].sum()
+    settled = Vocabulary(FeatureSettings(max_terms=MAX_TERMS))
+    settled.restore(
+        {
+            "ends": table.ends[: len(keep) + 1],
+            "letters": table.letters[: table.ends[len(keep)]],
+            **{name: state[name][keep] for name in ("df", "uses", "last_use")},
+            "tally": tally,
+            "frozen": np.array(True),
+        }
+    )
+    return settled
+
+
+def select(blocks: Iterable[Block], counted: Counted) -> Selection:
+    """Train Rocchio on all terms, and choose those that it holds to matter."""
+    selector = Rocchio(refresh=0)
+    topics, vocabulary = counted.topics, counted.vocabulary
+    nothing = np.zeros((0, len(topics)))  # nothing is ranked
+    uses = np.zeros(len(vocabulary), np.int64)
+    for block in blocks:
+        labels = labels_of(block, topics)
+        for piece in vocabulary.vectors(block):
+            steps = lessons(labels, len(topics))
+            selector.follow(Segment(piece.rows, steps, len(vocabulary), len(topics)), nothing)
+            uses += np.bincount(piece.rows.terms, minlength=len(vocabulary))
+    selector.make()
+    chosen = select_terms(selector.weights)
+    if not len(chosen):
+        raise SourceError("no term of the training documents says anything about their topics")
+    documents = counted.documents
+    return Selection(chosen, int(uses.sum()) / documents, int(uses[chosen].sum()) / documents)
+
+
+def labels_of(block: Block, topics: Sequence[str]) -> list[list[int] | None]:
+    """The topics of each document by number; those that are not among `topics` are left out."""
+    number = {topic: i for i, topic in enumerate(topics)}
+    return [
+        None if entry.topics is None else [number[t] for t in entry.topics if t in number]
+        for entry in block.entries
+    ]
+
+
+def lessons(labels: Labels, topics: int) -> Steps:
+    """Learn every labelled document, and rank none."""
+    return steps_of(labels, topics, (True,))
+
+
+def questions(labels: Labels, topics: int) -> Steps:
+    """Rank every labelled document, and learn none."""
+    return steps_of(labels, topics, (False,))
+
+
+def rounds(labels: Labels, topics: int) -> Steps:
+    """Rank every labelled document, then learn it."""
+    return steps_of(labels, topics, (False, True))
+
+
+def steps_of(labels: Labels, topics: int, learn: tuple[bool, ...]) -> Steps:
+    """The same steps for each labelled document; its labels come with the one that learns."""
+    labelled = [(row, mine) for row, mine in enumerate(labels) if mine is not None]
+    lengths = [len(mine) if step else 0 for _, mine in labelled for step in learn]
+    every = [topic for _, mine in labelled for topic in mine] if any(learn) else []
+    return Steps(
+        np.repeat(np.array([row for row, _ in labelled], np.int32), len(learn)),
+        np.tile(np.array(learn, np.bool_), len(labelled)),
+        np.full(len(learn) * len(labelled), topics, np.int32),
+        np.cumsum([0, *lengths]).astype(np.int64),
+        np.array(every, np.int32),
+    )
