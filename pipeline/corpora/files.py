@@ -89,7 +89,9 @@ class ArchiveFiles:
 
     def __init__(self, archive: Path, wanted: Callable[[str], bool]) -> None:
         try:
-            members = _zipped if zipfile.is_zipfile(archive) else _members
+            # A tar archive whose last member is a zip file ends like one.
+            zipped = zipfile.is_zipfile(archive) and not tarfile.is_tarfile(archive)
+            members = _zipped if zipped else _members
             self._data = dict(sorted(members(archive, wanted)))
         except DAMAGE as error:
             raise SourceError(
