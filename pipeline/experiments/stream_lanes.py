@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -12,7 +13,7 @@ import numpy as np
 from learners.learner import Learner
 from learners.rocchio import Rocchio
 from learners.scores import DenseScores
-from learners.segment import Longs, Rows, Segment, Steps
+from learners.segment import Floats, Longs, Rows, Segment, Steps
 from learners.specs import parse_spec
 from pipeline.blocks import Block
 from pipeline.curves import Curve
@@ -49,17 +50,50 @@ class Vectors:
                 yield Piece(found.rows.restricted(self._chosen), mine, len(self._chosen), None)
 
 
-class Runner:
-    """A lane in the comparison: its learner, its curve while it learns, and one of its test."""
+class Contestant(ABC):
+    """Who learns the training documents, and is measured on the test documents."""
+
+    norm: str  # of the vectors that it sees
 
     def __init__(self, method: Method) -> None:
-        spec = parse_spec(method.spec)
         self.method = method
+        self.tested = Curve()
+
+    @abstractmethod
+    def learn(self, segment: Segment) -> None:
+        """Take in training documents."""
+
+    @abstractmethod
+    def end_of_training(self) -> None:
+        """Make what can only be made now."""
+
+    @abstractmethod
+    def scores(self, segment: Segment) -> Floats:
+        """Score the documents that are to be ranked, learning nothing."""
+
+    @abstractmethod
+    def forget(self, keep: Longs) -> None:
+        """Only these terms stay."""
+
+    def rank(self, segment: Segment, answers: Steps) -> None:
+        """Rank test documents, and measure that."""
+        self.tested.follow(answers, DenseScores(self.scores(segment)))
+
+    def result(self) -> Result:
+        """What was measured."""
+        return measured(self.tested)
+
+
+class Runner(Contestant):
+    """A lane: it ranks each document before it learns it, and that is its curve."""
+
+    def __init__(self, method: Method) -> None:
+        super().__init__(method)
+        spec = parse_spec(method.spec)
         self.norm = spec.norm
         # The paper's Rocchio is a batch learner: its prototypes are made when all is seen.
         self.learner: Learner = Rocchio(refresh=0) if spec.learner == "rocchio" else spec.build()
         self.curve = Curve()
-        self.tested = Curve()
 
     @property
     def is_online(self) -> bool:
@@ -68,34 +102,39 @@ class Runner:
 
     def learn(self, segment: Segment) -> None:
         """Rank and learn the documents, each measured before it is learned."""
-        scores = DenseScores(np.zeros((len(segment.rows), segment.topics)))
-        self.learner.follow(segment, scores.matrix)
+        scores = self.scores(segment)
         if self.is_online:
-            self.curve.follow(segment.steps, scores)
+            self.curve.follow(segment.steps, DenseScores(scores))
 
     def end_of_training(self) -> None:
-        """Make what can only be made now."""
+        """Make Rocchio's prototypes."""
         if isinstance(self.learner, Rocchio):
             self.learner.make()
 
-    def rank(self, segment: Segment, answers: Steps) -> None:
-        """Rank the documents and measure that, learning nothing."""
-        scores = DenseScores(np.zeros((len(segment.rows), segment.topics)))
-        self.learner.follow(segment, scores.matrix)
-        self.tested.follow(answers, scores)
+    def scores(self, segment: Segment) -> Floats:
+        """Take all steps, and return what documents were ranked by."""
+        scores: Floats = np.zeros((len(segment.rows), segment.topics))
+        self.learner.follow(segment, scores)
+        return scores
+
+    def forget(self, keep: Longs) -> None:
+        """Drop the weights of other terms."""
+        self.learner.forget(keep)
 
     def result(self) -> Result:
-        """What was measured, and the size of the model."""
-        found = {**measured(self.tested), "model_bytes": self.learner.size_bytes()}
+        """What was measured, the size of the model, and the curve."""
+        found = {**super().result(), "model_bytes": self.learner.size_bytes()}
         return {**found, "curve": learning_curve(self.curve)} if self.is_online else found
 
 
 class Field:
-    """Lanes that see documents in the same way."""
+    """Contestants that see documents in the same way."""
 
-    def __init__(self, vectors: Vectors, methods: Sequence[Method], topics: Sequence[str]) -> None:
+    def __init__(
+        self, vectors: Vectors, runners: Sequence[Contestant], topics: Sequence[str]
+    ) -> None:
         self.vectors = vectors
-        self.runners = [Runner(method) for method in methods]
+        self.runners = runners
         self._topics = topics
         self._norms = {runner.norm for runner in self.runners}
 
@@ -104,7 +143,7 @@ class Field:
         for piece in self._pieces(block):
             if piece.keep is not None:
                 for runner in self.runners:
-                    runner.learner.forget(piece.keep)
+                    runner.forget(piece.keep)
             shared = self._shared(piece, rounds(piece.labels, len(self._topics)))
             list(pool.map(lambda one, by=shared: one.learn(by[one.norm]), self.runners))
 
