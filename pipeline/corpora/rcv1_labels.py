@@ -17,33 +17,33 @@ QRELS = re.compile(r"rcv1.*topics.*qrels(\.txt)?(\.gz)?", re.IGNORECASE)
 MOST_LINES = 50_000_000
 MOST_TOPICS = 2048
 MOST_DIGITS = 15
+CHUNK = 1 << 16
 _CODE = re.compile(rb"[!-~]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Pairs of a document and a topic, each as document x topics + topic, ascending."""
+    """Pairs of a document and a topic, each as document x MOST_TOPICS + topic, ascending."""
 
     codes: Sequence[str]
     pairs: Longs
 
     def places(self, numbers: Longs) -> tuple[Longs, Longs]:
         """Where the pairs of each of these documents begin and end."""
-        topics = len(self.codes)
         return (
-            np.searchsorted(self.pairs, numbers * topics),
-            np.searchsorted(self.pairs, (numbers + 1) * topics),
+            np.searchsorted(self.pairs, numbers * MOST_TOPICS),
+            np.searchsorted(self.pairs, (numbers + 1) * MOST_TOPICS),
         )
 
     def names(self, start: int, stop: int) -> list[str]:
         """The topics of pairs of one document, in the order of their codes."""
-        return [self.codes[i] for i in (self.pairs[start:stop] % len(self.codes)).tolist()]
+        return [self.codes[i] for i in (self.pairs[start:stop] % MOST_TOPICS).tolist()]
 
 
 def read_labels(lines: Iterable[bytes], name: str) -> Labels:
     """The labels of a file of qrels; `name` is what errors call it."""
     found = dict[bytes, int]()
-    topics, documents = array("i"), array("q")
+    pairs = array("q")
     for at, line in enumerate(lines, 1):
         parts = line.split()
         if not parts:
@@ -55,21 +55,37 @@ def read_labels(lines: Iterable[bytes], name: str) -> Labels:
             )
         if parts[2] == b"0":
             continue  # somebody says that it is not of that topic
-        topics.append(found.setdefault(parts[0], len(found)))
-        documents.append(int(parts[1]))
-        if len(found) > MOST_TOPICS or at > MOST_LINES:
+        if len(found) == MOST_TOPICS and parts[0] not in found:
             raise SourceError(
-                f"{name} has more than {MOST_TOPICS:,} topics or {MOST_LINES:,} lines, which the "
-                "corpus has not: check that this is the right file"
+                f"{name}, line {at}: there are more than {MOST_TOPICS:,} topics, which the corpus "
+                "has not: check that this is the right file"
             )
+        if at > MOST_LINES:
+            raise SourceError(
+                f"{name} has more than {MOST_LINES:,} lines, which the corpus has not: check that "
+                "this is the right file"
+            )
+        pairs.append(int(parts[1]) * MOST_TOPICS + found.setdefault(parts[0], len(found)))
     if not found:
         raise SourceError(f"{name} has no topics; expected lines as E11 2286 1")
     codes = sorted(found)
+    return Labels(
+        [code.decode() for code in codes], in_order(pairs, [found[code] for code in codes])
+    )
+
+
+def in_order(pairs: array[int], codes: Sequence[int]) -> Longs:
+    """The pairs with each topic by its place in `codes`, ascending and each once."""
     place = np.empty(len(codes), np.int64)
-    place[[found[code] for code in codes]] = np.arange(len(codes))
-    numbers = place[np.frombuffer(topics, np.int32)]
-    pairs = np.frombuffer(documents, np.int64) * len(codes) + numbers
-    return Labels([code.decode() for code in codes], np.unique(pairs))
+    place[codes] = np.arange(len(codes))
+    every = np.frombuffer(pairs, np.int64)
+    for first in range(0, len(every), CHUNK):  # in place, as there are millions of them
+        some = every[first : first + CHUNK]
+        topics = some % MOST_TOPICS
+        some += place[topics] - topics
+    every.sort()
+    first_of_its_kind = np.concatenate(([True], every[1:] != every[:-1]))
+    return every if first_of_its_kind.all() else every[first_of_its_kind]
 
 
 def is_label(parts: Sequence[bytes]) -> bool:

@@ -69,8 +69,8 @@ class NewsmlStories:
     def __iter__(self) -> Iterator[bytes]:
         """Yield the document events."""
         order = self._order
-        for file, member in zip(order.files.tolist(), order.members.tolist(), strict=True):
-            where, raw = self._read(self._names[file], member)
+        for file, member in zip(order.files, order.members, strict=True):
+            where, raw = self._read(self._names[file], int(member))
             yield event(decoded(raw), where)
 
     @cached_property

@@ -30,6 +30,7 @@ TOKENS = re.compile(r"lyrl2004[-_]tokens.*\.dat(\.gz)?", re.IGNORECASE)
 
 GZIP = b"\x1f\x8b"  # how a gzip file begins, whatever it is called
 MOST_FILES = 64  # that are open at a time
+CHUNK = 4096
 MOST_DIGITS = 15  # of the number of a document
 MAX_SORTED_BYTES = 64 * 2**20  # of words, in a file whose documents are not in order
 
@@ -116,15 +117,19 @@ class TokenDocuments:
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the document events by number; files are read side by side."""
-        starts, stops = self._labels.places(self._numbers)
-        places = zip(starts.tolist(), stops.tolist(), strict=True)
         documents = heapq.merge(*map(self._ascending, self._token_files), key=lambda one: one[0])
-        for document, (start, stop) in zip(documents, places, strict=True):
+        for document, (start, stop) in zip(documents, self._places(), strict=True):
             fields = {"id": str(document.number), "text": document.words.decode("latin-1")}
             if start < stop:  # otherwise nobody has labelled it
                 yield orjson.dumps({**fields, "topics": self._labels.names(start, stop)})
             else:
                 yield orjson.dumps(fields)
+
+    def _places(self) -> Iterator[tuple[int, int]]:
+        """Where the topics of each document are, a few thousand looked up at a time."""
+        for first in range(0, len(self._numbers), CHUNK):
+            starts, stops = self._labels.places(self._numbers[first : first + CHUNK])
+            yield from zip(starts.tolist(), stops.tolist(), strict=True)
 
     def _ascending(self, file: TokenFile) -> Iterator[Document]:
         """The documents of a file by number; a file that is out of order must be a small one."""

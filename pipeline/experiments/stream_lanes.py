@@ -172,8 +172,8 @@ class Field:
 
 def run_fields(
     fields: Sequence[Field], training: Iterable[Block], testing: Iterable[Block]
-) -> dict[str, Result]:
-    """Train all lanes in one pass and test them; what was measured, by the key of the method."""
+) -> None:
+    """Train all contestants in one pass, and test them."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for block in training:
             for field in fields:
@@ -183,4 +183,8 @@ def run_fields(
         for block in testing:
             for field in fields:
                 field.rank(block, pool)
+
+
+def results_of(fields: Sequence[Field]) -> dict[str, Result]:
+    """What was measured, by the key of the method."""
     return {runner.method.key: runner.result() for field in fields for runner in field.runners}

@@ -94,19 +94,17 @@ def select(blocks: Iterable[Block], counted: Counted) -> Selection:
     selector = Rocchio(refresh=0)
     topics, vocabulary = counted.topics, counted.vocabulary
     nothing = np.zeros((0, len(topics)))  # nothing is ranked
-    uses = np.zeros(len(vocabulary), np.int64)
     for block in blocks:
         labels = labels_of(block, topics)
         for piece in vocabulary.vectors(block):
             steps = lessons(labels, len(topics))
             selector.follow(Segment(piece.rows, steps, len(vocabulary), len(topics)), nothing)
-            uses += np.bincount(piece.rows.terms, minlength=len(vocabulary))
     selector.make()
     chosen = select_terms(selector.weights)
     if not len(chosen):
         raise SourceError("no term of the training documents says anything about their topics")
-    documents = counted.documents
-    return Selection(chosen, int(uses.sum()) / documents, int(uses[chosen].sum()) / documents)
+    df, documents = vocabulary.state()["df"].astype(np.int64), counted.documents
+    return Selection(chosen, int(df.sum()) / documents, int(df[chosen].sum()) / documents)
 
 
 def labels_of(block: Block, topics: Sequence[str]) -> list[list[int] | None]:

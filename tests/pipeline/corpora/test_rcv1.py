@@ -6,13 +6,14 @@ import gzip
 import io
 import json
 import tarfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipeline.corpora import open_source, rcv1_newsml, rcv1_tokens
+from pipeline.corpora import open_source, rcv1_labels, rcv1_newsml, rcv1_tokens
 from pipeline.corpora.rcv1 import Rcv1
 from pipeline.corpora.source import Source, SourceError
 from pipeline.events import parse_event
@@ -42,8 +43,8 @@ CCAT 2287 1
 C24 2290 1
 E11 26151 1
 E11 26151 1
-M11 26161 1
 M11 26152 0
+M11 26161 1
 """
 
 
@@ -178,9 +179,7 @@ def test_broken_topics_are_refused_with_their_line(
         events(Rcv1(folder))
 
 
-def test_files_that_are_not_there_or_cut_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_are_not_there_or_cut_off(tmp_path: Path) -> None:
     folder = write_tokens(tmp_path)
     train = folder / "lyrl2004_tokens_train.dat"
     pack(train)
@@ -209,6 +208,14 @@ def test_ceilings_of_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "has a line of more than 20 bytes" in refused(folder)
     monkeypatch.setattr(rcv1_tokens, "MOST_FILES", 2)
     assert "has 3 files of tokens, expected at most 2" in refused(folder)
+
+
+def test_ceilings_of_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_tokens(tmp_path)
+    monkeypatch.setattr(rcv1_labels, "MOST_LINES", 8)
+    assert "qrels has more than 8 lines" in refused(folder)
+    monkeypatch.setattr(rcv1_labels, "MOST_TOPICS", 4)
+    assert "qrels, line 9: there are more than 4 topics" in refused(folder)
 
 
 STORY = """\
@@ -340,6 +347,21 @@ def test_a_damaged_member_is_said(tmp_path: Path) -> None:
     damaged = buffer.getvalue().replace(b"Caf\xe9", b"Cofe")
     (tmp_path / "19960820.zip").write_bytes(damaged)
     assert "19960820.zip cannot be read as a zip file (BadZipFile: Bad CRC" in refused(tmp_path)
+
+
+def test_no_document_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only numbers are: of each document its own, and those of its topics."""
+    monkeypatch.setattr(rcv1_tokens, "CHUNK", 128)
+    monkeypatch.setattr(rcv1_labels, "CHUNK", 128)
+    peaks = []
+    for documents in (1000, 4000):
+        source = Rcv1(write_standin(tmp_path / str(documents), documents))
+        tracemalloc.start()
+        size = sum(map(len, source))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert size > 500 * documents
+    assert (peaks[1] - peaks[0]) / 3000 < 80
 
 
 def test_the_standin_is_like_the_corpus(tmp_path: Path) -> None:
