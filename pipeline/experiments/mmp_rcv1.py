@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -34,14 +35,22 @@ from pipeline.experiments.topic_ranking import (
     Method,
     Numbers,
     curves_csv,
+    orderings,
     precision_recall_csv,
+    topics_per_document,
     two_tables,
 )
-from pipeline.experiments.topic_ranking_figures import draw_losses, draw_precision_recall
+from pipeline.experiments.topic_ranking_figures import (
+    draw_losses,
+    draw_precision_recall,
+    draw_topics_per_document,
+)
 from pipeline.plots import COLOURS
 from pipeline.text.features import FeatureSettings, Vocabulary
 
 KIND = "rcv1"
+DATA = "Reuters-2000"
+TOPICS_PER_DOCUMENT = 3.20
 PROFILE = "reuters2000"
 QUICK = 6000  # documents
 FEWEST = 10
@@ -49,15 +58,16 @@ PEAK_PER_MIB = 1024 if sys.platform == "linux" else 2**20  # elsewhere it is sai
 # A machine for each topic on half a million documents takes hours, and holding them no flat memory.
 SVM_DOCUMENTS = 20_000
 
-MARGIN = "mmp:loss=1,margin=0.5,norm=l2"
+MMP = "mmp:loss=1,margin=0.5,norm=l2"
 OURS = (
-    Method("margin", "MMP margin, l2", "#8c564b", MARGIN, ours=True),
-    Method("average", "MMP margin, l2, averaged", COLOURS[4], f"{MARGIN},average=true", ours=True),
+    Method("mmp-margin", "MMP, margin, l2", COLOURS[0], MMP, ours=True),
+    Method(
+        "mmp-average", "MMP, margin, averaged, l2", COLOURS[2], f"{MMP},average=true", ours=True
+    ),
+    Method("arow", "AROW", COLOURS[4], "arow", ours=True),
 )
 # Without a look ahead: all terms, by the statistics of the documents so far.
-RUNNING = Method(
-    "running", "the same, running statistics", COLOURS[6], f"{MARGIN},average=true", ours=True
-)
+RUNNING = Method("running", "AROW, running statistics", COLOURS[6], "arow", ours=True)
 SVM = Method("svm", f"linear SVM of {SVM_DOCUMENTS:,}", COLOUR["svm"], ours=True)
 METHODS = (*OF_THE_PAPER, *OURS, RUNNING, SVM)
 
@@ -80,7 +90,6 @@ CORPUS_COLUMNS = (
     Column("trained", "training", 0),
     Column("tested", "test", 0),
     Column("topics", "topics", 0),
-    Column("per_document", "topics a document", 2),
     Column("words", "words", 0),
     Column("selected", "selected", 0),
     Column("before", "terms a document", 1),
@@ -88,7 +97,7 @@ CORPUS_COLUMNS = (
 )
 # Words are those that are left when those seen once are discarded.
 CORPUS_PRINTED = {
-    "trained": 521_439, "tested": 287_944, "topics": 102, "per_document": 3.20,
+    "trained": 521_439, "tested": 287_944, "topics": 102,
     "words": 225_329, "selected": 9_325, "before": 137, "after": 121,
 }  # fmt: skip
 
@@ -142,8 +151,8 @@ class MmpRcv1(Experiment):
             Field(Vectors(Vocabulary(FeatureSettings())), [Runner(RUNNING)], counted.topics),
         ]
         training, testing = corpus.both("learning", "testing")
-        unknown = Counter[str]()  # topics that training does not have
-        run_fields(fields, training, noting(testing, counted.topics, unknown))
+        noted = Noted(set(counted.topics), Counter(counted.sizes))
+        run_fields(fields, training, noted.passing(testing))
         tested = fields[0].runners[0].tested
         if not tested.rounds_with_topics:
             raise SourceError(
@@ -154,7 +163,8 @@ class MmpRcv1(Experiment):
             "lanes": results_of(fields),
             "corpus": corpus_facts(corpus, counted, selection, tested.rounds),
             "topics": counted.topics,
-            "discarded": dict(sorted(unknown.items())),
+            "discarded": dict(sorted(noted.unknown.items())),
+            "topics_per_document": {str(n): count for n, count in sorted(noted.sizes.items())},
             "seconds": {
                 "terms": prepared - began,
                 "lanes": time.perf_counter() - prepared - machines.seconds,
@@ -176,36 +186,39 @@ class MmpRcv1(Experiment):
         return Corpus(source, trained_of(total), total, PROFILE, self.say)
 
     def findings(self, results: Mapping[str, Result]) -> Findings:
-        """Both tables, the corpus beside the paper's, and both figures."""
+        """The paper's tables and figures, and the corpus beside the paper's."""
         found = results["stream"]
         numbers = [Numbers(method, [found["lanes"][method.key]]) for method in METHODS]
-        curves = [
-            (method, found["lanes"][method.key]["curve"])
-            for method in METHODS
-            if "curve" in found["lanes"][method.key]
+        online = [method for method in METHODS if "curve" in found["lanes"][method.key]]
+        curves = [(method, found["lanes"][method.key]["curve"]) for method in online]
+        of_the_paper = [one for one in curves if not one[0].ours]
+        of_ours = [one for one in curves if one[0].ours or one[0].key == "mmp1"]
+        counts = found["topics_per_document"]
+        tables = [
+            topics_per_document("figure-3", DATA, counts, TOPICS_PER_DOCUMENT),
+            *two_tables(numbers, PRINTED, 3, DATA),
+            corpus_table(found["corpus"]),
         ]
-        tables = [*two_tables(numbers, PRINTED, 3, "Reuters-2000"), corpus_table(found["corpus"])]
+        learning = f"{DATA}: while learning"
+        both = f"{DATA}: precision and recall (figure 6)"
         drawings = [
-            Drawing(
-                "figure-5",
-                partial(draw_losses, "Reuters-2000: round-averaged losses while learning", curves),
-            ),
-            Drawing(
-                "figure-6",
-                partial(draw_precision_recall, "Reuters-2000: precision against recall", numbers),
-            ),
+            Drawing("figure-3", partial(draw_topics_per_document, DATA, counts)),
+            Drawing("figure-5", partial(draw_losses, f"{learning} (figure 5)", of_the_paper)),
+            Drawing("figure-5-ours", partial(draw_losses, f"{learning}, ours", of_ours)),
+            Drawing("figure-6", partial(draw_precision_recall, both, numbers)),
         ]
         series = [
-            Series("curves-rcv1", curves_csv(curves)),
-            Series("precision-recall-rcv1", precision_recall_csv(numbers)),
+            Series("figure-5-curves", curves_csv(curves)),
+            Series("figure-6-points", precision_recall_csv(numbers)),
         ]
-        return Findings(tables, drawings, self._remarks(found), series)
+        return Findings(tables, drawings, self._remarks(found, numbers), series)
 
-    def _remarks(self, found: Result) -> list[str]:
+    def _remarks(self, found: Result, numbers: Sequence[Numbers]) -> list[str]:
         seconds, facts = found["seconds"], found["corpus"]
         documents = facts["trained"] + facts["tested"] + facts["unlabelled"]
         speed = documents / seconds["lanes"]
         remarks = [
+            *orderings([one for one in numbers if not one.method.ours]),
             "Term statistics and selected terms are those of the training part, which is read "
             "twice before the one pass in which lanes learn; no document is ever held. The row "
             f"'{RUNNING.title}' needs neither reading: all terms, statistics of the documents "
@@ -232,28 +245,33 @@ class MmpRcv1(Experiment):
         return remarks
 
 
-def noting(
-    blocks: Iterable[Block], topics: Sequence[str], unknown: Counter[str]
-) -> Iterator[Block]:
-    """The same blocks, counting topics that are not known."""
-    known = set(topics)
-    for block in blocks:
-        for entry in block.entries:
-            unknown.update(topic for topic in entry.topics or () if topic not in known)
-        yield block
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What is noted of the labels of test documents as they pass."""
+
+    topics: set[str]  # of training documents
+    sizes: Counter[int]  # documents with so many topics
+    unknown: Counter[str] = field(default_factory=Counter)  # topics that training does not have
+
+    def passing(self, blocks: Iterable[Block]) -> Iterator[Block]:
+        """The same blocks."""
+        for block in blocks:
+            for entry in block.entries:
+                if entry.topics is not None:
+                    self.sizes[len(entry.topics)] += 1
+                    self.unknown.update(set(entry.topics) - self.topics)
+            yield block
 
 
 def corpus_facts(
     corpus: Corpus, counted: Counted, selection: Selection, tested: int
 ) -> dict[str, float]:
     """How large the corpus is, as the paper says it of its own."""
-    per_document = counted.labels / counted.labelled
     return {
         "trained": counted.labelled,
         "tested": tested,
         "unlabelled": corpus.total - counted.labelled - tested,
         "topics": len(counted.topics),
-        "per_document": per_document,
         "words": len(counted.vocabulary),
         "selected": len(selection.chosen),
         "before": selection.before,
@@ -268,5 +286,4 @@ def corpus_table(facts: Mapping[str, float]) -> Table:
     return Table(
         "corpus", "The corpus, and the terms of a training document", CORPUS_COLUMNS,
         [Row("documents", ours, paper)],
-        ("The paper's 3.20 topics a document are those of the whole corpus.",),
     )  # fmt: skip

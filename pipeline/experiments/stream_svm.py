@@ -61,9 +61,9 @@ class Machines(Contestant):
         self._weights = np.zeros((matrix.shape[1], topics))
         self._constants = np.where(labels.all(axis=0), 0.0, BEHIND)
         before = time.perf_counter()
-        for topic in range(topics):
-            if 0 < np.count_nonzero(labels[:, topic]) < len(labels):
-                fitted = machine(COST).fit(matrix, labels[:, topic])
+        for topic, mine in enumerate(labels.T):
+            if mine.any() and not mine.all():
+                fitted = machine(COST).fit(matrix, mine)
                 self._weights[:, topic] = fitted.coef_[0]
                 self._constants[topic] = fitted.intercept_[0]
         self.seconds = time.perf_counter() - before

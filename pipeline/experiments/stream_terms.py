@@ -32,7 +32,7 @@ class Counted(NamedTuple):
     topics: list[str]  # that occur, sorted
     documents: int
     labelled: int
-    labels: int  # topics of all documents together
+    sizes: Counter[int]  # documents with so many topics
 
 
 class Selection(NamedTuple):
@@ -46,14 +46,15 @@ class Selection(NamedTuple):
 def count(blocks: Iterable[Block]) -> Counted:
     """Count the terms and topics of the training documents."""
     vocabulary = Vocabulary(FeatureSettings(max_terms=MAX_TERMS))
-    carriers = Counter[str]()
-    documents = labelled = 0
+    carriers, sizes = Counter[str](), Counter[int]()
+    documents = 0
     for block in blocks:
         for _ in vocabulary.vectors(block):
             pass
         for entry in block.entries:
-            carriers.update(entry.topics or ())
-            labelled += entry.topics is not None
+            if entry.topics is not None:
+                carriers.update(entry.topics)
+                sizes[len(entry.topics)] += 1
         documents += len(block.entries)
     if not carriers:
         raise SourceError(
@@ -61,7 +62,7 @@ def count(blocks: Iterable[Block]) -> Counted:
             "topics belongs to these documents"
         )
     settled = settle(vocabulary, LEAST_DOCUMENTS)
-    return Counted(settled, sorted(carriers), documents, labelled, carriers.total())
+    return Counted(settled, sorted(carriers), documents, sizes.total(), sizes)
 
 
 def settle(counted: Vocabulary, least: int) -> Vocabulary:

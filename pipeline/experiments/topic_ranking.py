@@ -170,3 +170,75 @@ def lines_of(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     writer.writerow(header)
     writer.writerows(rows)
     return file.getvalue().encode()
+
+
+def orderings(numbers: Sequence[Numbers]) -> list[str]:
+    """What the paper says of the order of its five methods, and whether it held."""
+    means = {
+        one.method.key: {measure: float(np.mean(one.of(measure))) for measure in MEASURES}
+        for one in numbers
+    }
+
+    def ranked(measure: str) -> list[str]:
+        return sorted(
+            means, key=lambda key: means[key][measure], reverse=measure in HIGHER_IS_BETTER
+        )
+
+    first = ("loss1", "one_error", "average_precision", "max_f1")
+    claims = {
+        "MMP for loss 1 is best on loss1, OneErr, AvgP and maxF1": all(
+            ranked(measure)[0] == "mmp1" for measure in first
+        ),
+        "MMP for loss 2 or 3 is best on Coverage": ranked("coverage")[0] in ("mmp2", "mmp3"),
+        "the Perceptron is worst on Coverage": ranked("coverage")[-1] == "perceptron",
+    }
+    return [f"{'HELD' if held else 'DID NOT HOLD'}: {claim}." for claim, held in claims.items()]
+
+
+def against(name: str, title: str, pairs: Sequence[tuple[Numbers, Numbers]]) -> list[Table]:
+    """Of each pair the first less the second, and in how many folds the first is better."""
+    differences, wins = [], []
+    for one, other in pairs:
+        label = f"{one.method.label} - {other.method.label}"
+        less, won = {}, {}
+        for measure in MEASURES:
+            sign = -1.0 if measure in HIGHER_IS_BETTER else 1.0
+            scale = 100.0 if measure in IN_PERCENT else 1.0
+            found = np.array(one.of(measure)) - np.array(other.of(measure))
+            less[column_of(measure)] = mean_of((scale * found).tolist())
+            won[column_of(measure)] = Number(float(np.count_nonzero(sign * found < 0)))
+        differences.append(Row(label, less))
+        wins.append(Row(label, won))
+    note = "Below 0 is better, but for AvgP and maxF1 above 0."
+    counted = [Column(column.key, column.title.removesuffix(" %"), 0) for column in COLUMNS]
+    count = len(pairs[0][0].folds)
+    return [
+        Table(f"against-{name}", f"{title}: differences", COLUMNS, differences, (note,)),
+        Table(f"wins-{name}", f"{title}: of {count} folds those it is better in", counted, wins),
+    ]
+
+
+def topics_per_document(
+    name: str, data: str, counts: Mapping[str, int], paper_mean: float
+) -> Table:
+    """How many documents have so many topics, and the mean beside the paper's.
+
+    `counts` are by the number of topics, which is text: it went through JSON.
+    """
+    documents = sum(counts.values())
+    rows = [
+        Row(
+            f"{topics} topic{'s' if topics != '1' else ''}",
+            {"documents": Number(count), "percent": Number(100.0 * count / documents)},
+        )
+        for topics, count in counts.items()
+    ]
+    mean = sum(int(topics) * count for topics, count in counts.items()) / documents
+    rows.append(Row("mean", {"topics": Number(mean)}, {"topics": Number(paper_mean)}))
+    columns = (
+        Column("documents", "documents", 0),
+        Column("percent", "%", 2),
+        Column("topics", "topics", 3),
+    )
+    title = f"Figure 3: {data}, topics of {documents:,} documents"
+    return Table(name, title, columns, rows)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.figures import new_figure
 from pipeline.experiments.topic_ranking import Method, Numbers, mean_precision_recall
-from pipeline.plots import OF_TOPICS, sparse
+from pipeline.plots import COLOURS, OF_TOPICS, sparse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,3 +90,25 @@ def zoom(axis: Axes, numbers: Sequence[Numbers]) -> None:
     axis.set_xlim(0.9, 1.0)
     if shown:
         axis.set_ylim(0, 1.08 * max(shown))
+
+
+def draw_topics_per_document(data: str, counts: Mapping[str, int]) -> Figure:
+    """The share of documents with so many topics; on a log axis, since few have many."""
+    figure, (axis,) = new_figure(1, 3.0)
+    documents = sum(counts.values())
+    topics = [int(number) for number in counts]
+    shares = [100.0 * count / documents for count in counts.values()]
+    axis.bar(topics, shares, color=COLOURS[0], width=0.7)
+    for at, share, count in zip(topics, shares, counts.values(), strict=True):
+        axis.annotate(
+            f"{count:,}", (at, share), (0, 3), textcoords="offset points", ha="center", fontsize=8
+        )
+    axis.set_yscale("log")
+    axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_ylim(top=200)
+    axis.set_xticks(range(min(topics), max(topics) + 1))
+    axis.set_xlabel("topics of a document")
+    axis.set_ylabel("documents, % (log scale); above: how many")
+    axis.set_title(f"{data}: topics per document (figure 3)", fontsize=12)
+    axis.grid(True, axis="y", alpha=0.3)
+    return figure

@@ -64,9 +64,15 @@ def results(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:  # n
     assert "Table 3: Reuters-2000, learning-theoretic measures" in said.stdout
     assert "2 documents have no topics: neither learned nor tested." in said.stdout
     assert "discarded, as the paper does with GMIL" in said.stdout
-    for name in ("figure-5.png", "figure-5.svg", "figure-6.png", "figure-6.svg", "table-4.csv"):
+    for name in (
+        "figure-3.png",
+        "figure-5.png",
+        "figure-5-ours.svg",
+        "figure-6.svg",
+        "table-4.csv",
+    ):
         assert (out / name).stat().st_size > 100
-    with (out / "curves-rcv1.csv").open() as file:
+    with (out / "figure-5-curves.csv").open() as file:
         methods = {row["method"] for row in csv.DictReader(file)}
     assert methods == {method.title for method in METHODS if method.key not in ("rocchio", "svm")}
     return orjson.loads((out / "results.json").read_bytes())
@@ -124,12 +130,18 @@ def plain(folder: Path) -> Plain:
     return Plain(topics, list(df), chosen, restricted[0], restricted[1], before)
 
 
-def test_terms_and_topics_are_those_of_training(results: Any, plain: Plain) -> None:  # noqa: ANN401
+def test_terms_and_topics_are_those_of_training(
+    results: Any,  # noqa: ANN401 - JSON
+    plain: Plain,
+    folder: Path,
+) -> None:
     part = results["parts"]["stream"]
     assert part["topics"] == plain.topics
     corpus = part["corpus"]
     assert corpus["trained"] == len(plain.train) == TRAINED - 1
     assert corpus["tested"] == len(plain.test) == DOCUMENTS - TRAINED - 1
+    sizes = Counter(str(len(topics)) for _, topics in documents_of(folder) if topics is not None)
+    assert part["topics_per_document"] == sizes
     assert corpus["words"] == len(plain.words)
     assert corpus["selected"] == len(plain.chosen) < len(plain.words)
     assert corpus["before"] == pytest.approx(plain.before)
