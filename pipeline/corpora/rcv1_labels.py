@@ -12,7 +12,7 @@ import numpy as np
 from learners.segment import Longs
 from pipeline.corpora.source import SourceError
 
-QRELS = re.compile(r"rcv1.*topics.*qrels(\.txt)?(\.gz)?", re.IGNORECASE)
+QRELS = re.compile(r".*topics.*qrels(\.txt)?(\.gz)?", re.IGNORECASE)
 
 MOST_LINES = 50_000_000
 MOST_TOPICS = 2048

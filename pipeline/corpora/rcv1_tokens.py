@@ -26,7 +26,7 @@ from pipeline.corpora.rcv1_labels import QRELS, Labels, read_labels
 from pipeline.corpora.source import SourceError
 from pipeline.events import MAX_EVENT_BYTES
 
-TOKENS = re.compile(r"lyrl2004[-_]tokens.*\.dat(\.gz)?", re.IGNORECASE)
+TOKENS = re.compile(r".*tokens.*\.dat(\.gz)?", re.IGNORECASE)  # lyrl2004_tokens_train.dat
 
 GZIP = b"\x1f\x8b"  # how a gzip file begins, whatever it is called
 MOST_FILES = 64  # that are open at a time

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from learners.segment import Bools, Floats, Ints, Longs, Rows, Segment
 from pipeline.experiments.examples import chosen_rows
 from pipeline.experiments.experiment import Result, Say
 from pipeline.experiments.stream_lanes import Contestant
-from pipeline.experiments.svm import as_matrix, machine
+from pipeline.experiments.svm import MOST_ITERATIONS, as_matrix, machine
 from pipeline.experiments.topic_ranking import Method
 
 COST = 1.0
@@ -34,6 +35,7 @@ class Machines(Contestant):
         self._constants: Floats = np.zeros(0)
         self.documents = 0
         self.seconds = 0.0
+        self._unfinished = 0
 
     def learn(self, segment: Segment) -> None:
         """Keep some of the documents."""
@@ -53,6 +55,8 @@ class Machines(Contestant):
 
     def end_of_training(self) -> None:
         """Train a machine for each topic, and let the documents go."""
+        from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - an extra
+
         rows, labels = joined(self._rows), np.concatenate(self._labels)
         self._rows, self._labels = [], []
         self.documents = len(rows)
@@ -61,11 +65,14 @@ class Machines(Contestant):
         self._weights = np.zeros((matrix.shape[1], topics))
         self._constants = np.where(labels.all(axis=0), 0.0, BEHIND)
         before = time.perf_counter()
-        for topic, mine in enumerate(labels.T):
-            if mine.any() and not mine.all():
-                fitted = machine(COST).fit(matrix, mine)
-                self._weights[:, topic] = fitted.coef_[0]
-                self._constants[topic] = fitted.intercept_[0]
+        with warnings.catch_warnings():  # that one did not converge is in the result
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            for topic, mine in enumerate(labels.T):
+                if mine.any() and not mine.all():
+                    fitted = machine(COST).fit(matrix, mine)
+                    self._weights[:, topic] = fitted.coef_[0]
+                    self._constants[topic] = fitted.intercept_[0]
+                    self._unfinished += int(np.max(fitted.n_iter_) >= MOST_ITERATIONS)
         self.seconds = time.perf_counter() - before
 
     def scores(self, segment: Segment) -> Floats:
@@ -78,9 +85,9 @@ class Machines(Contestant):
         raise NotImplementedError("machines see a fixed set of terms")
 
     def result(self) -> Result:
-        """What was measured, on how many documents it was trained, and how long that took."""
+        """What was measured, on how many documents it was trained, and what did not converge."""
         size = self._weights.nbytes + self._constants.nbytes
-        trained = {"documents": self.documents, "training_seconds": self.seconds}
+        trained = {"documents": self.documents, "not_converged": self._unfinished}
         return {**super().result(), "model_bytes": size, **trained}
 
 
