@@ -174,7 +174,10 @@ class MmpReuters21578(Experiment):
         drawings = [
             Drawing("figure-3", partial(draw_topics_per_document, DATA, counts)),
             Drawing("figure-4", partial(draw_losses, f"{DATA}: while learning (figure 4)", four)),
-            Drawing("figure-4-ours", partial(draw_losses, f"{DATA}: while learning, ours", ours)),
+            Drawing(
+                "figure-4-added",
+                partial(draw_losses, f"{DATA}: while learning, with what was added", ours),
+            ),
             Drawing(
                 "figure-6",
                 partial(draw_precision_recall, f"{DATA}: precision and recall (figure 6)", shown),
