@@ -30,12 +30,12 @@ class Method(NamedTuple):
     label: str
     colour: str
     spec: str = ""
-    ours: bool = False  # the paper does not have it
+    added: bool = False  # the paper does not have it
 
     @property
     def title(self) -> str:
         """Its label in tables and pictures."""
-        return f"{self.label} (ours)" if self.ours else self.label
+        return f"{self.label} (added)" if self.added else self.label
 
 
 ROCCHIO = Method("rocchio", "Rocchio", COLOURS[7], "rocchio")

@@ -19,7 +19,7 @@ LEGEND_COLUMNS = 4
 
 def style_of(method: Method) -> str:
     """Methods that are not the paper's are dashed."""
-    return "--" if method.ours else "-"
+    return "--" if method.added else "-"
 
 
 def legend_below(figure: Figure) -> None:
@@ -101,8 +101,9 @@ def draw_topics_per_document(data: str, counts: Mapping[str, int]) -> Figure:
     axis.bar(topics, shares, color=COLOURS[0], width=0.7)
     for at, share, count in zip(topics, shares, counts.values(), strict=True):
         axis.annotate(
-            f"{count:,}", (at, share), (0, 3), textcoords="offset points", ha="center", fontsize=8
-        )
+            f"{count:,}", (at, share), (0, 3), textcoords="offset points", ha="center",
+            fontsize=8, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+        )  # fmt: skip
     axis.set_yscale("log")
     axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axis.set_ylim(top=200)
@@ -111,4 +112,5 @@ def draw_topics_per_document(data: str, counts: Mapping[str, int]) -> Figure:
     axis.set_ylabel("documents, % (log scale); above: how many")
     axis.set_title(f"{data}: topics per document (figure 3)", fontsize=12)
     axis.grid(True, axis="y", alpha=0.3)
+    axis.set_axisbelow(True)
     return figure
