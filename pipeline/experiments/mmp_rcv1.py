@@ -59,17 +59,17 @@ PEAK_PER_MIB = 1024 if sys.platform == "linux" else 2**20  # elsewhere it is sai
 SVM_DOCUMENTS = 20_000
 
 MMP = "mmp:loss=1,margin=0.5,norm=l2"
-OURS = (
-    Method("mmp-margin", "MMP, margin, l2", COLOURS[0], MMP, ours=True),
+ADDED = (
+    Method("mmp-margin", "MMP, margin, l2", COLOURS[0], MMP, added=True),
     Method(
-        "mmp-average", "MMP, margin, averaged, l2", COLOURS[2], f"{MMP},average=true", ours=True
+        "mmp-average", "MMP, margin, averaged, l2", COLOURS[2], f"{MMP},average=true", added=True
     ),
-    Method("arow", "AROW", COLOURS[4], "arow", ours=True),
+    Method("arow", "AROW", COLOURS[4], "arow", added=True),
 )
 # Without a look ahead: all terms, by the statistics of the documents so far.
-RUNNING = Method("running", "AROW, running statistics", COLOURS[6], "arow", ours=True)
-SVM = Method("svm", f"linear SVM of {SVM_DOCUMENTS:,}", COLOUR["svm"], ours=True)
-METHODS = (*OF_THE_PAPER, *OURS, RUNNING, SVM)
+RUNNING = Method("running", "AROW, running statistics", COLOURS[6], "arow", added=True)
+SVM = Method("svm", f"linear SVM of {SVM_DOCUMENTS:,}", COLOUR["svm"], added=True)
+METHODS = (*OF_THE_PAPER, *ADDED, RUNNING, SVM)
 
 # What is left of tables 3 and 4, as printed.
 PRINTED = {
@@ -145,7 +145,7 @@ class MmpRcv1(Experiment):
         fields = [
             Field(
                 Vectors(counted.vocabulary, selection.chosen),
-                [*map(Runner, (*OF_THE_PAPER, *OURS)), machines],
+                [*map(Runner, (*OF_THE_PAPER, *ADDED)), machines],
                 counted.topics,
             ),
             Field(Vectors(Vocabulary(FeatureSettings())), [Runner(RUNNING)], counted.topics),
@@ -191,8 +191,8 @@ class MmpRcv1(Experiment):
         numbers = [Numbers(method, [found["lanes"][method.key]]) for method in METHODS]
         online = [method for method in METHODS if "curve" in found["lanes"][method.key]]
         curves = [(method, found["lanes"][method.key]["curve"]) for method in online]
-        of_the_paper = [one for one in curves if not one[0].ours]
-        of_ours = [one for one in curves if one[0].ours or one[0].key == "mmp1"]
+        of_the_paper = [one for one in curves if not one[0].added]
+        of_added = [one for one in curves if one[0].added or one[0].key == "mmp1"]
         counts = found["topics_per_document"]
         tables = [
             topics_per_document("figure-3", DATA, counts, TOPICS_PER_DOCUMENT),
@@ -204,7 +204,7 @@ class MmpRcv1(Experiment):
         drawings = [
             Drawing("figure-3", partial(draw_topics_per_document, DATA, counts)),
             Drawing("figure-5", partial(draw_losses, f"{learning} (figure 5)", of_the_paper)),
-            Drawing("figure-5-ours", partial(draw_losses, f"{learning}, ours", of_ours)),
+            Drawing("figure-5-added", partial(draw_losses, f"{learning}, added", of_added)),
             Drawing("figure-6", partial(draw_precision_recall, both, numbers)),
         ]
         series = [
@@ -218,7 +218,7 @@ class MmpRcv1(Experiment):
         documents = facts["trained"] + facts["tested"] + facts["unlabelled"]
         speed = documents / seconds["lanes"]
         remarks = [
-            *orderings([one for one in numbers if not one.method.ours]),
+            *orderings([one for one in numbers if not one.method.added]),
             "Term statistics and selected terms are those of the training part, which is read "
             "twice before the one pass in which lanes learn; no document is ever held. The row "
             f"'{RUNNING.title}' needs neither reading: all terms, statistics of the documents "
