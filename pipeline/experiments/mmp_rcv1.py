@@ -141,7 +141,7 @@ class MmpRcv1(Experiment):
         counted = count(corpus.training("counting terms"))
         selection = select(corpus.training("selecting terms"), counted)
         prepared = time.perf_counter()
-        machines = Machines(SVM, max(1, counted.labelled // SVM_DOCUMENTS), self.say)
+        machines = Machines(SVM, -(-counted.labelled // SVM_DOCUMENTS), self.say)
         fields = [
             Field(
                 Vectors(counted.vocabulary, selection.chosen),

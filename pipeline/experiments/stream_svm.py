@@ -11,11 +11,14 @@ from learners.segment import Bools, Floats, Ints, Longs, Rows, Segment
 from pipeline.experiments.examples import chosen_rows
 from pipeline.experiments.experiment import Result, Say
 from pipeline.experiments.stream_lanes import Contestant
+from pipeline.experiments.stream_reading import SAID_EVERY_SECONDS
 from pipeline.experiments.svm import MOST_ITERATIONS, as_matrix, machine
 from pipeline.experiments.topic_ranking import Method
 
 COST = 1.0
-BEHIND = -1e6  # the score of a topic that no document of the sample has
+BEHIND = (
+    -1e6
+)  # the score of a topic that no document of the sample has; one that all have is before
 
 
 class Machines(Contestant):
@@ -47,9 +50,8 @@ class Machines(Contestant):
         self._rows.append(copied_rows(segment.rows, steps.row[mine]))
         relevant = np.zeros((len(mine), segment.topics), np.bool_)
         for i, step in enumerate(mine.tolist()):
-            relevant[i, steps.labels[steps.label_starts[step] : steps.label_starts[step + 1]]] = (
-                True
-            )
+            start, stop = steps.label_starts[step], steps.label_starts[step + 1]
+            relevant[i, steps.labels[start:stop]] = True
         self._labels.append(relevant)
         self._terms = segment.terms
 
@@ -63,8 +65,8 @@ class Machines(Contestant):
         matrix, topics = as_matrix(rows, self._terms), labels.shape[1]
         self._say(f"training {topics} linear SVMs on {self.documents:,} documents")
         self._weights = np.zeros((matrix.shape[1], topics))
-        self._constants = np.where(labels.all(axis=0), 0.0, BEHIND)
-        before = time.perf_counter()
+        self._constants = np.where(labels.all(axis=0), -BEHIND, BEHIND)
+        before = said = time.perf_counter()
         with warnings.catch_warnings():  # that one did not converge is in the result
             warnings.simplefilter("ignore", ConvergenceWarning)
             for topic, mine in enumerate(labels.T):
@@ -73,6 +75,9 @@ class Machines(Contestant):
                     self._weights[:, topic] = fitted.coef_[0]
                     self._constants[topic] = fitted.intercept_[0]
                     self._unfinished += int(np.max(fitted.n_iter_) >= MOST_ITERATIONS)
+                if time.perf_counter() - said > SAID_EVERY_SECONDS:
+                    said = time.perf_counter()
+                    self._say(f"training linear SVMs: {topic + 1} of {topics}")
         self.seconds = time.perf_counter() - before
 
     def scores(self, segment: Segment) -> Floats:
