@@ -191,7 +191,7 @@ class MmpReuters21578(Experiment):
 
     def _data(self) -> str:
         count = self.settings.splits
-        return f"{DATA}, {count} fold{'s' if count > 1 else ''} of {FOLDS}"
+        return f"{DATA}, {f'mean of {count} folds' if count > 1 else 'one fold'}"
 
     def _of(self, results: Mapping[str, Result], run: Run) -> list[Result]:
         """What a method has in each fold."""

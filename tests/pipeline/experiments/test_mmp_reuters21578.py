@@ -302,6 +302,7 @@ def test_lanes_agree_with_a_plain_computation(
 def test_machines_agree_with_a_plain_computation(found: dict[str, Any], vectors: str) -> None:
     key = "svm" if vectors == "whole" else "svm-enriched"
     mine = found["parts"][f"fold 1 {vectors}"]["methods"][key]
+    assert mine["converged"]
     expected = machines(mine["C"], division(0, vectors))
     for name in MEASURES:
         assert mine["measures"][name] == pytest.approx(expected[name], abs=0.02), name
