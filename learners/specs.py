@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from learners.arow import Arow
 from learners.committee import Committee
 from learners.feature_focus import FeatureFocus, Independent
 from learners.frequency import Frequency
@@ -23,6 +24,7 @@ from learners.sharded import Shards
 from learners.stacker import Stacker
 
 LEARNERS: dict[str, type[Learner]] = {
+    "arow": Arow,
     "committee": Committee,
     "feature-focus": FeatureFocus,
     "frequency": Frequency,
@@ -125,8 +127,8 @@ class LaneSpec:
                 )
             able = [name for name, kind in LEARNERS.items() if issubclass(kind, PrototypeLearner)]
             raise OptionError(
-                f"{self.learner} cannot be divided into shards, since it does not score by one "
-                f"prototype a topic that an update moves. Those that can be: {', '.join(able)}."
+                f"{self.learner} cannot be divided into shards, since its updates do not move one "
+                f"prototype a topic along the document. Those that can be: {', '.join(able)}."
             )
         return learner
 

@@ -25,6 +25,7 @@ from learners.slow import (
     SlowPerceptron,
     SlowRocchio,
 )
+from learners.slow_arow import SlowArow
 from learners.slow_ordinal import SlowKernelMMP
 from learners.specs import LEARNERS, parse_spec
 from tests.learners.streams import Stream, random_stream
@@ -40,6 +41,7 @@ def slow_mmp(kernel: str = "linear", budget: int = 1000, **options: Any) -> Twin
 
 
 TWINS: dict[str, Callable[..., Twin]] = {
+    "arow": SlowArow,
     "committee": SlowCommittee,
     "feature-focus": SlowFeatureFocus,
     "independent": SlowIndependent,
@@ -69,6 +71,9 @@ SPECS = [
     "feature-focus:w_min=0.15,leak=false,rating=false",
     "feature-focus:margin=0.5,boolean=true,w_min=0,d_max=0",
     "feature-focus:margin=0.1,w_min=0.1,memory=3",
+    "arow",
+    "arow:rho=0.1,positive=1,bias=0",
+    "arow:rho=3,positive=0.5,bias=2",
     "committee",
     "committee:size=1",
     "committee:size=3,seed=7",
