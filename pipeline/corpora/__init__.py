@@ -12,6 +12,7 @@ from pipeline.corpora.classes import MOST_CLASSES, SyntheticClasses, room_of
 from pipeline.corpora.jsonl import JsonLines, StandardInput
 from pipeline.corpora.movielens import MovieLens
 from pipeline.corpora.newsgroups import Newsgroups
+from pipeline.corpora.rcv1 import Rcv1
 from pipeline.corpora.reuters21578 import Reuters21578
 from pipeline.corpora.source import Room, Source, SourceError
 from pipeline.corpora.synthetic import SyntheticNewswire
@@ -73,6 +74,7 @@ def _number(text: str, kind: type[N]) -> N:
 KINDS: dict[str, Callable[[str, Options], Source]] = {
     "movielens": _movielens,
     "newsgroups": _newsgroups,
+    "rcv1": lambda path, options: Rcv1(Path(path), split=options.pop("split", "all")),
     "reuters21578": _reuters21578,
     "synthetic": _synthetic,
     "text": lambda path, options: TextWords(Path(path)),
