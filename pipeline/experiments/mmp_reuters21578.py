@@ -32,7 +32,6 @@ from pipeline.experiments.topic_ranking import (
     against,
     curves_csv,
     mean_curves,
-    orderings,
     precision_recall_csv,
     topics_per_document,
     two_tables,
@@ -167,7 +166,7 @@ class MmpReuters21578(Experiment):
         ]
         return Findings(
             self._tables(numbers, counts), drawings(numbers, curves, counts),
-            self._remarks(results, numbers), series,
+            self._remarks(results), series,
         )  # fmt: skip
 
     def _tables(self, numbers: Mapping[str, Numbers], counts: Mapping[str, int]) -> list[Table]:
@@ -188,10 +187,9 @@ class MmpReuters21578(Experiment):
         names = [part_name(number, run.vectors) for number in range(self.settings.splits)]
         return [results[name]["methods"][run.method.key] for name in names]
 
-    def _remarks(self, results: Mapping[str, Result], numbers: Mapping[str, Numbers]) -> list[str]:
+    def _remarks(self, results: Mapping[str, Result]) -> list[str]:
         whole, selected = (self._facts(results, vectors) for vectors in (WHOLE, SELECTED))
         return [
-            *orderings([numbers[method.key] for method in OF_THE_PAPER]),
             f"The training folds have {whole['terms']:,.0f} terms (paper: 25,061), a document "
             f"{whole['distinct']:.1f} distinct ones (49). Rocchio selects {selected['terms']:,.0f} "
             f"(3,468), {selected['distinct']:.1f} a document (37).",
