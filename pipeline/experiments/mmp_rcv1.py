@@ -6,7 +6,7 @@ import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -35,7 +35,6 @@ from pipeline.experiments.topic_ranking import (
     Method,
     Numbers,
     curves_csv,
-    orderings,
     precision_recall_csv,
     topics_per_document,
     two_tables,
@@ -211,14 +210,13 @@ class MmpRcv1(Experiment):
             Series("figure-5-curves", curves_csv(curves)),
             Series("figure-6-points", precision_recall_csv(numbers)),
         ]
-        return Findings(tables, drawings, self._remarks(found, numbers), series)
+        return Findings(tables, drawings, self._remarks(found), series)
 
-    def _remarks(self, found: Result, numbers: Sequence[Numbers]) -> list[str]:
+    def _remarks(self, found: Result) -> list[str]:
         seconds, facts = found["seconds"], found["corpus"]
         documents = facts["trained"] + facts["tested"] + facts["unlabelled"]
         speed = documents / seconds["lanes"]
         remarks = [
-            *orderings([one for one in numbers if not one.method.added]),
             "Term statistics and selected terms are those of the training part, which is read "
             "twice before the one pass in which lanes learn; no document is ever held. The row "
             f"'{RUNNING.title}' needs neither reading: all terms, statistics of the documents "

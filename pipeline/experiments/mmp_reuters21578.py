@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from pipeline.experiments.experiment import (
 from pipeline.experiments.feature_focus_text import REUTERS
 from pipeline.experiments.methods import COLOUR
 from pipeline.experiments.reuters_topics import STEM, Wire, the_90_topics
+from pipeline.experiments.tables import Table
 from pipeline.experiments.topic_folds import HELD_OUT, Fold, cross_validation, text_fold
 from pipeline.experiments.topic_lanes import train_chosen
 from pipeline.experiments.topic_ranking import (
@@ -31,7 +32,6 @@ from pipeline.experiments.topic_ranking import (
     against,
     curves_csv,
     mean_curves,
-    orderings,
     precision_recall_csv,
     topics_per_document,
     two_tables,
@@ -79,12 +79,14 @@ class Run(NamedTuple):
 MARGINS = (0.1, 0.25, 0.5, 1.0)
 RHOS = (0.3, 0.5, 1.0, 2.0)
 AROW_SPECS = tuple(f"arow:rho={rho:g}" for rho in RHOS)
-MARGIN = Method("mmp-margin", "MMP, margin, l2", COLOURS[0], added=True)
-AVERAGED = Method("mmp-average", "MMP, margin, averaged, l2", COLOURS[2], added=True)
+MMP_1 = next(method for method in ONLINE if method.key == "mmp1")
+MARGIN = Method("mmp-margin", "MMP, margin, l2", MMP_1.colour, added=True)
+AVERAGED = Method("mmp-average", "MMP, margin, averaged, l2", MMP_1.colour, added=True)
 AROW = Method("arow", "AROW", COLOURS[4], added=True)
 AROW_ENRICHED = Method("arow-enriched", "AROW, enriched", COLOURS[6], added=True)
 SVM = Method("svm", "batch SVM", COLOUR["svm"], added=True)
 SVM_ENRICHED = Method("svm-enriched", "batch SVM, enriched", COLOUR["svm"], added=True)
+# The rows of the tables; another lane takes no more than a line here.
 RUNS = (
     *(Run(method, SELECTED, (method.spec,)) for method in OF_THE_PAPER),
     Run(MARGIN, WHOLE, [f"mmp:loss=1,margin={margin:g},norm=l2" for margin in MARGINS]),
@@ -136,7 +138,7 @@ class MmpReuters21578(Experiment):
         self.say(f"{DATA}: {len(wire):,} documents, {len(wire.names)} topics")
         yield Part("documents", partial(about, wire))
         for number in range(self.settings.splits):
-            fold_of = lru_cache(maxsize=1)(partial(self.fold, wire, number))
+            fold_of = partial(self.fold, wire, number)
             for vectors in VECTORS:
                 yield Part(part_name(number, vectors), partial(train, vectors, fold_of))
 
@@ -151,43 +153,30 @@ class MmpReuters21578(Experiment):
 
     def findings(self, results: Mapping[str, Result]) -> Findings:
         """The paper's tables and figures, and how one pass compares with the batch learner."""
-        numbers = [Numbers(run.method, self._of(results, run)) for run in RUNS]
+        numbers = {run.method.key: Numbers(run.method, self._of(results, run)) for run in RUNS}
         curves = {
-            one.method.key: (one.method, mean_curves([fold["curve"] for fold in one.folds]))
-            for one in numbers
+            key: (one.method, mean_curves([fold["curve"] for fold in one.folds]))
+            for key, one in numbers.items()
             if "curve" in one.folds[0]
         }
-        four = [curves[method.key] for method in ONLINE]
-        ours = [curves[method.key] for method in (ONLINE[1], MARGIN, AROW, AROW_ENRICHED)]
         counts = results["documents"]["topics_per_document"]
-        by_key = {one.method.key: one for one in numbers}
-        shown = [one for one in numbers if one.method not in (AVERAGED, AROW, SVM_ENRICHED)]
-        tables = [
-            topics_per_document("figure-3", DATA, counts, TOPICS_PER_DOCUMENT),
-            *two_tables(numbers, FIGURES, 1, self._data()),
-            *against("svm", "One pass against the batch SVM", [
-                (by_key["arow"], by_key["svm"]),
-                (by_key["arow-enriched"], by_key["svm"]),
-                (by_key["arow-enriched"], by_key["svm-enriched"]),
-            ]),
-        ]  # fmt: skip
-        drawings = [
-            Drawing("figure-3", partial(draw_topics_per_document, DATA, counts)),
-            Drawing("figure-4", partial(draw_losses, f"{DATA}: while learning (figure 4)", four)),
-            Drawing(
-                "figure-4-added",
-                partial(draw_losses, f"{DATA}: while learning, with what was added", ours),
-            ),
-            Drawing(
-                "figure-6",
-                partial(draw_precision_recall, f"{DATA}: precision and recall (figure 6)", shown),
-            ),
-        ]
         series = [
             Series("figure-4-curves", curves_csv(list(curves.values()))),
-            Series("figure-6-points", precision_recall_csv(numbers)),
+            Series("figure-6-points", precision_recall_csv(list(numbers.values()))),
         ]
-        return Findings(tables, drawings, self._remarks(results, by_key), series)
+        return Findings(
+            self._tables(numbers, counts), drawings(numbers, curves, counts),
+            self._remarks(results), series,
+        )  # fmt: skip
+
+    def _tables(self, numbers: Mapping[str, Numbers], counts: Mapping[str, int]) -> list[Table]:
+        pairs = [(AROW, SVM), (AROW_ENRICHED, SVM), (AROW_ENRICHED, SVM_ENRICHED)]
+        compared = [(numbers[one.key], numbers[other.key]) for one, other in pairs]
+        return [
+            topics_per_document("figure-3", DATA, counts, TOPICS_PER_DOCUMENT),
+            *two_tables(list(numbers.values()), FIGURES, 1, self._data()),
+            *against("svm", "One pass against the batch SVM", compared),
+        ]
 
     def _data(self) -> str:
         count = self.settings.splits
@@ -198,10 +187,9 @@ class MmpReuters21578(Experiment):
         names = [part_name(number, run.vectors) for number in range(self.settings.splits)]
         return [results[name]["methods"][run.method.key] for name in names]
 
-    def _remarks(self, results: Mapping[str, Result], numbers: Mapping[str, Numbers]) -> list[str]:
+    def _remarks(self, results: Mapping[str, Result]) -> list[str]:
         whole, selected = (self._facts(results, vectors) for vectors in (WHOLE, SELECTED))
         return [
-            *orderings([numbers[method.key] for method in OF_THE_PAPER]),
             f"The training folds have {whole['terms']:,.0f} terms (paper: 25,061), a document "
             f"{whole['distinct']:.1f} distinct ones (49). Rocchio selects {selected['terms']:,.0f} "
             f"(3,468), {selected['distinct']:.1f} a document (37).",
@@ -235,6 +223,27 @@ class MmpReuters21578(Experiment):
     def _quick(self) -> Sequence[str]:
         said = f"With --quick {QUICK_DOCUMENTS:,} documents were taken, and one fold."
         return [said] if self.settings.quick else []
+
+
+def drawings(
+    numbers: Mapping[str, Numbers],
+    curves: Mapping[str, tuple[Method, Result]],
+    counts: Mapping[str, int],
+) -> list[Drawing]:
+    """The figures 3, 4 and 6, and figure 4 once more with what was added."""
+    four = [curves[method.key] for method in ONLINE]
+    added = [curves[method.key] for method in (MMP_1, MARGIN, AROW, AROW_ENRICHED)]
+    shown = [numbers[method.key] for method in (*OF_THE_PAPER, MARGIN, SVM, AROW_ENRICHED)]
+    titles = [f"{DATA}: while learning{more}" for more in (" (figure 4)", ", with what was added")]
+    return [
+        Drawing("figure-3", partial(draw_topics_per_document, DATA, counts)),
+        Drawing("figure-4", partial(draw_losses, titles[0], four)),
+        Drawing("figure-4-added", partial(draw_losses, titles[1], added)),
+        Drawing(
+            "figure-6",
+            partial(draw_precision_recall, f"{DATA}: precision and recall (figure 6)", shown),
+        ),
+    ]
 
 
 def part_name(number: int, vectors: str) -> str:

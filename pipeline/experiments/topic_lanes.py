@@ -34,10 +34,10 @@ def train_lane(spec: str, fold: Fold) -> Result:
     questions = share(fold.questions(), [parsed.norm]).by_norm[parsed.norm]
     scores = np.zeros((len(fold.test), fold.topics))
     learner.follow(questions, scores)
-    return {"lane": spec, **tested(scores, fold), "curve": learning_curve(learning)}
+    return {"lane": spec, **judged(scores, fold), "curve": learning_curve(learning)}
 
 
-def tested(scores: Floats, fold: Fold) -> Result:
+def judged(scores: Floats, fold: Fold) -> Result:
     """The measures of the test documents with these scores."""
     curve = Curve()
     curve.follow(fold.answers(), DenseScores(scores))

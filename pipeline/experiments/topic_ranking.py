@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -48,13 +49,13 @@ ONLINE = (
 OF_THE_PAPER = (ROCCHIO, *ONLINE)
 
 COLUMNS = (
-    Column("loss1_percent", "loss1 %", 2),
-    Column("loss2", "loss2", 3),
-    Column("loss3_percent", "loss3 %", 3),
-    Column("one_error_percent", "OneErr %", 2),
-    Column("coverage", "Coverage", 3),
-    Column("average_precision", "AvgP", 4),
-    Column("max_f1", "maxF1", 4),
+    Column("loss1_percent", "loss1 %", 2, better=-1),
+    Column("loss2", "loss2", 3, better=-1),
+    Column("loss3_percent", "loss3 %", 3, better=-1),
+    Column("one_error_percent", "OneErr %", 2, better=-1),
+    Column("coverage", "Coverage", 3, better=-1),
+    Column("average_precision", "AvgP", 4, better=1),
+    Column("max_f1", "maxF1", 4, better=1),
 )
 OF_LOSSES, OF_RETRIEVAL = COLUMNS[:3], COLUMNS[3:]
 
@@ -106,7 +107,7 @@ class Numbers(NamedTuple):
 def two_tables(
     numbers: Sequence[Numbers], paper: Mapping[str, Mapping[str, float]], first: int, data: str
 ) -> list[Table]:
-    """The paper's two tables of a corpus, the first of which has this number.
+    """The paper's two tables of a corpus, the first of which has this number; then its claims.
 
     `paper` has its figures by the key of the method and then of the column.
     """
@@ -121,7 +122,8 @@ def two_tables(
         ]
         title = f"Table {number}: {data}, {kind} measures of the test documents"
         tables.append(Table(f"table-{number}", title, columns, some, (NOT_IN_PRINT,)))
-    return tables
+    claims = orderings([one for one in numbers if not one.method.added])
+    return [tables[0], replace(tables[1], notes=(NOT_IN_PRINT, *claims))]
 
 
 def mean_curves(curves: Sequence[Result]) -> Result:
@@ -207,7 +209,7 @@ def against(name: str, title: str, pairs: Sequence[tuple[Numbers, Numbers]]) -> 
             found = np.array(one.of(measure)) - np.array(other.of(measure))
             less[column_of(measure)] = mean_of((scale * found).tolist())
             won[column_of(measure)] = Number(float(np.count_nonzero(sign * found < 0)))
-        differences.append(Row(label, less))
+        differences.append(Row(label, less, contends=False))
         wins.append(Row(label, won))
     note = "Below 0 is better, but for AvgP and maxF1 above 0."
     counted = [Column(column.key, column.title.removesuffix(" %"), 0) for column in COLUMNS]

@@ -12,7 +12,7 @@ from pipeline.experiments.examples import of_length_one
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.svm import MOST_ITERATIONS, as_matrix, machine
 from pipeline.experiments.topic_folds import Fold
-from pipeline.experiments.topic_lanes import best_of, tested
+from pipeline.experiments.topic_lanes import best_of, judged
 
 COSTS = (0.5, 1.0, 2.0, 4.0)
 
@@ -47,7 +47,7 @@ def svm_scores(cost: float, fold: Fold) -> tuple[Floats, bool]:
 def measure_svm(cost: float, fold: Fold) -> Result:
     """The measures of the machines with this C."""
     scores, converged = svm_scores(cost, fold)
-    return {**tested(scores, fold), "C": cost, "converged": converged}
+    return {**judged(scores, fold), "C": cost, "converged": converged}
 
 
 def train_svm(fold: Fold, costs: Sequence[float] = COSTS) -> Result:

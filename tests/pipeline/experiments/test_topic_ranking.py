@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.experiments.topic_folds import cross_validation, steps_of
+from learners.segment import Rows
+from pipeline.experiments.topic_folds import Fold, Labelled, cross_validation, steps_of
+from pipeline.experiments.topic_lanes import best_of, judged
 from pipeline.experiments.topic_ranking import (
     MEASURES,
     OF_THE_PAPER,
@@ -19,6 +21,7 @@ from pipeline.experiments.topic_ranking import (
     orderings,
 )
 from pipeline.experiments.topic_ranking_figures import draw_losses, draw_precision_recall
+from pipeline.experiments.topic_svm import svm_scores
 
 HIGHER = ("average_precision", "max_f1")
 
@@ -118,3 +121,33 @@ def test_a_learner_has_its_colour_and_rounds_a_log_axis() -> None:
     line = picture.axes[0].lines[0]
     assert np.asarray(line.get_xydata()).tolist() == [[0.8, 0.9], [1.0, 0.5]]
     assert picture.axes[1].get_xlim() == pytest.approx((0.9, 1.0))
+
+
+def one_word_each(topics: list[list[int]]) -> Labelled:
+    count = len(topics)
+    rows = Rows(np.arange(count + 1), np.arange(count, dtype=np.int32) % 2, np.full(count, 3.0))
+    return Labelled(rows, topics)
+
+
+def test_machines_rank_topics_that_teach_nothing_last_or_first() -> None:
+    """Topic 0 is in all training documents and topic 3 in none."""
+    pytest.importorskip("sklearn", reason="pip install 'wirerank[experiments]'")
+    fold = Fold(one_word_each([[0, 1], [0, 2]] * 5), one_word_each([[1, 3], [2]]), 2, 4)
+    scores, converged = svm_scores(1.0, fold)
+    assert converged
+    assert np.argsort(-scores, axis=1).tolist() == [[0, 1, 2, 3], [0, 2, 1, 3]]
+    found = judged(scores, fold)["measures"]
+    assert found["coverage"] == 2.0  # of the fourth place and the second
+    assert found["one_error"] == 1.0
+
+
+def test_the_first_of_equal_settings_is_taken() -> None:
+    fold = Fold(one_word_each([[0], [1]] * 10), one_word_each([[0], [1]]), 2, 2)
+    asked = []
+
+    def run(setting: float, held_out: Fold) -> dict[str, Any]:
+        asked.append((len(held_out.train), len(held_out.test)))
+        return {"measures": {"average_precision": 0.5 if setting < 3 else 0.4}}
+
+    assert best_of([3.0, 2.0, 1.0], fold, run) == (2.0, {"3.0": 0.4, "2.0": 0.5, "1.0": 0.5})
+    assert asked == [(16, 4)] * 3
