@@ -102,4 +102,8 @@ class SlowStacker:
         for _, _, mine in self.lessons:
             worth = [total + one for total, one in zip(worth, mine, strict=True)]
         best = max(range(len(worth) - 1), key=worth.__getitem__)
-        self.followed = best if worth[best] > worth[-1] else -1
+        total = squares = 0.0
+        for _, _, mine in self.lessons:
+            total += mine[-1] - mine[best]
+            squares += (mine[-1] - mine[best]) * (mine[-1] - mine[best])
+        self.followed = -1 if total > 0.0 and total * total > 4.0 * squares else best

@@ -150,6 +150,16 @@ def lesson_of(
     return features, is_label[items], worth
 
 
+@njit
+def is_ahead(gains: Floats) -> bool:
+    """Whether gains are hardly by chance: they add up to more than two standard errors."""
+    total = squares = 0.0
+    for gain in gains:
+        total += gain
+        squares += gain * gain
+    return total > 0.0 and total * total > 4.0 * squares
+
+
 class Lesson(NamedTuple):
     """What is kept of a labelled document."""
 
@@ -162,8 +172,8 @@ class Stacker(Learner):
     """Combines other lanes by a ranker that is trained anew as the stream goes on.
 
     Until the first refit all lanes count alike, by their scaled scores. From then on it ranks by
-    the newest weights; but while, over the documents that it keeps, one of the lanes has done
-    better than the weights of the time, it says what that lane says.
+    the newest weights if, over the documents that it keeps, the weights of the time have done
+    clearly better than the best of the lanes; if not, it says what that lane says.
     """
 
     summary = "combines other lanes, trained for average precision (SVM-map)"
@@ -243,9 +253,9 @@ class Stacker(Learner):
         trained = train(queries, self.cost, most=MOST_SEARCHES)
         if trained.queries:
             self.weights = trained.weights
-        worth = np.add.reduce(np.stack(worths), axis=0)
-        best = int(np.argmax(worth[:-1]))
-        self.followed = best if worth[best] > worth[-1] else -1
+        worth = np.stack(worths)
+        best = int(np.argmax(np.add.reduce(worth[:, :-1], axis=0)))
+        self.followed = -1 if is_ahead(worth[:, -1] - worth[:, best]) else best
 
     def forget(self, keep: Longs) -> None:
         """It knows no terms."""
