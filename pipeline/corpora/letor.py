@@ -175,7 +175,8 @@ class LetorRows:
                     "expected each once"
                 )
             if len(mine) == stop - start:
-                order += sorted(range(start, stop), key=lambda row: mine[row - start], reverse=True)  # noqa: B023 - used at once
+                falling = sorted(range(len(mine)), key=mine.__getitem__, reverse=True)
+                order += (start + place for place in falling)
                 names += mine
             else:
                 order += range(start, stop)

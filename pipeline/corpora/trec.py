@@ -111,7 +111,9 @@ def read_judgements(path: Path) -> Judgements:
     for number, line in numbered_lines(path):
         fields = line.split()
         grade = read_grade(fields[3], LEAST_GRADE) if len(fields) == 4 else None
-        query, document = (read_name(fields[0]), read_name(fields[2])) if fields[2:] else (None,) * 2
+        query, document = (
+            (read_name(fields[0]), read_name(fields[2])) if fields[2:] else (None,) * 2
+        )
         if grade is None or query is None or document is None:
             raise unexpected(str(path), number, OF_JUDGEMENTS, line)
         mine = found.setdefault(query, {})
@@ -131,11 +133,12 @@ def read_run(path: Path, judgements: Judgements, depth: int) -> Run:
         fields = line.split()
         if len(fields) != 6:
             raise unexpected(str(path), number, OF_RUNS, line)
-        query, score = read_name(fields[0]), read_number(fields[4])
+        score = read_number(fields[4])
+        query = names.get(fields[0]) or read_name(fields[0])
         document = names.get(fields[2]) or read_name(fields[2])
         if query is None or document is None or score is None:
             raise unexpected(str(path), number, f"{OF_RUNS}, the score a finite number", line)
-        names[fields[2]] = document
+        names[fields[0]], names[fields[2]] = query, document
         if query in judgements:
             mine = documents.setdefault(query, {})
             if document in mine:

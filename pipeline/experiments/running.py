@@ -46,7 +46,7 @@ def check_packages(kind: type[Experiment]) -> None:
 def run(experiment: Experiment, out: Path, anew: bool, watch: Watch) -> Ended:
     """Compute the parts that are not there yet, and write everything that follows from them."""
     watch.say(f"{experiment.name}: {experiment.title}")
-    sums = fingerprints(experiment.data)
+    sums = fingerprints(experiment.needs, experiment.data)
     for kind, path in experiment.data.items():
         watch.say(f"{kind}:{path} sha256 {sums[kind]}")
     record = {"experiment": experiment.name, **experiment.choices(), "sha256": sums}

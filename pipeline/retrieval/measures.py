@@ -13,8 +13,8 @@ ndcg@k         0 .. 1, higher  gains 2^grade - 1, discounted by log2(place + 1),
                                discount the second place, trec_eval takes the grade as the gain.)
 =============  ==============  =================================================================
 
-A query without relevant documents has none of them: NaN, and it is left out of means. LETOR's script
-counts such a query as 0, which is `counting_all`.
+A query without relevant documents has none of them: NaN, and it is left out of means. LETOR's
+script counts such a query as 0, which is `counting_all`.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ of another are full. So the scores of a function are first brought to 0 .. 1 wit
 normalisation   a document's value
 ==============  ================================================================================
 minmax          (score - least) / (largest - least) of the scores in its query; 0 if all are equal
+place           1 - log(place) / log(n + 1), where n is how many scores there are: differences
+                between the first places count as much as they do for average precision; equals
+                share the best of their places
 percentile      the share of the other scores in its query that are below, equals by half; 0 if it
                 is the only one
 none            the score as it is
@@ -22,11 +25,11 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from learners.segment import Floats
 
+from learners.segment import Floats
 from pipeline.retrieval.query_sets import QuerySet
 
-NORMALISATIONS = ("minmax", "percentile", "none")
+NORMALISATIONS = ("minmax", "place", "percentile", "none")
 CUTS = 50
 MOST_CUTS = 1000
 Bins = npt.NDArray[np.uint16]
@@ -37,7 +40,7 @@ def normalised(queries: QuerySet, how: str) -> Floats:
     values = queries.values.copy()
     if how == "none":
         return values
-    bring: Callable[[Floats], Floats] = minmax if how == "minmax" else percentile
+    bring = BY_QUERY[how]
     for start, stop in zip(queries.starts[:-1], queries.starts[1:], strict=True):
         for function in range(values.shape[1]):
             mine = values[start:stop, function]
@@ -57,7 +60,8 @@ def minmax(scores: Floats) -> Floats:
     if largest == least:
         return np.zeros(len(scores))
     half = largest / 2 - least / 2  # the whole may be more than a number can hold
-    return np.clip((scores / 2 - least / 2) / half, 0.0, 1.0)
+    shares: Floats = np.clip((scores / 2 - least / 2) / half, 0.0, 1.0)
+    return shares
 
 
 def percentile(scores: Floats) -> Floats:
@@ -72,6 +76,24 @@ def percentile(scores: Floats) -> Floats:
     below = np.searchsorted(ordered, scores, side="left")
     level = np.searchsorted(ordered, scores, side="right") - below - 1
     return (below + level / 2) / (len(scores) - 1)
+
+
+def place(scores: Floats) -> Floats:
+    """The place of each among them, the differences falling from place to place.
+
+    >>> place(np.array([5.0, 1.0, 5.0])).round(4).tolist()
+    [1.0, 0.2075, 1.0]
+    """
+    above = len(scores) - np.searchsorted(np.sort(scores), scores, side="right")
+    places: Floats = 1.0 - np.log(above + 1.0) / np.log(len(scores) + 1.0)
+    return places
+
+
+BY_QUERY: dict[str, Callable[[Floats], Floats]] = {
+    "minmax": minmax,
+    "place": place,
+    "percentile": percentile,
+}
 
 
 def even_cuts(values: Floats, how: str, cuts: int) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -64,7 +65,7 @@ class QuerySet:
 def known_grades(starts: Longs, grades: Longs) -> tuple[Longs, ...]:
     """The grades of the relevant documents of each query, falling, if all were scored."""
     found = []
-    for start, stop in zip(starts[:-1], starts[1:], strict=True):
+    for start, stop in pairwise(starts):
         some = np.sort(grades[start:stop])[::-1]
         found.append(some[some > 0])
     return tuple(found)
