@@ -119,7 +119,7 @@ class BinnedItems(Items):
     def __init__(self, bins: Bins, cuts: int) -> None:
         if bins.size and int(bins.max()) > cuts:
             raise ValueError(f"expected bins from 0 to {cuts}, found {int(bins.max())}")
-        self.bins = np.ascontiguousarray(bins)
+        self.bins: Bins = np.ascontiguousarray(bins)  # type: ignore[assignment]
         self.cuts = cuts
         self.width = bins.shape[1] * cuts
 

@@ -57,8 +57,7 @@ def ascend(
             g = group[k]
             if multipliers[k] > 0.0 and gains[k] < lowest[g]:
                 lowest[g] = gains[k]
-            if gains[k] > highest[g]:
-                highest[g] = gains[k]
+            highest[g] = max(highest[g], gains[k])
         worst = -1
         for g in range(len(left)):
             if highest[g] - lowest[g] > most:
