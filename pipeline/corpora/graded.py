@@ -36,11 +36,6 @@ class GradedDocuments:
         """How many documents there are."""
         return len(self.queries.documents)
 
-    @property
-    def ranks(self) -> int:
-        """How many ranks there are: one for every grade, 0 included."""
-        return max(2, int(self.queries.grades.max(initial=0)) + 1)
-
     def __iter__(self) -> Iterator[bytes]:
         queries, names = self.queries, self.queries.functions
         values = normalised(queries, self._normalise)

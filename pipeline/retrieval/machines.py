@@ -12,15 +12,15 @@ from learners.segment import Floats, Longs
 from learners.svm_map import Queries, train
 
 GAP = 1e-2
-MOST_SEARCHES = 300
+MOST_SEARCHES = 200
 MOST_ITERATIONS = 1000
 
 # Of the mean loss: over queries for rankers, over documents for classifiers.
 COSTS = {
-    "map": tuple(10.0**e for e in range(-3, 5)),
-    "roc": tuple(10.0**e for e in range(-3, 5)),
-    "acc": tuple(10.0**e for e in range(-1, 7)),
-    "acc2": tuple(10.0**e for e in range(-1, 7)),
+    "map": tuple(10.0**e for e in range(-3, 4)),
+    "roc": tuple(10.0**e for e in range(-3, 4)),
+    "acc": tuple(10.0**e for e in range(-1, 6)),
+    "acc2": tuple(10.0**e for e in range(-1, 6)),
 }
 
 

@@ -166,7 +166,16 @@ def test_corpus_without_archive_says_what_it_needs(tmp_path: Path) -> None:
 
 def test_catalogue_is_well_formed() -> None:
     names = [entry.name for entry in CORPORA]
-    assert names == ["synthetic", "reuters21578", "newsgroups", "movielens", "text", "jsonl"]
+    assert names == [
+        "synthetic",
+        "reuters21578",
+        "newsgroups",
+        "movielens",
+        "letor",
+        "trec",
+        "text",
+        "jsonl",
+    ]
     for entry in CORPORA:
         assert entry.title
         assert entry.needs
