@@ -45,14 +45,14 @@ def experiment(*arguments: str) -> dict[str, Any]:
 
 
 def write_letor(path: Path, queries: int, seed: int = 0) -> Path:
-    """Two features that tell a little, and one that does not."""
+    """Features that tell a little each, and much together."""
     rng = np.random.default_rng(seed)
     lines = []
     for query in range(queries):
         for document in range(12):
             grade = int(rng.integers(3) * (document % 3 == 0))
-            seen = grade + rng.normal(0, 1, 3)
-            values = f"1:{seen[0]:.4f} 2:{seen[1]:.4f} 3:{seen[2] - grade:.4f}"
+            seen = enumerate(grade + rng.normal(0, 2, 8), start=1)
+            values = " ".join(f"{feature}:{value:.4f}" for feature, value in seen)
             lines.append(f"{grade} qid:{query} {values} #docid = d{document:02}")
     path.write_text("\n".join(lines) + "\n")
     return path
