@@ -17,10 +17,10 @@ MOST_ITERATIONS, TOLERANCE = 100, 1e-2  # finer ones take minutes, and rank no b
 
 # Of the mean loss: over queries for rankers, over documents for classifiers.
 COSTS = {
-    "map": tuple(10.0**e for e in range(-3, 4)),
-    "roc": tuple(10.0**e for e in range(-3, 4)),
-    "acc": tuple(10.0**e for e in range(-1, 6)),
-    "acc2": tuple(10.0**e for e in range(-1, 6)),
+    "map": tuple(10.0**e for e in range(-3, 6)),
+    "roc": tuple(10.0**e for e in range(-3, 6)),
+    "acc": tuple(10.0**e for e in range(-1, 7)),
+    "acc2": tuple(10.0**e for e in range(-1, 7)),
 }
 
 
