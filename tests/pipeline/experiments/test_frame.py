@@ -35,7 +35,7 @@ def test_list_names_experiments_papers_and_data() -> None:
 def test_an_unknown_experiment_is_refused() -> None:
     result = wirerank("experiment", "feature-focus")
     assert result.exit_code == 2
-    assert "feature-focus-words, prank-movielens, svm-map. Got feature" in result.stderr
+    assert "prank-synthetic, prank-movielens, svm-map. Got feature" in result.stderr
 
 
 @pytest.mark.parametrize("data", [(), ("--data", "nowhere"), ("--data", ".")])
