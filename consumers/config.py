@@ -27,7 +27,7 @@ from pydantic import (
 
 from consumers.tls import client_context
 from learners.learner import OptionError
-from learners.specs import LaneSpec, parse_spec
+from learners.specs import LaneSpec, parse_spec, resolved
 from pipeline.engine import EngineSettings, ranks_of
 from pipeline.errors import UsageError
 from pipeline.events import MAX_EVENT_BYTES
@@ -236,10 +236,10 @@ class StreamSettings(Section):
         return self
 
     @model_validator(mode="after")
-    def _ranks_agree(self) -> StreamSettings:
+    def _lanes_agree(self) -> StreamSettings:
         try:
-            ranks_of([lane.parsed for lane in self.lanes])
-        except UsageError as error:
+            ranks_of(resolved([lane.parsed for lane in self.lanes]))
+        except (UsageError, OptionError) as error:
             raise ValueError(str(error)) from None
         return self
 

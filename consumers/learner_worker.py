@@ -35,7 +35,7 @@ from consumers.score_exchange import StoppedError
 from consumers.sharding import ShardOfLane, folder_of, stream_folder
 from consumers.shares import Share
 from consumers.transactions import Outgoing, Task
-from learners.specs import LaneSpec
+from learners.specs import LaneSpec, helpers_of, resolved
 from pipeline.engine import Engine
 from pipeline.follower import Follower
 from pipeline.metrics.collectors import Followed, LearnerMetrics
@@ -85,7 +85,9 @@ class LearnerWorker:
         if share is not None:
             lanes = [lane for lane in stream.divided_lanes if lane.parsed.name == share.lane]
             self._shard = ShardOfLane(config, stream, share)
-        self._specs = {lane.parsed.name: lane.parsed for lane in lanes}
+        self._every = resolved([lane.parsed for lane in stream.lanes])
+        names = [lane.parsed.name for lane in lanes]
+        self._specs = {spec.name: spec for spec in self._every if spec.name in names}
         speaks = share is None or share.speaks
         self._publishing = [lane.parsed.name for lane in lanes if lane.publish and speaks]
         self._transactional_id = f"wirerank.{stream.name}.learn" + (f".{only}" if only else "")
@@ -101,7 +103,7 @@ class LearnerWorker:
         self._log_identity = ""
         self._followings: list[Following] = []  # the one that is furthest comes last
         specs = [replace(spec, shards=2) if share else spec for spec in self._specs.values()]
-        warm_up(specs, Tokenizer(stream.profile), log.info)
+        warm_up([*specs, *helpers_of(specs, self._every)], Tokenizer(stream.profile), log.info)
         warm_up_packing()
 
     def run(self, stop: threading.Event) -> None:
@@ -164,7 +166,8 @@ class LearnerWorker:
         specs = [self._specs[lane] for lane in self._specs if lane in lanes]
         build = LaneSpec.build if self._shard is None else self._shard.build
         settings = self._stream.engine_settings()
-        return Follower(Engine(specs, self._stream.topics, settings, build=build))
+        helpers = helpers_of(specs, self._every)
+        return Follower(Engine(specs, self._stream.topics, settings, build=build, helpers=helpers))
 
     def _step(self) -> None:
         """Follow the log a little, with those that are behind and with the foremost."""

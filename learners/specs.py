@@ -6,8 +6,11 @@ vector to length one before the lane sees it, and `shards=3` divides its topics 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from learners.arow import Arow
 from learners.committee import Committee
 from learners.feature_focus import FeatureFocus, Independent
 from learners.frequency import Frequency
@@ -18,8 +21,10 @@ from learners.ordinal import MulticlassPerceptron, OrdinalLearner, PRank, Widrow
 from learners.prototypes import MMP, Perceptron, PrototypeLearner
 from learners.rocchio import Rocchio
 from learners.sharded import Shards
+from learners.stacker import Stacker
 
 LEARNERS: dict[str, type[Learner]] = {
+    "arow": Arow,
     "committee": Committee,
     "feature-focus": FeatureFocus,
     "frequency": Frequency,
@@ -29,8 +34,11 @@ LEARNERS: dict[str, type[Learner]] = {
     "perceptron": Perceptron,
     "prank": PRank,
     "rocchio": Rocchio,
+    "svm-map": Stacker,
     "widrow-hoff": WidrowHoff,
 }
+
+OUTSIDE_BRACKETS = re.compile(r",(?![^\[]*\])")
 
 LANE_OPTIONS = (
     Option("name", "", "what rankings, curves and metrics call the lane (default: the spec)"),
@@ -65,18 +73,26 @@ class LaneSpec:
     options: dict[str, Value]
     norm: str
     shards: int = 1
+    combines: tuple[str, ...] = ()  # the lanes whose scores it learns from, once they are known
 
     @property
     def settings(self) -> dict[str, Value]:
         """All that its model depends on, defaults included."""
         declared = LEARNERS[self.learner].options
         given = {option.name: self.options.get(option.name, option.default) for option in declared}
+        if self.combines:
+            given["of"] = f"[{','.join(self.combines)}]"
         return {"learner": self.learner, "norm": self.norm, **given}
 
     @property
     def is_ordinal(self) -> bool:
         """Whether it learns ranks, not topics."""
         return issubclass(LEARNERS[self.learner], OrdinalLearner)
+
+    @property
+    def is_stacker(self) -> bool:
+        """Whether it learns from what other lanes say."""
+        return issubclass(LEARNERS[self.learner], Stacker)
 
     @property
     def is_sparse(self) -> bool:
@@ -111,8 +127,8 @@ class LaneSpec:
                 )
             able = [name for name, kind in LEARNERS.items() if issubclass(kind, PrototypeLearner)]
             raise OptionError(
-                f"{self.learner} cannot be divided into shards, since it does not score by one "
-                f"prototype a topic that an update moves. Those that can be: {', '.join(able)}."
+                f"{self.learner} cannot be divided into shards, since its updates do not move one "
+                f"prototype a topic along the document. Those that can be: {', '.join(able)}."
             )
         return learner
 
@@ -137,7 +153,7 @@ def parse_spec(text: str) -> LaneSpec:
     options = (*LEARNERS[learner].options, *LANE_OPTIONS, *OF_DIVISIBLE_LANES)
     declared = {option.name: option for option in options}
     given: dict[str, Value] = {}
-    for part in filter(None, rest.split(",")):
+    for part in filter(None, OUTSIDE_BRACKETS.split(rest)):
         key, equals, value = part.partition("=")
         key = key.strip()
         if not equals or key not in declared:
@@ -154,3 +170,62 @@ def parse_spec(text: str) -> LaneSpec:
     if spec.shards > 1:
         spec.undivided()  # or say why not
     return spec
+
+
+def resolved(specs: Sequence[LaneSpec]) -> list[LaneSpec]:
+    """The lanes of a stream, where each that combines others knows which.
+
+    Examples
+    --------
+    >>> lanes = [parse_spec(text) for text in ("mmp", "rocchio", "svm-map", "svm-map:of=[mmp]")]
+    >>> [lane.combines for lane in resolved(lanes)]
+    [(), (), ('mmp', 'rocchio'), ('mmp',)]
+
+    """
+    able = [spec.name for spec in specs if not (spec.is_stacker or spec.is_ordinal)]
+    return [
+        replace(spec, combines=combined_by(spec, able))
+        if spec.is_stacker and not spec.combines
+        else spec
+        for spec in specs
+    ]
+
+
+def helpers_of(lanes: Sequence[LaneSpec], every: Sequence[LaneSpec]) -> list[LaneSpec]:
+    """The lanes of a stream that are not among these, but combined by some of them."""
+    mine = {lane.name for lane in lanes}
+    needed = {name for lane in lanes for name in lane.combines} - mine
+    return [lane for lane in every if lane.name in needed]
+
+
+def combined_by(stacker: LaneSpec, able: Sequence[str]) -> tuple[str, ...]:
+    """The lanes that a stacker combines, of those that can be combined."""
+    known = ", ".join(able) or "none"
+    of = str(stacker.options.get("of", ""))
+    if not of:
+        if not able:
+            raise OptionError(
+                f"Lane {stacker.name} combines other topic lanes, and there are none. Add some, "
+                "e.g. mmp:loss=1 and perceptron."
+            )
+        return tuple(able)
+    names = names_in(of[1:-1], able) if of[0] == "[" and of[-1] == "]" else None
+    if not names or len(set(names)) < len(names):
+        raise OptionError(
+            f"The 'of' option of lane {stacker.name} must be different topic lanes of the stream, "
+            f"as [lane,...]; these can be combined: {known}. Got {of!r}."
+        )
+    return names
+
+
+def names_in(text: str, able: Sequence[str]) -> tuple[str, ...] | None:
+    """A list of names with commas between them, which may have commas themselves."""
+    text = text.strip()
+    for name in sorted(able, key=len, reverse=True):
+        if text == name:
+            return (name,)
+        if text.startswith(f"{name},"):
+            others = names_in(text[len(name) + 1 :], able)
+            if others is not None:
+                return (name, *others)
+    return None

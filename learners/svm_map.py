@@ -23,6 +23,7 @@ from learners.violated import LOSSES, search
 SLACKS = ("one", "each")
 MOST_SEARCHES = 20_000
 FINER = 0.05  # the dual of the planes is solved to this part of the gap that is wanted
+FINEST = 1e-9  # no closer: rounding would be in the way
 NEAR = 0.1  # how far from the best weights towards the newest ones the second search of a turn is
 
 
@@ -127,21 +128,24 @@ class Training:
 
     def run(self, most: int, say: Callable[[Progress], None] | None) -> Trained:
         """Until the bounds are close."""
-        converged = False
-        while self.searches < most:
+        converged, finer = False, FINER
+        while self.searches < most and finer > FINEST:
             self._search(self.weights)
             progress = Progress(self.searches, self.planes.added, self.primal, self.dual)
             if say is not None:
                 say(progress)
             converged = progress.gap <= self.wanted
-            if converged or not self._add():
+            if converged:
                 break
-            if self.best is not self.weights:
+            found = self._add()
+            if self.best is not self.weights and self.searches < most:
                 # The newest weights jump about. What is violated near the best ones cuts more off:
                 # with this search there are several times fewer of them, the higher the cost is.
                 self._search(self.best + NEAR * (self.weights - self.best))
-                self._add()
-            close = FINER * self.wanted * self.primal / self.cost
+                found = self._add() or found
+            if not found:
+                finer /= 10.0  # the planes have it all, but were not solved closely enough
+            close = finer * self.wanted * self.primal / self.cost
             self.weights, dual, self.slacks = self.planes.solve(close)
             self.dual = max(self.dual, dual)
         last = Progress(self.searches, self.planes.added, self.primal, self.dual)

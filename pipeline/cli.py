@@ -1,4 +1,4 @@
-"""The command line: `replay`, `curves`, `experiment`, `corpora`, `lanes`, `inspect`, `bench`."""
+"""The command line: `replay`, `curves`, `experiment`, `report`, `corpora`, `lanes`, and more."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from pipeline.page.feed import PageFeed
 from pipeline.page.samples import ENDED, FAILED
 from pipeline.playing import Played, Player, PlaySettings
 from pipeline.replay import DEFAULT_LANES, ReplaySettings, check_choice, read_lanes, replay
+from pipeline.report_cli import report_command
 from pipeline.snapshots.inspection import inspect
 from pipeline.snapshots.inspection_tables import as_json, description, listing, shown
 from pipeline.terminal import TerminalWatch
@@ -78,6 +79,7 @@ corpora_app = typer.Typer(
 app.add_typer(corpora_app, name="corpora")
 app.add_typer(curves_app, name="curves")
 app.command("experiment")(experiment_command)
+app.command("report")(report_command)
 
 
 @app.command("replay")

@@ -142,9 +142,13 @@ class LaneDifferences:
 
     def copy(self) -> LaneDifferences:
         """The differences as they are now, for good."""
-        taken = LaneDifferences(len(self.tallies), self.losses, self.spans)
-        taken.tallies = self.tallies.copy()
-        return taken
+        return self.of(range(len(self.tallies)))
+
+    def of(self, places: Sequence[int]) -> LaneDifferences:
+        """Those of some lanes, in this order."""
+        some = LaneDifferences(0, self.losses, self.spans)
+        some.tallies = arranged(self.tallies, places)
+        return some
 
     def append(self, other: LaneDifferences) -> None:
         """Take over the lanes of another, behind the own ones.

@@ -129,14 +129,21 @@ class Course:
         if self.lanes and other.lanes:
             if self.rounds != other.rounds:
                 raise ValueError("the engines have not followed the same log as far")
+            mine = {lane.name for lane in self.lanes}
+            new = [place for place, lane in enumerate(other.lanes) if lane.name not in mine]
             for key, document in self.pending.documents.items():
-                document.scores += other.pending.documents[key].scores
-            self.differences.append(other.differences)
+                its = other.pending.documents[key].scores
+                document.scores += [its[place] for place in new]
+            self.differences.append(other.differences.of(new))
+            lanes = [*self.lanes, *(other.lanes[place] for place in new)]
         elif other.lanes:  # what lanes share is with the other, then
             self.labels, self.pending, self.rounds = other.labels, other.pending, other.rounds
             self.differences = other.differences
-        lanes = [*self.lanes, *other.lanes]
-        places = sorted(range(len(lanes)), key=lambda place: order.index(lanes[place].name))
+            lanes = other.lanes
+        else:
+            lanes = self.lanes
+        rank = {name: place for place, name in enumerate(order)}  # helpers come last
+        places = sorted(range(len(lanes)), key=lambda at: rank.get(lanes[at].name, len(rank)))
         for document in self.pending.documents.values():
             document.scores = [document.scores[place] for place in places]
         self.lanes = [lanes[place] for place in places]

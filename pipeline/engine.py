@@ -13,7 +13,7 @@ from typing import TypeVar
 from learners.learner import Learner
 from learners.scores import RowScores
 from learners.segment import Floats, Ints
-from learners.specs import LaneSpec
+from learners.specs import LaneSpec, resolved
 from pipeline.blocks import Block, Entry
 from pipeline.comparison import Comparison
 from pipeline.courses import Course, Said, Stretch
@@ -60,7 +60,11 @@ class Ranked:
 
 
 class Engine:
-    """Follows one stream with any number of lanes."""
+    """Follows one stream with any number of lanes.
+
+    Lanes that combine others need them here. If they were not asked for, because another worker has
+    them or they are further on in the log, they are `helpers`: they learn, but nobody is shown.
+    """
 
     def __init__(
         self,
@@ -69,13 +73,15 @@ class Engine:
         settings: EngineSettings | None = None,
         threads: int | None = None,
         build: Callable[[LaneSpec], Learner] = LaneSpec.build,
+        helpers: Sequence[LaneSpec] = (),
     ) -> None:
         self.settings = settings or EngineSettings()
         self.vocabulary = Vocabulary(self.settings.features)
         self.topics = TopicIndex(declared_topics, self.settings.max_topics)
-        self.lanes = [Lane(spec, build(spec)) for spec in lanes]
-        ordinal = [lane for lane in self.lanes if lane.is_ordinal]
-        of_topics = [lane for lane in self.lanes if not lane.is_ordinal]
+        every = [Lane(spec, build(spec)) for spec in resolved([*lanes, *helpers])]
+        self.lanes, self.helpers = every[: len(lanes)], every[len(lanes) :]
+        ordinal = [lane for lane in every if lane.is_ordinal]
+        of_topics = [lane for lane in every if not lane.is_ordinal]
         most = self.settings.max_pending
         self.topic_course = Course(of_topics, TopicLabels(self.topics), most)
         self.rank_labels = RankLabels(ranks_of([lane.spec for lane in ordinal]))
@@ -86,8 +92,13 @@ class Engine:
         self._pool = self._new_pool()
 
     def _new_pool(self) -> ThreadPoolExecutor | None:
-        threads = min(len(self.lanes), self._threads)
+        threads = min(len(self.every_lane), self._threads)
         return ThreadPoolExecutor(threads) if threads > 1 else None
+
+    @property
+    def every_lane(self) -> list[Lane]:
+        """Its lanes, and behind them the helpers."""
+        return [*self.lanes, *self.helpers]
 
     @property
     def courses(self) -> list[Course]:
@@ -119,15 +130,24 @@ class Engine:
         """How the losses of any two lanes of one course differ."""
         return Comparison(
             [
-                ([self.lanes.index(lane) for lane in course.lanes], course.differences)
+                (
+                    [self.lanes.index(lane) for lane in self._shown(course, course.lanes)],
+                    course.differences.of(self._shown(course, range(len(course.lanes)))),
+                )
                 for course in self.courses
             ]
         )
 
+    def _shown(self, course: Course, by_lane: Sequence[T]) -> list[T]:
+        """Of what each lane of a course has, that of the lanes that are no helpers."""
+        mine = zip(course.lanes, by_lane, strict=True)
+        return [its for lane, its in mine if lane in self.lanes]
+
     def join(self, other: Engine, order: Sequence[str]) -> None:
         """Take over the lanes of an engine that has followed the same log as far.
 
-        All that lanes share is equal then; `order` says how the lanes stand afterwards.
+        All that lanes share is equal then, and so are lanes that both have; `order` says how the
+        lanes stand afterwards.
         """
         if self.documents != other.documents:
             raise ValueError("the engines have not followed the same log as far")
@@ -135,12 +155,15 @@ class Engine:
             self.topics = other.topics
         if other.rank_course.lanes and not self.rank_course.lanes:
             self.rank_labels = other.rank_labels
+        asked = {lane.name for lane in (*self.lanes, *other.lanes)}
         self.topic_course.join(other.topic_course, order)
         self.rank_course.join(other.rank_course, order)
         self.close()
         other.close()
-        lanes = [*self.lanes, *other.lanes]
-        self.lanes = sorted(lanes, key=lambda lane: order.index(lane.name))
+        every = [*self.topic_course.lanes, *self.rank_course.lanes]
+        shown = [lane for lane in every if lane.name in asked]
+        self.lanes = sorted(shown, key=lambda lane: order.index(lane.name))
+        self.helpers = [lane for lane in every if lane.name not in asked]
         self._pool = self._new_pool()
 
     def close(self) -> None:
@@ -198,7 +221,7 @@ class Engine:
             self._in_order([[stretch.rounds] * len(stretch.scores) for stretch in stretches]),
             self._in_order([stretch.scores for stretch in stretches]),
             first.labelled if of_topics else [],
-            first.measured if of_topics else [],
+            self._shown(self.topic_course, first.measured) if of_topics else [],
             made,
         )
 
@@ -211,10 +234,26 @@ class Engine:
     def _run(
         self, lanes: Sequence[Lane], shared: SharedSegment, scores: Sequence[RowScores]
     ) -> list[Floats]:
-        """Let the lanes follow a stretch; returns the measures of its rounds, lane by lane."""
-        if self._pool and len(shared) >= STEPS_WORTH_THREADS and len(lanes) > 1:
-            return list(self._pool.map(Lane.follow, lanes, repeat(shared), scores))
-        return list(map(Lane.follow, lanes, repeat(shared), scores))
+        """Let the lanes follow a stretch; returns the measures of its rounds, lane by lane.
+
+        Those that combine others come after them.
+        """
+        said = dict(zip((lane.name for lane in lanes), scores, strict=True))
+        found: dict[str, Floats] = {}
+        for stacking in (False, True):
+            mine = [lane for lane in lanes if bool(lane.combines) == stacking]
+            work = (
+                mine,
+                repeat(shared),
+                [said[lane.name] for lane in mine],
+                [[said[name] for name in lane.combines] for lane in mine],
+            )
+            if self._pool and len(shared) >= STEPS_WORTH_THREADS and len(mine) > 1:
+                measured = self._pool.map(Lane.follow, *work)
+            else:
+                measured = map(Lane.follow, *work)
+            found.update(zip((lane.name for lane in mine), measured, strict=True))
+        return [found[lane.name] for lane in lanes]
 
     def _why(
         self, course: Course, shared: SharedSegment, row: int, known: int,

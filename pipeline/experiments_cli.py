@@ -15,14 +15,24 @@ from pipeline.experiments.experiment import Settings
 from pipeline.experiments.finding_data import find_data
 from pipeline.experiments.registry import EXPERIMENTS
 from pipeline.experiments.running import Ended, check_packages, run
+from pipeline.experiments.running_all import (
+    ALL,
+    FAILED,
+    LEFT_OUT,
+    RAN,
+    Choices,
+    outcome_table,
+    run_all,
+)
 from pipeline.terminal import TerminalWatch
 
 MOST_SPLITS = 1000
+FOLDER = "experiments"
 
 
 def experiment_command(
-    name: Annotated[str | None, typer.Argument(help="Which experiment; --list shows all.")] = None,
-    show: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    name: Annotated[str | None, typer.Argument(help="Which one, or all; see --list.")] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     data: Annotated[
         list[str] | None,
         typer.Option(
@@ -32,7 +42,9 @@ def experiment_command(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="The folder of its results (default: experiments/NAME)."),
+        typer.Option(
+            help="The folder of its results (default: experiments/NAME); of all, of their folders."
+        ),
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=MOST, help="Splits and sequences are drawn from it.")
@@ -59,24 +71,47 @@ def experiment_command(
 
     The same command goes on where an interrupted one stopped.
     """
-    if show:
+    if list_:
         typer.echo("\n".join(listing()))
+        return
+    if name == ALL:
+        folder = out or Path(FOLDER)
+        experiment_all(Choices(data or (), folder, seed, splits, quick, unconstrained, anew), quiet)
         return
     if name not in EXPERIMENTS:
         known = ", ".join(EXPERIMENTS)
-        fail(f"expected the name of an experiment: {known}. Got {name or 'none'}.")
+        fail(f"expected the name of an experiment: {known}, or {ALL}. Got {name or 'none'}.")
     kind = EXPERIMENTS[name]
     settings = Settings(seed, splits or kind.splits[quick], quick, unconstrained)
     watch = TerminalWatch(quiet, unit="parts")
     try:
         check_packages(kind)
         found = find_data(kind.needs, data or ())
-        ended = run(
-            kind(settings, found, watch.say), out or Path("experiments") / name, anew, watch
-        )
+        ended = run(kind(settings, found, watch.say), out or Path(FOLDER) / name, anew, watch)
     except (UsageError, OptionError, SourceError) as error:
         fail(str(error))
     conclude(ended, quiet)
+
+
+def experiment_all(choices: Choices, quiet: bool) -> None:
+    """Run all that can be run; the exit code is 1 if one failed."""
+    watch = TerminalWatch(quiet, unit="parts")
+    try:
+        outcomes, signal = run_all(EXPERIMENTS, choices, watch, lambda one: show(one, quiet))
+    except UsageError as error:
+        fail(str(error))
+    typer.echo(outcome_table(outcomes))
+    words = {outcome.word for outcome in outcomes}
+    if LEFT_OUT in words and not quiet:
+        typer.echo("`wirerank corpora` says where to get corpora.", err=True)
+    if signal is not None:
+        fail("interrupted; the same command goes on from there.", 128 + signal)
+    if FAILED in words:
+        raise typer.Exit(1)
+    if RAN not in words:
+        fail("none could be run.")
+    if not quiet:
+        typer.echo(f"one page of all: wirerank report {choices.out}", err=True)
 
 
 def listing() -> list[str]:
@@ -99,6 +134,13 @@ def conclude(ended: Ended, quiet: bool) -> None:
             "goes on from there.",
             code,
         )
+    show(ended, quiet)
+
+
+def show(ended: Ended, quiet: bool) -> None:
+    """Print what was found, and say where it is."""
+    if ended.findings is None:
+        return
     for table in ended.findings.tables:
         typer.echo(f"{table.text()}\n")
     for remark in ended.findings.remarks:

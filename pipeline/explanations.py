@@ -3,7 +3,8 @@
 A prototype learner scores a topic by a sum over the terms of the document: the term's value in the
 document's vector times its weight in the topic's prototype. Each summand is the contribution of a
 term. They are taken between the ranking and the learning of the document, so that the weights are
-those that it was ranked with, and all contributions together are the score.
+those that it was ranked with, and all contributions together are the score (with `arow` but for
+the prior that a topic has without any term).
 """
 
 from __future__ import annotations

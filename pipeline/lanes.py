@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from learners.ordinal import OrdinalLearner
 from learners.scores import DenseScores, RankScores, RowScores, Scores, SparseScores
 from learners.segment import Floats, Longs, Rows, Segment, Steps
 from learners.specs import LaneSpec
+from learners.stacker import Stacker
 from pipeline.curves import Curve
 from pipeline.rank_curves import RankCurve
 
@@ -65,6 +66,17 @@ def share(segment: Segment, norms: Collection[str]) -> SharedSegment:
     return SharedSegment(by_norm)
 
 
+def as_table(scores: RowScores) -> Floats:
+    """The scores of all topics, a row each."""
+    if isinstance(scores, DenseScores):
+        return scores.matrix
+    if not isinstance(scores, SparseScores):
+        raise TypeError(f"{type(scores).__name__} are not scores of topics")
+    table = np.zeros((len(scores.starts), scores.topics))
+    scores.spread(np.arange(len(table), dtype=np.int32), table)
+    return table
+
+
 class Lane:
     """A learner and its curve."""
 
@@ -85,6 +97,11 @@ class Lane:
         return isinstance(self.learner, OrdinalLearner)
 
     @property
+    def combines(self) -> tuple[str, ...]:
+        """The names of the lanes that it learns from, if it does."""
+        return self.spec.combines
+
+    @property
     def is_sparse(self) -> bool:
         """Whether its scores take memory for the topics alone that were retrieved."""
         return isinstance(self.learner, IndexLearner)
@@ -97,15 +114,19 @@ class Lane:
             return SparseScores(rows, topics)
         return DenseScores(np.zeros((rows, topics)))
 
-    def follow(self, shared: SharedSegment, scores: RowScores) -> Floats:
+    def follow(
+        self, shared: SharedSegment, scores: RowScores, said: Sequence[RowScores] = ()
+    ) -> Floats:
         """Rank and learn a segment, and measure its rounds by the rankings made before.
 
-        Returns the measures of each round.
+        A lane that combines others is given what they said. Returns the measures of each round.
         """
         started = time.perf_counter()
         segment = shared.by_norm[self.spec.norm]
         if isinstance(scores, SparseScores) and isinstance(self.learner, IndexLearner):
             self.learner.retrieve(segment, scores)
+        elif isinstance(scores, DenseScores) and isinstance(self.learner, Stacker):
+            self.learner.combine(segment, [as_table(lane) for lane in said], scores.matrix)
         elif isinstance(scores, DenseScores | RankScores):
             self.learner.follow(segment, scores.matrix)
         measured = self._measured(segment.steps, scores)

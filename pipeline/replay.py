@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from learners.specs import LaneSpec, parse_spec
+from learners.specs import LaneSpec, parse_spec, resolved
 from pipeline.blocks import Block
 from pipeline.corpora import Source, SourceError, open_source, source_path
 from pipeline.dead_letters import DeadLetterFile
@@ -110,7 +110,7 @@ def read_lanes(texts: Sequence[str]) -> list[LaneSpec]:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"Two lanes are called {name!r}; tell them apart with name=...")
-    return lanes
+    return resolved(lanes)
 
 
 def check_choice(option: str, value: str, known: Iterable[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from learners.jit import is_cached
 from learners.specs import LaneSpec
@@ -27,6 +28,11 @@ EVENTS = (
 )
 
 
+def at_once(lane: LaneSpec) -> LaneSpec:
+    """The lane; if it trains now and then, one that does so after every round."""
+    return replace(lane, options={**lane.options, "refit": 1}) if lane.is_stacker else lane
+
+
 def warm_up(
     lanes: Sequence[LaneSpec],
     tokenizer: Tokenizer,
@@ -43,7 +49,7 @@ def warm_up(
     started = time.perf_counter()
     if isinstance(source, SyntheticNewswire | SyntheticClasses):
         next(iter(source))
-    engine = Engine(lanes)
+    engine = Engine([at_once(lane) for lane in lanes])
     for ranked in engine.process(make_block(EVENTS, tokenizer)):
         list(ranking_events(ranked, [lane.name for lane in lanes], engine.topics.names, 10))
     engine.close()

@@ -30,6 +30,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.reference_arow import Arow
 from tests.reference_index import FeatureFocus, Independent, Index
 
 Event = dict[str, Any]
@@ -218,8 +219,9 @@ class Frequency(Learner):
         self.counts.update(relevant)
 
 
-AnyLearner = Learner | FeatureFocus | Independent
+AnyLearner = Arow | Learner | FeatureFocus | Independent
 LEARNERS: dict[str, type[AnyLearner]] = {
+    "arow": Arow,
     "mmp": Mmp,
     "perceptron": Perceptron,
     "rocchio": Rocchio,
@@ -300,7 +302,9 @@ class Lane:
         options = dict(pair.split("=") for pair in written.split(",") if pair)
         self.name: str = options.get("name", spec)
         self.learner = LEARNERS[kind](options)
-        self.unit = options.get("norm", "l2" if kind == "feature-focus" else "none") == "l2"
+        self.unit = (
+            options.get("norm", "l2" if kind in ("arow", "feature-focus") else "none") == "l2"
+        )
         self.result = Result(self.learner)
         self.emitted: dict[str, list[float]] = {}
         self.judged: list[tuple[list[float], set[int]]] = []

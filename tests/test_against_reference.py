@@ -31,6 +31,8 @@ LANES = (
     "mmp:loss=3,norm=l2",
     "perceptron:margin=0.5",
     "mmp:loss=1,margin=0.25,norm=l2,name=several options",
+    "arow",
+    "arow:rho=0.3,positive=2,bias=1",
 )
 WHOLE_AVERAGED_LANES = ("mmp:loss=2,average=true", "perceptron:average=true")
 AVERAGED_LANES = (

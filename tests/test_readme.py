@@ -72,6 +72,7 @@ def test_options_that_the_documents_name_exist() -> None:
         "replay",
         "curves export",
         "experiment",
+        "report",
         "tokenize",
         "learn",
         "run",

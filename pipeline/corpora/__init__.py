@@ -13,6 +13,7 @@ from pipeline.corpora.jsonl import JsonLines, StandardInput
 from pipeline.corpora.letor import Letor, read_letor
 from pipeline.corpora.movielens import MovieLens
 from pipeline.corpora.newsgroups import Newsgroups
+from pipeline.corpora.rcv1 import Rcv1
 from pipeline.corpora.reuters21578 import Reuters21578
 from pipeline.corpora.source import Room, Source, SourceError
 from pipeline.corpora.synthetic import SyntheticNewswire
@@ -85,6 +86,7 @@ KINDS: dict[str, Callable[[str, Options], Source]] = {
     "letor": _letor,
     "movielens": _movielens,
     "newsgroups": _newsgroups,
+    "rcv1": lambda path, options: Rcv1(Path(path), split=options.pop("split", "all")),
     "reuters21578": _reuters21578,
     "synthetic": _synthetic,
     "text": lambda path, options: TextWords(Path(path)),

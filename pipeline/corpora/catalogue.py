@@ -98,6 +98,16 @@ CORPORA: tuple[Corpus, ...] = (
         ),
     ),
     Corpus(
+        name="rcv1",
+        title="Reuters Corpus Volume 1: 804,414 newswire stories of 1996 and 1997, 103 topics",
+        needs="the lyrl2004_tokens_*.dat files with rcv1-v2.topics.qrels, packed or not, or the "
+        "original NewsML stories, in folders or a zip for each day",
+        source="rcv1:PATH",
+        options="split=all (or train, the first 64.4 % by time as in the 2002 paper, or test)",
+        terms="Reuters' agreement, from NIST; the tokens: free for research, LYRL2004 to be cited",
+        homepage="https://trec.nist.gov/data/reuters/reuters.html",
+    ),
+    Corpus(
         name="newsgroups",
         title="20 Newsgroups, by-date edition: 18,846 Usenet posts of 1993, 20 groups",
         needs="20news-bydate.tar.gz as it is, or a folder with one folder of posts per group",

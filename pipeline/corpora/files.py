@@ -7,6 +7,7 @@ a damaged or hostile archive ends in an error and not in a full memory.
 
 from __future__ import annotations
 
+import io
 import lzma
 import os
 import tarfile
@@ -14,7 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import IO, Protocol
 
 from pipeline.corpora.source import SourceError
 
@@ -46,6 +47,13 @@ class Files(Protocol):
         """The content of one of them."""
 
 
+class OpenableFiles(Files, Protocol):
+    """Files that need not be read at once."""
+
+    def open(self, name: str) -> IO[bytes]:
+        """One of them to be read bit by bit: of a folder, it may be of any length."""
+
+
 class FolderFiles:
     """Files below a folder, each read when it is asked for."""
 
@@ -67,13 +75,23 @@ class FolderFiles:
         _check_size(str(path), len(data))
         return data
 
+    def open(self, name: str) -> IO[bytes]:
+        """Open one file, whatever its length."""
+        path = self._folder / name
+        try:
+            return path.open("rb")
+        except OSError as error:
+            raise SourceError(f"{path} cannot be read: {error}; check its rights") from error
+
 
 class ArchiveFiles:
     """Files of an archive, held in memory: going back in a compressed archive is too slow."""
 
     def __init__(self, archive: Path, wanted: Callable[[str], bool]) -> None:
         try:
-            members = _zipped if zipfile.is_zipfile(archive) else _members
+            # A tar archive whose last member is a zip file ends like one.
+            zipped = zipfile.is_zipfile(archive) and not tarfile.is_tarfile(archive)
+            members = _zipped if zipped else _members
             self._data = dict(sorted(members(archive, wanted)))
         except DAMAGE as error:
             raise SourceError(
@@ -90,8 +108,12 @@ class ArchiveFiles:
         """The content of one member."""
         return self._data[name]
 
+    def open(self, name: str) -> IO[bytes]:
+        """One member, which is in memory."""
+        return io.BytesIO(self._data[name])
 
-def open_files(path: Path, wanted: Callable[[str], bool]) -> Files:
+
+def open_files(path: Path, wanted: Callable[[str], bool]) -> OpenableFiles:
     """Open a folder or an archive; `wanted` picks files by their relative name."""
     if path.is_dir():
         return FolderFiles(path, wanted)

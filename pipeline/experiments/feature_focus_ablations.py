@@ -85,7 +85,10 @@ def best_within(results: Sequence[Result], passes: int) -> tuple[int, dict[str, 
     return best + 1, found[best]
 
 
-BEST = (Column("best", "best R1", 3, with_deviation=True), Column("best_pass", "at pass", 0))
+BEST = (
+    Column("best", "best R1", 3, with_deviation=True, better=1),
+    Column("best_pass", "at pass", 0),
+)
 
 
 def w_min_table(name: str, title: str, of: Of, default: str, passes: int) -> Table:

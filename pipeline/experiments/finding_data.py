@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 from pipeline.corpora import SourceError
@@ -16,6 +16,10 @@ from pipeline.experiments.experiment import Need
 MAX_LOOKED_AT = 10_000  # files and folders; a folder of data has few, and each holds what it holds
 DEPTH = 3
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txt", ".zip")
+
+
+class NoDataError(UsageError):
+    """None of the corpora of an experiment was found."""
 
 
 def find_data(needs: Sequence[Need], given: Sequence[str]) -> dict[str, Path]:
@@ -42,8 +46,15 @@ def find_data(needs: Sequence[Need], given: Sequence[str]) -> dict[str, Path]:
                     found[need.kind] = path
     if not found:
         where = f"nothing of that is in {', '.join(given)}" if given else "no --data was given"
-        raise UsageError(f"{where}; expected {in_words(needs)}.")
+        raise NoDataError(f"{where}; expected {in_words(needs)}.")
     return found
+
+
+def given_for(needs: Sequence[Need], given: Sequence[str], kinds: Set[str]) -> list[str]:
+    """What of `given` is for an experiment with these needs: not the `kind:PATH` of other kinds."""
+    own = {need.kind for need in needs}
+    others = {f"{kind}:" for kind in kinds - own}
+    return [text for text in given if own and not text.startswith(tuple(others))]
 
 
 def in_words(needs: Sequence[Need]) -> str:

@@ -2,14 +2,17 @@
 
 A part's result is written whole when the part is done, so that a run that ended early goes on
 where it stopped. Results that were made with other settings or other data are never mixed in.
+What was written from the results is recorded, so that nothing else is ever removed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -18,7 +21,18 @@ from pipeline.experiments.experiment import Result
 from pipeline.outputs import write_whole
 
 RECORD = "run.json"
+RESULTS = "results.json"
 PARTS = "parts"
+RUN = "run"  # in the record: what is said about a run and decides nothing
+WRITTEN = re.compile(r"[^/\\\0]+\.(?:csv|json|png|svg)")  # how files that an experiment writes look
+
+
+class Made(NamedTuple):
+    """When a part was done, how long that took, and by which version of Wirerank."""
+
+    finished: str
+    seconds: float
+    wirerank: str
 
 
 class Folder:
@@ -31,32 +45,86 @@ class Folder:
         except OSError as error:
             raise UsageError(f"--out {path} cannot be made a folder: {error.strerror}.") from None
         # As it comes back from the file, where every tuple is a list.
-        wanted = orjson.loads(orjson.dumps(dict(record)))
+        self._record = orjson.loads(orjson.dumps(dict(record)))
         before = read_json(path / RECORD)
-        parts = list((path / PARTS).glob("*.json"))
-        if before != wanted and parts and not anew:
-            changed = ", ".join(sorted(differing(before, wanted)))
+        self._run = before.pop(RUN, {}) if isinstance(before, dict) else {}
+        parts = list(part_files(path))
+        if before != self._record and parts and not anew:
+            changed = ", ".join(sorted(differing(before, self._record)))
             raise UsageError(
                 f"{path} has results of another run: {changed} differ. Write to another folder "
                 "(--out), or throw them away (--anew)."
             )
         if anew:
-            for part in parts:
-                part.unlink()
-        write_whole(path / RECORD, orjson.dumps(wanted, option=orjson.OPT_INDENT_2) + b"\n")
+            for old in (*parts, *(path / name for name in written_before(path))):
+                old.unlink(missing_ok=True)
+            self._run = {}
+        self._write_record()
+
+    def begin(self, parts: int) -> None:
+        """Note who runs it, and of how many parts it is."""
+        self._run = {**self._run, "wirerank": version("wirerank"), "parts": parts}
+        self._write_record()
+
+    def will_write(self, names: Sequence[str]) -> None:
+        """Note the files that are written now; those of an earlier run that are not are removed."""
+        for name in set(written_before(self.path)) - set(names):
+            (self.path / name).unlink(missing_ok=True)
+        self._run = {**self._run, "written": list(names)}
+        self._write_record()
 
     def kept(self, part: str) -> Result | None:
         """The result of a part, if it is done."""
         found = read_json(self._file(part))
         return found["result"] if isinstance(found, dict) and found.get("part") == part else None
 
-    def keep(self, part: str, result: Result) -> None:
-        """Keep the result of a part."""
-        content = {"part": part, "result": result}
+    def made(self, part: str) -> Made | None:
+        """How a part was made; None of one that was kept before this was noted."""
+        found = read_json(self._file(part))
+        made = found.get("made") if isinstance(found, dict) else None
+        return Made(**made) if isinstance(made, dict) else None
+
+    def keep(self, part: str, result: Result, seconds: float) -> None:
+        """Keep the result of a part, and how long it took."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        made = Made(now, round(seconds, 3), version("wirerank"))
+        content = {"part": part, "result": result, "made": made._asdict()}
         write_whole(self._file(part), orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
 
     def _file(self, part: str) -> Path:
-        return self.path / PARTS / (re.sub(r"[^A-Za-z0-9.=_-]+", "-", part) + ".json")
+        return self.path / PARTS / file_of(part)
+
+    def _write_record(self) -> None:
+        whole = {**self._record, RUN: self._run} if self._run else self._record
+        write_whole(self.path / RECORD, orjson.dumps(whole, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def file_of(part: str) -> str:
+    """The name of the file of a part."""
+    return re.sub(r"[^A-Za-z0-9.=_-]+", "-", part) + ".json"
+
+
+def part_files(folder: Path) -> Iterator[Path]:
+    """The results of parts in a folder; whatever else lies there is none of an experiment's."""
+    for path in sorted((folder / PARTS).glob("*.json")):
+        found = read_json(path)
+        if isinstance(found, dict) and file_of(str(found.get("part"))) == path.name:
+            yield path
+
+
+def written_before(folder: Path) -> list[str]:
+    """The files that were written from results, by the folder's own record.
+
+    A run of a version that recorded nothing left at least the names of its tables.
+    """
+    record, results = read_json(folder / RECORD), read_json(folder / RESULTS)
+    run = record.get(RUN) if isinstance(record, dict) else None
+    names = run.get("written") if isinstance(run, dict) else None
+    is_ours = isinstance(record, dict) and isinstance(results, dict)
+    if names is None and is_ours and results.get("experiment") == record.get("experiment"):
+        tables = results.get("tables")
+        names = [RESULTS, *(f"{name}.csv" for name in tables or ())]
+    return [name for name in names or () if isinstance(name, str) and WRITTEN.fullmatch(name)]
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds

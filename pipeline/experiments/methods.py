@@ -21,9 +21,9 @@ COLOUR = {
 }
 
 COLUMNS = (
-    Column("hr", "HR", 3),
-    Column("r1", "R1", 3, with_deviation=True),
-    Column("r5", "R5", 3),
+    Column("hr", "HR", 3, better=-1),
+    Column("r1", "R1", 3, with_deviation=True, better=1),
+    Column("r5", "R5", 3, better=1),
     Column("seconds", "training s", 2),
     Column("d", "d", 1),
     Column("connections", "|W|", 0),

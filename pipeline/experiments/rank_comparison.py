@@ -114,7 +114,7 @@ def tables_of(comparison: Comparison, known: Known) -> list[Table]:
     curves, chosen = comparison.curves(known), comparison.chosen(known)
     kept = comparison.kept
     columns = [
-        Column(f"round_{r}", f"round {r:,}", 3, with_deviation=True)
+        Column(f"round_{r}", f"round {r:,}", 3, with_deviation=True, better=-1)
         for r in comparison.shown
         if r in kept
     ]
@@ -126,6 +126,7 @@ def tables_of(comparison: Comparison, known: Known) -> list[Table]:
                 for r in comparison.shown
                 if r in kept
             },
+            contends=bool(method.spec),
         )
         for method in comparison.methods
     ]

@@ -5,22 +5,28 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import io
+import os
 import platform
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from pipeline.errors import UsageError
-from pipeline.experiments.experiment import Drawing, Experiment, Findings, Result
+from pipeline.experiments.experiment import Experiment, Findings, Result
 from pipeline.experiments.finding_data import fingerprints
-from pipeline.experiments.keeping import Folder
+from pipeline.experiments.keeping import RESULTS, Folder
 from pipeline.interruption import Interruption
 from pipeline.outputs import write_whole
 from pipeline.replay import Watch
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Ended(NamedTuple):
@@ -29,22 +35,35 @@ class Ended(NamedTuple):
     findings: Findings | None
     done: int
     parts: int
-    signal: int | None
+    signal: int | None  # that asked to stop, be it in the last part
     written: Sequence[Path]
+
+
+def missing_packages(kind: type[Experiment]) -> list[str]:
+    """What an experiment imports and is not installed."""
+    return [name for name in kind.packages if importlib.util.find_spec(name) is None]
 
 
 def check_packages(kind: type[Experiment]) -> None:
     """Refuse an experiment whose packages are not installed."""
-    missing = [name for name in kind.packages if importlib.util.find_spec(name) is None]
-    if missing:
+    if missing := missing_packages(kind):
         raise UsageError(
             f"{kind.name} needs {', '.join(missing)}, not installed: "
             "pip install 'wirerank[experiments]'"
         )
 
 
-def run(experiment: Experiment, out: Path, anew: bool, watch: Watch) -> Ended:
-    """Compute the parts that are not there yet, and write everything that follows from them."""
+def run(
+    experiment: Experiment,
+    out: Path,
+    anew: bool,
+    watch: Watch,
+    listening: Interruption | None = None,
+) -> Ended:
+    """Compute the parts that are not there yet, and write everything that follows from them.
+
+    Who runs several of them listens for signals already.
+    """
     watch.say(f"{experiment.name}: {experiment.title}")
     sums = fingerprints(experiment.needs, experiment.data)
     for kind, path in experiment.data.items():
@@ -52,18 +71,20 @@ def run(experiment: Experiment, out: Path, anew: bool, watch: Watch) -> Ended:
     record = {"experiment": experiment.name, **experiment.choices(), "sha256": sums}
     folder = Folder(out, record, anew)
     parts = list(experiment.parts())
+    folder.begin(len(parts))
     results = experiment.known
-    interruption = Interruption()
+    interruption = listening or Interruption()
     watch.begin(len(parts))
     try:
-        with interruption.installed():
+        with nullcontext() if listening else interruption.installed():
             for part in parts:
                 kept = folder.kept(part.name)
                 if kept is None:
                     before = time.perf_counter()
                     kept = part.run()
-                    folder.keep(part.name, kept)
-                    watch.say(f"{part.name}: {time.perf_counter() - before:,.1f} s")
+                    seconds = time.perf_counter() - before
+                    folder.keep(part.name, kept, seconds)
+                    watch.say(f"{part.name}: {seconds:,.1f} s")
                 results[part.name] = kept
                 watch.advance(len(results))
                 if interruption.signal is not None and len(results) < len(parts):
@@ -80,9 +101,26 @@ def run(experiment: Experiment, out: Path, anew: bool, watch: Watch) -> Ended:
         "splits": experiment.settings.splits,
         "data": {kind: str(path) for kind, path in experiment.data.items()},
         "versions": versions(experiment.packages),
+        "run": provenance(experiment, folder, list(results)),
     }
-    written = write_findings(out, about, findings, results)
-    return Ended(findings, len(parts), len(parts), None, written)
+    written = write_findings(folder, about, findings, results)
+    return Ended(findings, len(parts), len(parts), interruption.signal, written)
+
+
+def provenance(experiment: Experiment, folder: Folder, parts: Sequence[str]) -> dict[str, Any]:
+    """When, for how long and by whom the parts were made, whichever run made each.
+
+    What is not known of all of them, since an earlier version kept some, is null.
+    """
+    made = [one for part in parts if (one := folder.made(part))]
+    whole = len(made) == len(parts) > 0
+    return {
+        "settings": asdict(experiment.settings),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
+        "wirerank": sorted({one.wirerank for one in made}) if whole else None,
+        "seconds": round(sum(one.seconds for one in made), 3) if whole else None,
+        "finished": max(one.finished for one in made) if whole else None,
+    }
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
@@ -94,35 +132,50 @@ def versions(packages: Sequence[str]) -> dict[str, str]:
 
 
 def write_findings(
-    out: Path, about: Mapping[str, object], findings: Findings, results: Mapping[str, Result]
+    folder: Folder, about: Mapping[str, object], findings: Findings, results: Mapping[str, Result]
 ) -> list[Path]:
-    """Write `results.json`, CSV of tables and series, and pictures; returns what was written."""
+    """Write CSV of tables and series, pictures, `results.json`; returns what was written."""
+    files = {f"{table.name}.csv": table.csv() for table in findings.tables}
+    files |= {f"{series.name}.csv": series.csv for series in findings.series}
+    drawings = []
+    for drawing in findings.drawings:
+        figure = drawing.draw()
+        files |= drawn(drawing.name, figure)
+        drawings.append({"name": drawing.name, **described(figure)})
     whole = {
         **about,
         "tables": {table.name: table.json() for table in findings.tables},
+        "series": [series.name for series in findings.series],
+        "drawings": drawings,
         "remarks": list(findings.remarks),
         "parts": dict(results),
     }
-    written = [out / "results.json"]
-    write_whole(written[0], orjson.dumps(whole, option=orjson.OPT_INDENT_2) + b"\n")
-    for table in findings.tables:
-        written.append(out / f"{table.name}.csv")
-        write_whole(written[-1], table.csv())
-    for series in findings.series:
-        written.append(out / f"{series.name}.csv")
-        write_whole(written[-1], series.csv)
-    for drawing in findings.drawings:
-        written += draw(out, drawing)
-    return written
+    # At last: who finds it finds all that it tells of.
+    files[RESULTS] = orjson.dumps(whole, option=orjson.OPT_INDENT_2) + b"\n"
+    folder.will_write(list(files))
+    for name, content in files.items():
+        write_whole(folder.path / name, content)
+    return [folder.path / name for name in files]
 
 
-def draw(out: Path, drawing: Drawing) -> list[Path]:
-    """Draw a picture as PNG and as SVG, without the date, so that it is the same every time."""
-    figure = drawing.draw()
-    paths = []
+def drawn(name: str, figure: Figure) -> dict[str, bytes]:
+    """A picture as PNG and as SVG, without the date, so that it is the same every time."""
+    files = {}
     for kind, options in (("png", {"dpi": 140}), ("svg", {"metadata": {"Date": None}})):
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format=kind, **options)
-        paths.append(out / f"{drawing.name}.{kind}")
-        write_whole(paths[-1], drawn.getvalue())
-    return paths
+        content = io.BytesIO()
+        figure.savefig(content, format=kind, **options)
+        files[f"{name}.{kind}"] = content.getvalue()
+    return files
+
+
+def described(figure: Figure) -> dict[str, str]:
+    """The title of a picture, and in words what it shows, for who cannot see it."""
+    panels = []
+    for axis in figure.axes:
+        ticks = (tick.get_text() for tick in axis.get_yticklabels())
+        rows = [text for text in ticks if text[:1].isalpha()]  # methods, not numbers
+        lines = [label for label in axis.get_legend_handles_labels()[1] if label]
+        measures = " against ".join(filter(None, (axis.get_ylabel(), axis.get_xlabel())))
+        shown = "; ".join(", ".join(names) for names in (lines, rows) if names)
+        panels.append(f"{axis.get_title()}: {measures}" + (f" ({shown})" if shown else ""))
+    return {"title": figure.get_suptitle(), "text": ". ".join(panels) + "."}

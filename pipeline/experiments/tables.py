@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ class Column:
     title: str
     digits: int
     with_deviation: bool = False
+    better: int = 0  # 1 if more is, -1 if less is, 0 if neither or if it depends
 
     def shown(self, number: Number | None, sign: str = "") -> str:
         """A number as text; what does not exist is `n.a.`."""
@@ -57,6 +58,7 @@ class Row:
     label: str
     ours: Mapping[str, Number]
     paper: Mapping[str, Number] = field(default_factory=dict)
+    contends: bool = True  # for the best of a column; what is known only in hindsight does not
 
     def difference(self, key: str) -> Number | None:
         """Ours less the paper's."""
@@ -104,9 +106,11 @@ class Table:
         """For machines; what does not exist is null."""
         return {
             "title": self.title,
+            "columns": [asdict(column) for column in self.columns],
             "rows": [
                 {
                     "label": row.label,
+                    "contends": row.contends,
                     "ours": {c.key: as_json(row.ours.get(c.key)) for c in self.columns},
                     "paper": {c.key: as_json(row.paper.get(c.key)) for c in self.columns},
                     "difference": {c.key: as_json(row.difference(c.key)) for c in self.columns},

@@ -48,7 +48,7 @@ def take(engine: Engine, position: int) -> Snapshot:
     """The state of an engine that has processed the log up to `position`."""
     arrays: Arrays = {}
     store(arrays, "vocabulary", engine.vocabulary.state())
-    for number, lane in enumerate(engine.lanes):
+    for number, lane in enumerate(engine.every_lane):
         store(arrays, f"lane{number}/learner", lane.learner.state())
         store(arrays, f"lane{number}/curve", lane.curve.state())
         waiting = engine.course_of(lane).pending.documents.values()
@@ -96,7 +96,7 @@ def resume(engine: Engine, snapshot: Snapshot) -> None:
     check_settings(content["settings"], settings_of(engine))
     engine.vocabulary.restore(stored(arrays, "vocabulary"))
     engine.documents = content["documents"]
-    for lane in engine.lanes:
+    for lane in engine.every_lane:
         number = snapshot.lanes.index(lane.name)
         lane.learner.restore(stored(arrays, f"lane{number}/learner"))
         lane.curve.restore(stored(arrays, f"lane{number}/curve"))
@@ -214,7 +214,7 @@ def settings_of(engine: Engine) -> dict[str, Any]:
         "max_topics": engine.settings.max_topics,
         "max_pending": engine.settings.max_pending,
         "declared topics": engine.topics.declared,
-        "lanes": {lane.name: lane.spec.settings for lane in engine.lanes},
+        "lanes": {lane.name: lane.spec.settings for lane in engine.every_lane},
     }
 
 

@@ -10,17 +10,29 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench import classes, memory, ordinal, shards, speed, startup, stream
+from tests.bench import classes, memory, ordinal, rcv1, shards, speed, startup, stream
+from tests.rcv1_standin import FULL_SIZE
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--documents", type=int, default=20_000, help="for the speed comparisons")
     parser.add_argument("--long", type=int, default=1_000_000, help="documents for the memory run")
+    parser.add_argument("--rcv1", type=int, default=FULL_SIZE, help="documents like those of RCV1")
     parser.add_argument("--text", type=Path, default=classes.AUSTEN, help="words to predict")
     parser.add_argument(
         "--only",
-        choices=("startup", "speed", "ordinal", "classes", "words", "stream", "shards", "memory"),
+        choices=(
+            "startup",
+            "speed",
+            "ordinal",
+            "classes",
+            "words",
+            "stream",
+            "shards",
+            "memory",
+            "rcv1",
+        ),
     )
     asked = parser.parse_args()
     documents = asked.documents
@@ -35,6 +47,7 @@ def main() -> None:
             "stream": lambda: stream.run(4 * documents, folder),
             "shards": lambda: shards.run(documents),
             "memory": lambda: memory.run(asked.long),
+            "rcv1": lambda: rcv1.run(asked.rcv1, folder),
         }
         for part, run in parts.items():
             if asked.only in (None, part):

@@ -185,7 +185,7 @@ def test_a_shard_that_fails_takes_the_others_along(monkeypatch: pytest.MonkeyPat
             follow(learner, random_stream(1), [])
 
 
-@pytest.mark.parametrize("spec", ["rocchio:shards=2", "frequency:shards=3"])
+@pytest.mark.parametrize("spec", ["rocchio:shards=2", "frequency:shards=3", "arow:shards=2"])
 def test_what_cannot_be_divided_says_so(spec: str) -> None:
     with pytest.raises(OptionError, match=r"cannot be divided .* Those that can be: mmp, perc"):
         parse_spec(spec)

@@ -26,7 +26,7 @@ def test_options_reach_the_learner() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("nnp", "There is no learner 'nnp'. Known: committee, feature-focus"),
+        ("nnp", "There is no learner 'nnp'. Known: arow, committee, feature-focus"),
         ("", "There is no learner ''"),
         ("mmp:loss=0", "must be one of 1, 2, 3. Got '0'"),
         ("mmp:loss=one", "must be one of 1, 2, 3. Got 'one'"),

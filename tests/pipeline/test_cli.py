@@ -176,7 +176,7 @@ def test_gzip_is_known_by_what_it_is() -> None:
     [
         ("replay absent.jsonl", "absent.jsonl does not exist; expected a file of JSON lines"),
         ("replay rcv7:x", "no corpus kind 'rcv7'"),
-        ("replay synthetic:10 --lane nope", "There is no learner 'nope'. Known: committee"),
+        ("replay synthetic:10 --lane nope", "There is no learner 'nope'. Known: arow"),
         ("replay synthetic:10 --lane mmp:loss=9", "must be one of 1, 2, 3. Got '9'"),
         ("replay synthetic:10 --lane mmp --lane mmp", "Two lanes are called 'mmp'"),
         ("replay synthetic:10 --profile x", "--profile must be one of reuters2000, reuters21578"),

@@ -30,6 +30,7 @@ LANES = (
     "feature-focus:margin=0.3,w_min=0.1",
     "mmp:kernel=poly2,budget=9,average=true",
     "committee:size=3",
+    "arow:rho=0.5,bias=0",
     "prank:ranks=3,average=true",
     "widrow-hoff:ranks=3,kernel=poly2,budget=20,norm=l2",
 )

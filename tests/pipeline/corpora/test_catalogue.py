@@ -169,6 +169,7 @@ def test_catalogue_is_well_formed() -> None:
     assert names == [
         "synthetic",
         "reuters21578",
+        "rcv1",
         "newsgroups",
         "movielens",
         "letor",

@@ -35,7 +35,8 @@ def test_list_names_experiments_papers_and_data() -> None:
 def test_an_unknown_experiment_is_refused() -> None:
     result = wirerank("experiment", "feature-focus")
     assert result.exit_code == 2
-    assert "prank-synthetic, prank-movielens, svm-map. Got feature" in result.stderr
+    assert "feature-focus-words, prank-synthetic" in result.stderr
+    assert "or all. Got feature-focus." in result.stderr
 
 
 @pytest.mark.parametrize("data", [(), ("--data", "nowhere"), ("--data", ".")])
@@ -117,17 +118,19 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_folder_keeps_parts_and_refuses_those_of_others(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "out", {"seed": 1, "grid": (1, 2)}, anew=False)
-    folder.keep("a split 1 x=0.5", {"r1": 0.5})
+    folder.keep("a split 1 x=0.5", {"r1": 0.5}, seconds=2.0)
+    folder.keep("another", {"r1": 0.5}, seconds=2.0)
     again = Folder(tmp_path / "out", {"seed": 1, "grid": (1, 2)}, anew=False)
     assert again.kept("a split 1 x=0.5") == {"r1": 0.5}
     assert again.kept("a split 2 x=0.5") is None
-    (damaged,) = (tmp_path / "out" / "parts").iterdir()
+    damaged = tmp_path / "out" / "parts" / "a-split-1-x=0.5.json"
     damaged.write_bytes(damaged.read_bytes()[:20])
     assert again.kept("a split 1 x=0.5") is None
     with pytest.raises(UsageError, match="grid, seed differ"):
         Folder(tmp_path / "out", {"seed": 2, "grid": (1, 3)}, anew=False)
     Folder(tmp_path / "out", {"seed": 2}, anew=True)
-    assert not list((tmp_path / "out" / "parts").iterdir())
+    # What is no part is nobody's to throw away; it is written over when its turn comes.
+    assert list((tmp_path / "out" / "parts").iterdir()) == [damaged]
     # Nothing was done with that seed, say because the data were wrong: there is nothing to mix.
     Folder(tmp_path / "out", {"seed": 3}, anew=False)
 

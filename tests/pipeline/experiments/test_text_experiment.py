@@ -48,8 +48,9 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[st
 
 
 def without_times(value: Any) -> Any:  # noqa: ANN401 - JSON
+    times = ("seconds", "finished", "stdout")
     if isinstance(value, dict):
-        return {k: without_times(v) for k, v in value.items() if k not in ("seconds", "stdout")}
+        return {k: without_times(v) for k, v in value.items() if k not in times}
     return [without_times(one) for one in value] if isinstance(value, list) else value
 
 

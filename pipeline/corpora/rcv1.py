@@ -1,0 +1,84 @@
+"""Reuters Corpus Volume 1: the newswire of a year, 800,000 stories, of which none is held.
+
+Either edition is read as it is distributed: the token files and topics of Lewis et al. (RCV1-v2,
+LYRL2004), or the original NewsML stories. Where a folder has both, the tokens are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from pipeline.corpora.files import open_files
+from pipeline.corpora.rcv1_newsml import NewsmlStories, is_story, is_zip
+from pipeline.corpora.rcv1_tokens import TokenDocuments, is_qrels, is_tokens
+from pipeline.corpora.source import Source, SourceError
+
+SPLITS = ("all", "train", "test")
+# Crammer and Singer (2002) trained on all that came up to 10 April 1997.
+TRAINED, OF = 521_439, 809_383
+
+
+class Rcv1:
+    """Source of all documents in order of time, or of the first two thirds, or the rest.
+
+    Parameters
+    ----------
+    path
+        The folder of either edition, or an archive of it (of at most 1 GiB).
+    split
+        `train` is the share of the documents that Crammer and Singer (2002) trained on, 64.4 %,
+        and `test` is the rest.
+
+    """
+
+    def __init__(self, path: Path, split: str = "all") -> None:
+        if split not in SPLITS:
+            raise SourceError(f"rcv1 has no split {split!r}; choose {', '.join(SPLITS)}")
+        self._split = split
+        files = open_files(path, _wanted)
+        if any(map(is_tokens, files.names)):
+            self._whole: Source = TokenDocuments(path, files)
+            return
+        stories = NewsmlStories(path, files)
+        if not stories.has_any():
+            raise SourceError(
+                f"{path} has neither files of tokens (lyrl2004_tokens_*.dat, packed or not) nor "
+                "NewsML stories (2286newsML.xml, in folders or zip files), there or in folders "
+                "below (links are not followed); name the folder that has them"
+            )
+        self._whole = stories
+
+    @property
+    def topics(self) -> Sequence[str]:
+        """The codes in the file of topics, sorted; NewsML has no such list."""
+        return self._whole.topics
+
+    @property
+    def total(self) -> int:
+        """How many documents there are; to know it, all of them are looked at once."""
+        return len(range(*self._between))
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the document events."""
+        return islice(iter(self._whole), *self._between)
+
+    @property
+    def _between(self) -> tuple[int, int]:
+        every = self._whole.total or 0
+        cut = trained_of(every)
+        return {"all": (0, every), "train": (0, cut), "test": (cut, every)}[self._split]
+
+
+def trained_of(documents: int) -> int:
+    """How many of so many documents are those to train on.
+
+    >>> trained_of(809_383)
+    521439
+    """
+    return round(documents * TRAINED / OF)
+
+
+def _wanted(name: str) -> bool:
+    return any(is_kind(name) for is_kind in (is_tokens, is_qrels, is_story, is_zip))

@@ -1,0 +1,252 @@
+"""RCV1 as Reuters distributed it: a NewsML file for each story, in folders or a zip for each day.
+
+The files are regular, so their elements are found by their text, as those of Reuters-21578 are: no
+entity but those of characters is ever resolved, and no declaration is followed.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from datetime import date
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+
+from learners.segment import Ints, Longs
+from pipeline.corpora.files import DAMAGE, OpenableFiles
+from pipeline.corpora.source import SourceError
+from pipeline.text.markup import text_of
+
+TOPIC_CODES = "bip:topics:1.0"
+
+MAX_STORY_BYTES = 2**20
+MAX_MEMBERS = 100_000  # of the zip of a day, which has some thousands
+MOST_DIGITS = 15
+HEAD_BYTES = 4096  # where a story must have said its number and date
+
+_STORY = re.compile(r"\d.*\.xml|.*newsml.*\.xml", re.IGNORECASE)  # 2286newsML.xml
+_ENCODING = re.compile(rb"<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})[\"']")
+_ITEM = re.compile(r"<newsitem\s([^>]*)>")
+_ATTRIBUTE = re.compile(r"([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_CODES = re.compile(r"<codes\s([^>]*)>")
+_CODE = re.compile(r"<code\s([^>]*)>")
+
+
+class Order(NamedTuple):
+    """All stories in their order: when each came, its number, and where it is."""
+
+    days: Ints
+    numbers: Longs
+    files: Ints  # which file
+    members: Ints  # which member of it, if it is a zip
+
+
+class NewsmlStories:
+    """The stories by date and number, each read when its turn comes."""
+
+    topics: Sequence[str] = ()  # their codes are met on the way
+
+    def __init__(self, path: Path, files: OpenableFiles) -> None:
+        self._path = path
+        self._files = files
+        self._names = [name for name in files.names if is_story(name) or is_zip(name)]
+        self._opened: tuple[str, Zip] | None = None
+
+    def has_any(self) -> bool:
+        """Whether there is a story at all, by the names of files and members."""
+        return any(is_story(name) or self._zip(name).stories for name in self._names)
+
+    @property
+    def total(self) -> int:
+        """How many stories there are."""
+        return len(self._order.numbers)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the document events."""
+        order = self._order
+        for file, member in zip(order.files, order.members, strict=True):
+            where, raw = self._read(self._names[file], int(member))
+            yield event(decoded(raw), where)
+
+    @cached_property
+    def _order(self) -> Order:
+        """Find out when every story came, which takes looking at all of them once."""
+        found = np.fromiter(self._places(), np.dtype("i4,i8,i4,i4"))
+        days, numbers, files, members = (found[field] for field in ("f0", "f1", "f2", "f3"))
+        every = np.lexsort((numbers, days))
+        order = Order(days[every], numbers[every], files[every], members[every])
+        self._refuse_twins(order)
+        return order
+
+    def _places(self) -> Iterator[tuple[int, int, int, int]]:
+        for file, name in enumerate(self._names):
+            if is_story(name):
+                where, raw = self._read(name, 0)
+                yield (*identity(decoded(raw[:HEAD_BYTES]), where), file, 0)
+                continue
+            pack = self._zip(name)
+            for member in pack.stories:
+                where, raw = self._read(name, member)
+                yield (*identity(decoded(raw[:HEAD_BYTES]), where), file, member)
+
+    def _refuse_twins(self, order: Order) -> None:
+        numbers = np.sort(order.numbers)
+        twice = numbers[:-1][numbers[1:] == numbers[:-1]]
+        if len(twice):
+            number = int(twice[0])
+            places = sorted({self._names[file] for file in order.files[order.numbers == number]})
+            raise SourceError(
+                f"{self._path}: story {number} is there several times, in {' and '.join(places)}, "
+                "expected once: keep one of them"
+            )
+
+    def _read(self, name: str, member: int) -> tuple[str, bytes]:
+        """What to call a story, and its bytes."""
+        if is_story(name):
+            raw, where = self._files.read(name), f"{self._path}: {name}"
+        else:
+            inner, raw = self._zip(name).read(member)
+            where = f"{self._path}: {name}: {inner}"
+        if len(raw) > MAX_STORY_BYTES:
+            raise SourceError(
+                f"{where} has more than {MAX_STORY_BYTES:,} bytes, which no story has: check that "
+                "this is the right folder"
+            )
+        return where, raw
+
+    def _zip(self, name: str) -> Zip:
+        """The zip of that name, which stays open until the next one is wanted."""
+        if self._opened is None or self._opened[0] != name:
+            if self._opened is not None:
+                self._opened[1].close()
+            self._opened = name, Zip(self._files, name, f"{self._path}: {name}")
+        return self._opened[1]
+
+
+class Zip:
+    """The stories in a zip file."""
+
+    def __init__(self, files: OpenableFiles, name: str, where: str) -> None:
+        self._where = where
+        try:
+            self._pack = zipfile.ZipFile(files.open(name))
+            self._members = self._pack.infolist()
+        except DAMAGE as error:
+            raise self._damaged(error) from error
+        if len(self._members) > MAX_MEMBERS:
+            raise SourceError(
+                f"{where} has {len(self._members):,} members, expected at most {MAX_MEMBERS:,}: "
+                "the stories of a day"
+            )
+
+    @property
+    def stories(self) -> list[int]:
+        """Which of its members are stories."""
+        return [i for i, member in enumerate(self._members) if is_story(member.filename)]
+
+    def read(self, member: int) -> tuple[str, bytes]:
+        """The name of a member, and as much of it as a story may have and a byte more."""
+        info = self._members[member]
+        try:
+            with self._pack.open(info) as file:
+                return info.filename, file.read(MAX_STORY_BYTES + 1)
+        except DAMAGE as error:
+            raise self._damaged(error) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._pack.close()
+
+    def _damaged(self, error: BaseException) -> SourceError:
+        return SourceError(
+            f"{self._where} cannot be read as a zip file ({type(error).__name__}: {error}); get it "
+            "again"
+        )
+
+
+def is_story(name: str) -> bool:
+    """Whether a file is a story, by its name."""
+    return _STORY.fullmatch(PurePosixPath(name).name) is not None
+
+
+def is_zip(name: str) -> bool:
+    """Whether a file may hold stories."""
+    return name.lower().endswith(".zip")
+
+
+def decoded(raw: bytes) -> str:
+    """Text in the encoding that it declares (Reuters': iso-8859-1); UTF-8 if it declares none."""
+    declared = _ENCODING.search(raw[:200])
+    try:
+        return raw.decode(declared[1].decode() if declared else "utf-8")
+    except (LookupError, UnicodeDecodeError):
+        return raw.decode("latin-1")
+
+
+def identity(text: str, where: str) -> tuple[int, int]:
+    """The day, counted up, and the number that a story begins with."""
+    item = _ITEM.search(text)
+    said = attributes(item[1]) if item else {}
+    number, day = said.get("itemid", ""), said.get("date", "")
+    try:
+        if not (number.isascii() and number.isdigit() and len(number) <= MOST_DIGITS):
+            raise ValueError(number)
+        return date.fromisoformat(day).toordinal(), int(number)
+    except ValueError:
+        found = f"itemid={number[:40]!r} and date={day[:40]!r}" if item else "no <newsitem ...>"
+        raise SourceError(
+            f'{where}: found {found}, expected <newsitem itemid="2286" ... date="1996-08-20" ...>; '
+            "this is no story of RCV1, or a damaged one"
+        ) from None
+
+
+def event(text: str, where: str) -> bytes:
+    """The document event of a story; without `topics` where nobody gave it any."""
+    day, number = identity(text, where)
+    if "</newsitem>" not in text:
+        raise SourceError(f"{where}: there is no </newsitem>: the story is cut off; get it again")
+    fields: dict[str, Any] = {"id": str(number)}
+    # The title is the headline with a country before it, which is a label of another kind.
+    title = text_of(element("headline", text) or element("title", text) or "")
+    if title:
+        fields["title"] = title
+    # Present even if empty: without any content the event would be a late label.
+    fields["text"] = text_of(element("text", text) or "")
+    topics = topics_in(text)
+    if topics:
+        fields["topics"] = topics
+    fields["time"] = f"{date.fromordinal(day).isoformat()}T00:00:00Z"
+    return orjson.dumps(fields)
+
+
+def element(tag: str, text: str) -> str | None:
+    """What stands between the first opening tag and the next closing one."""
+    start = re.search(rf"<{tag}(?:\s[^>]*)?>", text)
+    end = text.find(f"</{tag}>", start.end()) if start else -1
+    return text[start.end() : end] if start and end >= 0 else None
+
+
+def topics_in(text: str) -> list[str]:
+    """The codes of a story's topics, each once, as listed; those of other kinds are left out."""
+    found = dict[str, None]()
+    at = 0
+    while (opened := _CODES.search(text, at)) is not None:
+        at = text.find("</codes>", opened.end())
+        if at < 0:
+            break
+        if attributes(opened[1]).get("class") == TOPIC_CODES:
+            for code in _CODE.finditer(text, opened.end(), at):
+                name = attributes(code[1]).get("code", "").strip()
+                if name:
+                    found[name] = None
+    return list(found)
+
+
+def attributes(tag: str) -> dict[str, str]:
+    """The attributes of a tag, their entities resolved."""
+    return {name: text_of(one or other) for name, one, other in _ATTRIBUTE.findall(tag)}

@@ -1,0 +1,265 @@
+"""The token files of RCV1-v2 as Lewis et al. (2004) distribute them.
+
+A document is a line `.I 2286`, a line `.W`, and lines of words, which are stemmed, stopped and not
+in their order. A blank line parts documents. The words have no dates, but documents are numbered as
+they came.
+"""
+
+from __future__ import annotations
+
+import gzip
+import heapq
+import io
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+from pathlib import Path, PurePosixPath
+from typing import IO, NamedTuple
+
+import numpy as np
+import orjson
+
+from learners.segment import Longs
+from pipeline.corpora.files import OpenableFiles
+from pipeline.corpora.rcv1_labels import QRELS, Labels, read_labels
+from pipeline.corpora.source import SourceError
+from pipeline.events import MAX_EVENT_BYTES
+
+TOKENS = re.compile(r".*tokens.*\.dat(\.gz)?", re.IGNORECASE)  # lyrl2004_tokens_train.dat
+
+GZIP = b"\x1f\x8b"  # how a gzip file begins, whatever it is called
+MOST_FILES = 64  # that are open at a time
+CHUNK = 4096
+MOST_DIGITS = 15  # of the number of a document
+MAX_SORTED_BYTES = 64 * 2**20  # of words, in a file whose documents are not in order
+
+
+class Document(NamedTuple):
+    """A document's number and its words."""
+
+    number: int
+    words: bytes
+
+
+class TokenFile(NamedTuple):
+    """A file of documents, and their numbers as they stand in it."""
+
+    name: str
+    numbers: Longs
+
+    @property
+    def in_order(self) -> bool:
+        """Whether its documents are sorted by number."""
+        return bool(np.all(self.numbers[1:] > self.numbers[:-1]))
+
+
+class TokenDocuments:
+    """The documents of all token files, by number, with the topics that the qrels give them."""
+
+    def __init__(self, path: Path, files: OpenableFiles) -> None:
+        self._path = path
+        self._files = files
+        self._names = unpacked_once(name for name in files.names if is_tokens(name))
+        qrels = unpacked_once(name for name in files.names if is_qrels(name))
+        if len(self._names) > MOST_FILES:
+            raise SourceError(
+                f"{path} has {len(self._names)} files of tokens, expected at most {MOST_FILES}: "
+                "name the folder of one edition of the corpus"
+            )
+        if len(qrels) != 1:
+            raise SourceError(
+                f"{path} has {len(qrels)} files of topics beside its files of tokens, expected "
+                "one: put rcv1-v2.topics.qrels (or .qrels.gz) there"
+            )
+        self._qrels = qrels[0]
+
+    @cached_property
+    def _labels(self) -> Labels:
+        with self._opened(self._qrels) as lines:
+            return read_labels(lines, f"{self._path}: {self._qrels}")
+
+    @cached_property
+    def _token_files(self) -> Sequence[TokenFile]:
+        """All files with the numbers of their documents, which takes reading them once."""
+        found = []
+        for name in self._names:
+            numbers = np.fromiter((document.number for document in self._read(name)), np.int64)
+            found.append(TokenFile(name, numbers))
+        return found
+
+    @cached_property
+    def _numbers(self) -> Longs:
+        """The numbers of all documents, ascending."""
+        every: Longs = np.concatenate([file.numbers for file in self._token_files])
+        if not len(every):
+            raise SourceError(f"{self._path} has no documents in {', '.join(self._names)}")
+        every.sort()
+        twice = every[:-1][every[1:] == every[:-1]]
+        if len(twice):
+            number = int(twice[0])
+            places = [file.name for file in self._token_files if number in file.numbers]
+            raise SourceError(
+                f"{self._path}: document {number} is there twice, in {' and '.join(places)}, "
+                "expected once: keep one of the files"
+            )
+        return every
+
+    @property
+    def topics(self) -> Sequence[str]:
+        """The codes that the qrels name, sorted, whether these documents have them or not."""
+        return self._labels.codes
+
+    @property
+    def total(self) -> int:
+        """How many documents there are."""
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the document events by number; files are read side by side."""
+        documents = heapq.merge(*map(self._ascending, self._token_files), key=lambda one: one[0])
+        for document, (start, stop) in zip(documents, self._places(), strict=True):
+            fields = {"id": str(document.number), "text": document.words.decode("latin-1")}
+            if start < stop:  # otherwise nobody has labelled it
+                yield orjson.dumps({**fields, "topics": self._labels.names(start, stop)})
+            else:
+                yield orjson.dumps(fields)
+
+    def _places(self) -> Iterator[tuple[int, int]]:
+        """Where the topics of each document are, a few thousand looked up at a time."""
+        for first in range(0, len(self._numbers), CHUNK):
+            starts, stops = self._labels.places(self._numbers[first : first + CHUNK])
+            yield from zip(starts.tolist(), stops.tolist(), strict=True)
+
+    def _ascending(self, file: TokenFile) -> Iterator[Document]:
+        """The documents of a file by number; a file that is out of order must be a small one."""
+        if file.in_order:
+            return self._read(file.name)
+        held, size = [], 0
+        for document in self._read(file.name):
+            held.append(document)
+            size += len(document.words)
+            if size > MAX_SORTED_BYTES:
+                raise SourceError(
+                    f"{self._path}: {file.name} is not sorted by the numbers of its documents, "
+                    f"and too large to be sorted in memory ({MAX_SORTED_BYTES:,} bytes of words): "
+                    "sort it first"
+                )
+        return iter(sorted(held))
+
+    def _read(self, name: str) -> Iterator[Document]:
+        with self._opened(name) as file:
+            yield from read_documents(file, f"{self._path}: {name}")
+
+    def _opened(self, name: str) -> Lines:
+        return Lines(self._files.open(name), f"{self._path}: {name}")
+
+
+class Lines:
+    """The lines of a file, packed or not, none longer than an event may be."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self._name = name
+        self._file = file if isinstance(file, io.BufferedReader) else io.BufferedReader(file)  # type: ignore[type-var]
+        self._lines: IO[bytes] = self._file
+        if self._file.peek(2)[:2] == GZIP:
+            self._lines = io.BufferedReader(gzip.GzipFile(fileobj=self._file))
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for line in iter(partial(self._lines.readline, MAX_EVENT_BYTES), b""):
+                if len(line) == MAX_EVENT_BYTES:
+                    raise SourceError(
+                        f"{self._name} has a line of more than {MAX_EVENT_BYTES:,} bytes, which no "
+                        "file of the corpus has: check that this is the right file"
+                    )
+                yield line
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise SourceError(
+                f"{self._name} is damaged or cut off: {error}; fetch it again"
+            ) from None
+        except OSError as error:
+            raise SourceError(f"{self._name} cannot be read: {error}; check its rights") from error
+
+
+def is_tokens(name: str) -> bool:
+    """Whether a file is one of tokens, by its name."""
+    return TOKENS.fullmatch(PurePosixPath(name).name) is not None
+
+
+def is_qrels(name: str) -> bool:
+    """Whether a file is one of topics, by its name."""
+    return QRELS.fullmatch(PurePosixPath(name).name) is not None
+
+
+def unpacked_once(names: Iterator[str]) -> list[str]:
+    """The names without those of packed files that lie unpacked beside."""
+    every = set(names)
+    return sorted(name for name in every if not (name[-3:].lower() == ".gz" and name[:-3] in every))
+
+
+def read_documents(lines: Lines, name: str) -> Iterator[Document]:
+    """The documents of a file in its order; `name` is what errors call it."""
+    number, words = -1, list[bytes]()
+    within, size = False, 0  # the words of a document, which so far have so many bytes
+    at = 0
+    for at, line in enumerate(lines, 1):
+        if line.startswith(b".I"):
+            if number >= 0:
+                yield finished(number, words, within, f"{name}, line {at}")
+            number = number_in(line, f"{name}, line {at}")
+            words, within, size = [], False, 0
+        elif within:
+            words.append(line.strip())
+            size += len(line)
+            if size > MAX_EVENT_BYTES:
+                raise SourceError(
+                    f"{name}, line {at}: document {number} has more than {MAX_EVENT_BYTES:,} bytes "
+                    "of words, which none of the corpus has: check that this is the right file"
+                )
+        elif number >= 0 and line.strip() == b".W":
+            within = True
+        elif line.strip():
+            expected = "a line .I NUMBER" if number < 0 else "a line .W"
+            raise SourceError(
+                f"{name}, line {at}: found {shown(line)}, expected {expected}; check that this is "
+                "a file of tokens of LYRL2004"
+            )
+    if number >= 0:
+        yield finished(number, words, within, f"{name}, line {at}")
+
+
+def finished(number: int, words: list[bytes], within: bool, where: str) -> Document:
+    """A document that ends here; it must have had its line `.W`."""
+    if not within:
+        raise SourceError(
+            f"{where}: document {number} ends without a line .W: the file is cut off or damaged"
+        )
+    return Document(number, b" ".join(words).strip())
+
+
+def number_in(line: bytes, where: str) -> int:
+    """The number of a document in its first line."""
+    parts = line.split()
+    if len(parts) == 2 and parts[0] == b".I" and is_number(parts[1]):
+        return int(parts[1])
+    raise SourceError(
+        f"{where}: found {shown(line)}, expected .I and the number of a document; check that this "
+        "is a file of tokens of LYRL2004"
+    )
+
+
+def is_number(text: bytes) -> bool:
+    """Whether a text is the number of a document."""
+    return text.isdigit() and len(text) <= MOST_DIGITS
+
+
+def shown(line: bytes) -> str:
+    """The beginning of a line, for a message."""
+    return repr(line.strip()[:60].decode("latin-1"))

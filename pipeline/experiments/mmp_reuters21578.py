@@ -1,0 +1,264 @@
+"""`mmp-reuters21578`: topic ranking on Reuters-21578, by five-fold cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.experiments import topic_svm
+from pipeline.experiments.experiment import (
+    Drawing,
+    Experiment,
+    Findings,
+    Part,
+    Result,
+    Series,
+)
+from pipeline.experiments.feature_focus_text import REUTERS
+from pipeline.experiments.methods import COLOUR
+from pipeline.experiments.reuters_topics import STEM, Wire, the_90_topics
+from pipeline.experiments.topic_folds import HELD_OUT, Fold, cross_validation, text_fold
+from pipeline.experiments.topic_lanes import train_chosen
+from pipeline.experiments.topic_ranking import (
+    OF_THE_PAPER,
+    ONLINE,
+    PAPER,
+    Method,
+    Numbers,
+    against,
+    curves_csv,
+    mean_curves,
+    orderings,
+    precision_recall_csv,
+    topics_per_document,
+    two_tables,
+)
+from pipeline.experiments.topic_ranking_figures import (
+    draw_losses,
+    draw_precision_recall,
+    draw_topics_per_document,
+)
+from pipeline.plots import COLOURS
+
+FOLDS = 5
+PROFILE = "reuters21578"
+QUICK_DOCUMENTS = 1000
+DATA = "Reuters-21578"
+# Tables 1 and 2 of the paper, by the columns that show them.
+FIGURES = {
+    "rocchio": {
+        "one_error_percent": 14.48, "coverage": 1.29, "average_precision": 0.90, "max_f1": 0.85,
+    },
+    "perceptron": {
+        "loss1_percent": 15.71, "loss2": 4.87, "loss3_percent": 3.13,
+        "one_error_percent": 9.59, "coverage": 4.27, "average_precision": 0.91, "max_f1": 0.89,
+    },
+    "mmp3": {
+        "loss1_percent": 19.13, "loss2": 0.92, "loss3_percent": 0.60,
+        "one_error_percent": 14.51, "coverage": 0.96, "average_precision": 0.90, "max_f1": 0.84,
+    },
+}  # fmt: skip
+TOPICS_PER_DOCUMENT = 1.24
+
+# How a fold's texts become vectors.
+SELECTED, WHOLE, ENRICHED = "selected", "whole", "enriched"
+LEAST_DOCUMENTS = 2  # that a word of `ENRICHED` is in
+
+
+class Run(NamedTuple):
+    """A method, the vectors that it gets, and the specs of which the best is taken."""
+
+    method: Method
+    vectors: str
+    specs: Sequence[str] = ()  # none: it is the SVM
+
+
+MARGINS = (0.1, 0.25, 0.5, 1.0)
+RHOS = (0.3, 0.5, 1.0, 2.0)
+AROW_SPECS = tuple(f"arow:rho={rho:g}" for rho in RHOS)
+MARGIN = Method("mmp-margin", "MMP, margin, l2", COLOURS[0], added=True)
+AVERAGED = Method("mmp-average", "MMP, margin, averaged, l2", COLOURS[2], added=True)
+AROW = Method("arow", "AROW", COLOURS[4], added=True)
+AROW_ENRICHED = Method("arow-enriched", "AROW, enriched", COLOURS[6], added=True)
+SVM = Method("svm", "batch SVM", COLOUR["svm"], added=True)
+SVM_ENRICHED = Method("svm-enriched", "batch SVM, enriched", COLOUR["svm"], added=True)
+RUNS = (
+    *(Run(method, SELECTED, (method.spec,)) for method in OF_THE_PAPER),
+    Run(MARGIN, WHOLE, [f"mmp:loss=1,margin={margin:g},norm=l2" for margin in MARGINS]),
+    Run(
+        AVERAGED, WHOLE,
+        [f"mmp:loss=1,margin={margin:g},average=true,norm=l2" for margin in MARGINS],
+    ),
+    Run(AROW, WHOLE, AROW_SPECS),
+    Run(SVM, WHOLE),
+    Run(AROW_ENRICHED, ENRICHED, AROW_SPECS),
+    Run(SVM_ENRICHED, ENRICHED),
+)  # fmt: skip
+VECTORS = (SELECTED, WHOLE, ENRICHED)
+
+
+class MmpReuters21578(Experiment):
+    """Tables 1 and 2 and the figures 3, 4 and 6 of the paper, on its smaller corpus."""
+
+    name = "mmp-reuters21578"
+    title = "topic ranking on Reuters-21578, by cross-validation"
+    paper = PAPER
+    needs = (REUTERS,)
+    packages = ("matplotlib", "sklearn", "scipy")
+    splits = (FOLDS, 1)
+
+    def choices(self) -> Mapping[str, Any]:
+        """Seed, text settings, and the specs that are tried."""
+        return {
+            "seed": self.settings.seed,
+            "quick": self.settings.quick,
+            "folds": FOLDS,
+            "profile": PROFILE,
+            "weights": "pivoted, statistics of the training folds",
+            "held_out": HELD_OUT,
+            "lanes": {run.method.key: run.specs for run in RUNS if run.specs},
+            "vectors": {run.method.key: run.vectors for run in RUNS},
+            "C": topic_svm.COSTS,
+        }
+
+    def wire(self) -> Wire:
+        """The documents; with --quick some of them."""
+        found = the_90_topics(self.data["reuters21578"])
+        quick = self.settings.quick
+        return found.some(QUICK_DOCUMENTS, self.settings.seed) if quick else found
+
+    def parts(self) -> Iterator[Part]:
+        """The corpus, then fold after fold; of each the methods by the vectors they get."""
+        wire = self.wire()
+        self.say(f"{DATA}: {len(wire):,} documents, {len(wire.names)} topics")
+        yield Part("documents", partial(about, wire))
+        for number in range(self.settings.splits):
+            fold_of = lru_cache(maxsize=1)(partial(self.fold, wire, number))
+            for vectors in VECTORS:
+                yield Part(part_name(number, vectors), partial(train, vectors, fold_of))
+
+    def fold(self, wire: Wire, number: int, vectors: str) -> Fold:
+        """One division of the documents, as vectors of some kind."""
+        train, test = cross_validation(len(wire), FOLDS, self.settings.seed, number)
+        texts, min_df = wire.texts(), 1
+        if vectors == ENRICHED:
+            texts, min_df = wire.enriched_texts(), LEAST_DOCUMENTS
+        fold = text_fold(texts, wire.topics, len(wire.names), PROFILE, train, test, min_df)
+        return fold.selected() if vectors == SELECTED else fold
+
+    def findings(self, results: Mapping[str, Result]) -> Findings:
+        """The paper's tables and figures, and how one pass compares with the batch learner."""
+        numbers = [Numbers(run.method, self._of(results, run)) for run in RUNS]
+        curves = {
+            one.method.key: (one.method, mean_curves([fold["curve"] for fold in one.folds]))
+            for one in numbers
+            if "curve" in one.folds[0]
+        }
+        four = [curves[method.key] for method in ONLINE]
+        ours = [curves[method.key] for method in (ONLINE[1], MARGIN, AROW, AROW_ENRICHED)]
+        counts = results["documents"]["topics_per_document"]
+        by_key = {one.method.key: one for one in numbers}
+        shown = [one for one in numbers if one.method not in (AVERAGED, AROW, SVM_ENRICHED)]
+        tables = [
+            topics_per_document("figure-3", DATA, counts, TOPICS_PER_DOCUMENT),
+            *two_tables(numbers, FIGURES, 1, self._data()),
+            *against("svm", "One pass against the batch SVM", [
+                (by_key["arow"], by_key["svm"]),
+                (by_key["arow-enriched"], by_key["svm"]),
+                (by_key["arow-enriched"], by_key["svm-enriched"]),
+            ]),
+        ]  # fmt: skip
+        drawings = [
+            Drawing("figure-3", partial(draw_topics_per_document, DATA, counts)),
+            Drawing("figure-4", partial(draw_losses, f"{DATA}: while learning (figure 4)", four)),
+            Drawing(
+                "figure-4-added",
+                partial(draw_losses, f"{DATA}: while learning, with what was added", ours),
+            ),
+            Drawing(
+                "figure-6",
+                partial(draw_precision_recall, f"{DATA}: precision and recall (figure 6)", shown),
+            ),
+        ]
+        series = [
+            Series("figure-4-curves", curves_csv(list(curves.values()))),
+            Series("figure-6-points", precision_recall_csv(numbers)),
+        ]
+        return Findings(tables, drawings, self._remarks(results, by_key), series)
+
+    def _data(self) -> str:
+        count = self.settings.splits
+        return f"{DATA}, {f'mean of {count} folds' if count > 1 else 'one fold'}"
+
+    def _of(self, results: Mapping[str, Result], run: Run) -> list[Result]:
+        """What a method has in each fold."""
+        names = [part_name(number, run.vectors) for number in range(self.settings.splits)]
+        return [results[name]["methods"][run.method.key] for name in names]
+
+    def _remarks(self, results: Mapping[str, Result], numbers: Mapping[str, Numbers]) -> list[str]:
+        whole, selected = (self._facts(results, vectors) for vectors in (WHOLE, SELECTED))
+        return [
+            *orderings([numbers[method.key] for method in OF_THE_PAPER]),
+            f"The training folds have {whole['terms']:,.0f} terms (paper: 25,061), a document "
+            f"{whole['distinct']:.1f} distinct ones (49). Rocchio selects {selected['terms']:,.0f} "
+            f"(3,468), {selected['distinct']:.1f} a document (37).",
+            "What was added gets vectors of all terms, of length one. Enriched: the headline "
+            f"counts twice, its words are also terms of their own, and so are the first {STEM} "
+            f"letters of longer words; only terms that {LEAST_DOCUMENTS} training documents have.",
+            "Margin, rho and C are chosen in each fold by the average precision on "
+            f"{HELD_OUT:.0%} of its training documents: {'; '.join(self._chosen(results))}.",
+            *self._quick(),
+        ]
+
+    def _facts(self, results: Mapping[str, Result], vectors: str) -> dict[str, float]:
+        """What the vectors of some kind are like, averaged over the folds."""
+        names = [part_name(number, vectors) for number in range(self.settings.splits)]
+        return {
+            fact: float(np.mean([results[name]["facts"][fact] for name in names]))
+            for fact in ("terms", "distinct")
+        }
+
+    def _chosen(self, results: Mapping[str, Result]) -> Iterator[str]:
+        """What was chosen in each fold, method by method."""
+        for run in RUNS:
+            if len(run.specs) != 1:
+                found = [
+                    str(fold["lane"]) if "lane" in fold else f"C={fold['C']:g}"
+                    for fold in self._of(results, run)
+                ]
+                said = (f"{what} ({found.count(what)}x)" for what in sorted(set(found)))
+                yield f"{run.method.label}: {', '.join(said)}"
+
+    def _quick(self) -> Sequence[str]:
+        said = f"With --quick {QUICK_DOCUMENTS:,} documents were taken, and one fold."
+        return [said] if self.settings.quick else []
+
+
+def part_name(number: int, vectors: str) -> str:
+    """How the part is called that has the methods of these vectors in a fold."""
+    return f"fold {number + 1} {vectors}"
+
+
+def about(wire: Wire) -> Result:
+    """How many documents there are with how many topics."""
+    counts = np.bincount([len(mine) for mine in wire.topics])
+    return {
+        "documents": len(wire),
+        "topics": len(wire.names),
+        "topics_per_document": {str(n): int(count) for n, count in enumerate(counts) if count},
+    }
+
+
+def train(vectors: str, fold_of: Callable[[str], Fold]) -> Result:
+    """Every method that gets these vectors, on one fold."""
+    fold = fold_of(vectors)
+    facts = {"terms": fold.terms, "distinct": len(fold.train.rows.terms) / len(fold.train)}
+    methods = {
+        run.method.key: train_chosen(run.specs, fold) if run.specs else topic_svm.train_svm(fold)
+        for run in RUNS
+        if run.vectors == vectors
+    }
+    return {"facts": facts, "methods": methods}

@@ -1,0 +1,1 @@
+"""One page of all experiments that were run: what `wirerank report` writes."""

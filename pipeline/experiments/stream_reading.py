@@ -1,0 +1,77 @@
+"""A corpus that is too large to be held: read in blocks, from its beginning, as often as needed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from pipeline.blocks import Block
+from pipeline.corpora import Source, SourceError
+from pipeline.experiments.experiment import Say
+from pipeline.reader import BlockReader, Prefetched
+from pipeline.text.tokenizer import Tokenizer
+
+BLOCK = 1024
+SAID_EVERY_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Some of the events of a source, to be read once."""
+
+    events: Iterator[bytes]
+    topics: Sequence[str] = ()
+    total: int | None = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self.events
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Documents in order of time: the first to train on, the others to test with."""
+
+    source: Source
+    trained: int
+    total: int
+    profile: str
+    say: Say
+
+    def training(self, doing: str) -> Iterator[Block]:
+        """The blocks of the training documents."""
+        yield from self._blocks(iter(self.source), 0, self.trained, doing)
+
+    def both(self, training: str, testing: str) -> tuple[Iterator[Block], Iterator[Block]]:
+        """The blocks of both parts in one reading; the first must be used up before the second."""
+        events = iter(self.source)
+        return (
+            self._blocks(events, 0, self.trained, training),
+            self._blocks(events, self.trained, self.total, testing),
+        )
+
+    def _blocks(
+        self, events: Iterator[bytes], start: int, stop: int, doing: str
+    ) -> Iterator[Block]:
+        """Blocks made ahead by a thread of their own; how far it is, is said now and then."""
+        some = Events(islice(events, stop - start))
+        readings = Prefetched(BlockReader(some, Tokenizer(self.profile), BLOCK))
+        began = said = time.perf_counter()
+        try:
+            for reading in readings:
+                if reading is None:
+                    continue
+                for letter in reading.dead_letters:
+                    raise SourceError(
+                        f"document {start + letter.line:,} cannot be used: {letter.problem}"
+                    )
+                yield reading.block
+                now = time.perf_counter()
+                if now - said > SAID_EVERY_SECONDS or reading.events == stop - start:
+                    said = now
+                    speed = reading.events / (now - began)
+                    done = f"{reading.events:,} of {stop - start:,} documents"
+                    self.say(f"{doing}: {done}, {speed:,.0f} a second")
+        finally:
+            readings.close()

@@ -1,0 +1,56 @@
+"""The batch linear SVM as a ranker of topics: one machine for each topic against the rest."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from learners.segment import Floats
+from pipeline.experiments.examples import of_length_one
+from pipeline.experiments.experiment import Result
+from pipeline.experiments.svm import MOST_ITERATIONS, as_matrix, machine
+from pipeline.experiments.topic_folds import Fold
+from pipeline.experiments.topic_lanes import best_of, tested
+
+COSTS = (0.5, 1.0, 2.0, 4.0)
+
+
+def svm_scores(cost: float, fold: Fold) -> tuple[Floats, bool]:
+    """The distances of the test documents from the machines' planes, on vectors of length one.
+
+    Also whether all machines converged. A topic that no training document has, or that all have,
+    leaves nothing to be learned: it is behind all others, or before them.
+    """
+    from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - an extra
+
+    train, test = (
+        as_matrix(of_length_one(part.rows), fold.terms) for part in (fold.train, fold.test)
+    )
+    wanted = np.zeros((fold.topics, len(fold.train)), np.bool_)
+    for document, topics in enumerate(fold.train.topics):
+        wanted[topics, document] = True
+    scores, converged = np.empty((len(fold.test), fold.topics)), True
+    with warnings.catch_warnings():  # that one did not converge is in the result
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for topic, mine in enumerate(wanted):
+            if mine.all() or not mine.any():
+                scores[:, topic] = np.inf if mine.any() else -np.inf
+            else:
+                model = machine(cost).fit(train, mine)
+                scores[:, topic] = model.decision_function(test)
+                converged &= bool(np.all(model.n_iter_ < MOST_ITERATIONS))
+    return scores, converged
+
+
+def measure_svm(cost: float, fold: Fold) -> Result:
+    """The measures of the machines with this C."""
+    scores, converged = svm_scores(cost, fold)
+    return {**tested(scores, fold), "C": cost, "converged": converged}
+
+
+def train_svm(fold: Fold, costs: Sequence[float] = COSTS) -> Result:
+    """Choose C on held-out training documents, then train on all of them."""
+    cost, tried = best_of(costs, fold, measure_svm)
+    return {**measure_svm(cost, fold), "tried": tried}

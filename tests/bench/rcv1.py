@@ -1,0 +1,48 @@
+"""Time and memory of `wirerank experiment mmp-rcv1` on made-up newswire in the files of RCV1."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import orjson
+
+from tests.rcv1_standin import write_standin
+
+
+def run(documents: int, folder: Path) -> None:
+    """Run it on a quarter of so many documents and on all of them; memory must not follow."""
+    print(f"`wirerank experiment mmp-rcv1` on {documents:,} documents, and on a quarter (minutes)")
+    peaks = []
+    for size in (documents // 4, documents):
+        before = time.perf_counter()
+        data = write_standin(folder / f"rcv1-{size}", size)
+        written = time.perf_counter()
+        experiment(data, folder / f"rcv1-{size}-out")
+        whole = time.perf_counter() - written
+        part = orjson.loads((folder / f"rcv1-{size}-out" / "results.json").read_bytes())
+        found = part["parts"]["stream"]
+        spent, peak = found["seconds"], found["peak_memory_mib"]
+        peaks.append(peak)
+        print(
+            f"  {size:9,} documents, written in {written - before:.0f} s: {whole:6.0f} s in all; "
+            f"terms {spent['terms']:.0f} s, lanes {spent['lanes']:.0f} s "
+            f"({size / spent['lanes']:,.0f} documents/s), SVM {spent['svm']:.0f} s; "
+            f"peak {peak:,.0f} MiB"
+        )
+    print(f"  peak memory of all against a quarter {peaks[1] / peaks[0]:6.3f} x")
+
+
+def experiment(data: Path, out: Path) -> None:
+    """Run it in a process of its own, so that its memory is its own."""
+    command = "from pipeline.cli import main; main()"
+    subprocess.run(
+        [
+            sys.executable, "-c", command, "experiment", "mmp-rcv1",
+            "--data", f"rcv1:{data}", "--out", str(out), "--quiet",
+        ],
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )  # fmt: skip

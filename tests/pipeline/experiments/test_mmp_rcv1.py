@@ -1,0 +1,259 @@
+"""`wirerank experiment mmp-rcv1` against the plain implementation, on a small stand-in."""
+
+from __future__ import annotations
+
+import csv
+import math
+import zipfile
+from collections import Counter
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+import pytest
+
+from pipeline.corpora.rcv1 import Rcv1
+from pipeline.experiments.mmp_rcv1 import ADDED, METHODS, RUNNING
+from pipeline.experiments.stream_reading import Corpus
+from pipeline.experiments.stream_terms import count, select
+from pipeline.experiments.topic_ranking import OF_THE_PAPER
+from pipeline.text.terms import words_of
+from tests import reference
+from tests.pipeline.command_line import wirerank
+from tests.rcv1_standin import write_standin
+
+pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")
+pytest.importorskip("sklearn", reason="pip install 'wirerank[experiments]'")
+
+DOCUMENTS = 180
+TRAINED = 116  # round(180 * 521,439 / 809,383)
+
+Labelled = tuple[list[str], list[str]]  # words and topics
+
+
+class Plain(NamedTuple):
+    """The experiment's vectors once more, as dicts, all in memory."""
+
+    topics: list[str]
+    words: list[str]
+    chosen: set[str]
+    train: list[tuple[reference.Vector, list[int]]]
+    test: list[tuple[reference.Vector, list[int]]]
+    before: float
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stand-in of which some documents have no topics, in training and in test."""
+    folder = write_standin(tmp_path_factory.mktemp("rcv1"), DOCUMENTS, seed=3, packed=True)
+    plain = write_standin(tmp_path_factory.mktemp("again"), DOCUMENTS, seed=3)
+    lines = (plain / "rcv1-v2.topics.qrels").read_text().splitlines(keepends=True)
+    unlabelled = {lines[0].split()[1], lines[-1].split()[1]}
+    kept = [line for line in lines if line.split()[1] not in unlabelled]
+    (folder / "rcv1-v2.topics.qrels").write_text("".join([*kept, "NONE 99 1\n"]))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ANN401 - JSON
+    out = tmp_path_factory.mktemp("out")
+    said = wirerank("experiment", "mmp-rcv1", "--data", str(folder), "--out", str(out))
+    assert said.exit_code == 0, said.output
+    assert "Table 3: Reuters-2000, learning-theoretic measures" in said.stdout
+    assert "2 documents have no topics: neither learned nor tested." in said.stdout
+    assert "discarded, as the paper does with GMIL" in said.stdout
+    for name in (
+        "figure-3.png",
+        "figure-5.png",
+        "figure-5-added.svg",
+        "figure-6.svg",
+        "table-4.csv",
+    ):
+        assert (out / name).stat().st_size > 100
+    with (out / "figure-5-curves.csv").open() as file:
+        methods = {row["method"] for row in csv.DictReader(file)}
+    assert methods == {method.title for method in METHODS if method.key not in ("rocchio", "svm")}
+    return orjson.loads((out / "results.json").read_bytes())
+
+
+def documents_of(folder: Path) -> list[Labelled | tuple[list[str], None]]:
+    found = [orjson.loads(raw) for raw in Rcv1(folder)]
+    return [(event["text"].split(), event.get("topics")) for event in found]
+
+
+@pytest.fixture(scope="module")
+def plain(folder: Path) -> Plain:
+    documents = documents_of(folder)
+    training, testing = documents[:TRAINED], documents[TRAINED:]
+    topics = sorted({topic for _, mine in training for topic in mine or ()})
+    every = Counter(word for words, _ in training for word in set(words))
+    df = {word: n for word, n in every.items() if n >= 2}
+    lengths = [len(df.keys() & set(words)) for words, _ in training]
+    pivot = sum(lengths) / len(lengths)
+
+    def vector(words: list[str]) -> reference.Vector:
+        counts = Counter(word for word in words if word in df)
+        if not counts:
+            return {}
+        average = sum(counts.values()) / len(counts)
+        length = 0.7 + 0.3 * len(counts) / pivot
+        return {
+            word: (1 + math.log(n)) / (1 + math.log(average)) / length
+            * math.log(len(training) / df[word])
+            for word, n in counts.items()
+        }  # fmt: skip
+
+    def vectors(
+        some: list[Labelled | tuple[list[str], None]],
+    ) -> list[tuple[reference.Vector, list[int]]]:
+        return [
+            (vector(words), [topics.index(topic) for topic in mine if topic in topics])
+            for words, mine in some
+            if mine is not None
+        ]
+
+    seen = vectors(training)
+    rocchio = reference.Rocchio({})
+    rocchio.seen = [(x, relevant) for x, relevant in seen]
+    chosen = set[str]()
+    for topic in range(len(topics)):
+        prototype = rocchio.prototype(topic)
+        best = sorted(prototype, key=lambda word: (-prototype[word], list(every).index(word)))
+        chosen.update(best[: max(100, int(0.025 * len(best)))])
+    before = sum(len(vector(words)) for words, _ in training) / len(training)
+    restricted = [
+        [({w: v for w, v in x.items() if w in chosen}, y) for x, y in some]
+        for some in (seen, vectors(testing))
+    ]
+    return Plain(topics, list(df), chosen, restricted[0], restricted[1], before)
+
+
+def test_terms_and_topics_are_those_of_training(
+    results: Any,  # noqa: ANN401 - JSON
+    plain: Plain,
+    folder: Path,
+) -> None:
+    part = results["parts"]["stream"]
+    assert part["topics"] == plain.topics
+    corpus = part["corpus"]
+    assert corpus["trained"] == len(plain.train) == TRAINED - 1
+    assert corpus["tested"] == len(plain.test) == DOCUMENTS - TRAINED - 1
+    sizes = Counter(str(len(topics)) for _, topics in documents_of(folder) if topics is not None)
+    assert part["topics_per_document"] == sizes
+    assert corpus["words"] == len(plain.words)
+    assert corpus["selected"] == len(plain.chosen) < len(plain.words)
+    assert corpus["before"] == pytest.approx(plain.before)
+    assert "GMIL" in part["discarded"]
+    assert not part["discarded"].keys() & set(plain.topics)
+
+
+@pytest.mark.parametrize("method", [*OF_THE_PAPER, *ADDED], ids=lambda method: method.key)
+def test_lanes_agree_with_the_plain_implementation(
+    results: Any,  # noqa: ANN401 - JSON
+    plain: Plain,
+    method: Any,  # noqa: ANN401 - a `Method`, as parametrize hands it over
+) -> None:
+    lane = reference.Lane(method.spec)
+    learner = lane.learner
+    learner.join(len(plain.topics))
+    losses = []
+    for x, relevant in plain.train:
+        mine = reference.unit(x) if lane.unit else x
+        losses.append(reference.measure(learner.scores(mine), set(relevant)))
+        learner.learn(mine, relevant)
+    if isinstance(learner, reference.Rocchio):
+        learner.prototypes = [learner.prototype(r) for r in range(len(plain.topics))]
+    tested = [
+        reference.measure(learner.scores(reference.unit(x) if lane.unit else x), set(relevant))
+        for x, relevant in plain.test
+    ]
+    found = results["parts"]["stream"]["lanes"][method.key]
+    for name in ("loss1", "loss2", "loss3", "one_error", "coverage", "average_precision"):
+        expected = reference.mean(one[name] for one in tested)
+        assert found["measures"][name] == pytest.approx(expected), name
+    if method.key == "rocchio":
+        assert "curve" not in found
+        return
+    curve = found["curve"]
+    assert curve["round"] == list(range(1, len(losses) + 1))
+    for name in ("loss1", "loss2", "loss3"):
+        sums = np.cumsum([one[name] for one in losses]) / np.arange(1, len(losses) + 1)
+        assert curve[name] == pytest.approx(sums.tolist())
+
+
+def test_the_running_lane_is_a_replay(results: Any, folder: Path) -> None:  # noqa: ANN401 - JSON
+    """All terms and running statistics: while learning, what the plain replay does."""
+    events: list[dict[str, Any]] = [
+        {"id": str(i), "text": " ".join(words), **({} if topics is None else {"topics": topics})}
+        for i, (words, topics) in enumerate(documents_of(folder)[:TRAINED])
+    ]
+    topics = results["parts"]["stream"]["topics"]
+    (expected,) = reference.replay(events, [RUNNING.spec], topics).values()
+    curve = results["parts"]["stream"]["lanes"]["running"]["curve"]
+    for name in ("loss1", "loss2", "loss3"):
+        assert curve[name] == pytest.approx(expected.curve(name))
+
+
+def test_the_svm_ranks_almost_as_well_as_it_can(results: Any) -> None:  # noqa: ANN401 - JSON
+    lanes = results["parts"]["stream"]["lanes"]
+    assert lanes["svm"]["documents"] == TRAINED - 1
+    assert (
+        lanes["svm"]["measures"]["average_precision"]
+        > lanes["perceptron"]["measures"]["average_precision"]
+    )
+
+
+def test_newsml_stories_give_the_same(results: Any, folder: Path, tmp_path: Path) -> None:  # noqa: ANN401
+    """The same words and topics in the other edition, a zip for each day."""
+    stories = [orjson.loads(raw) for raw in Rcv1(folder)]
+    days = [date(1996, 8, 20) + timedelta(days=i * 5 // len(stories)) for i in range(len(stories))]
+    for day in set(days):
+        with zipfile.ZipFile(tmp_path / f"{day:%Y%m%d}.zip", "w") as pack:
+            for story in (story for story, its in zip(stories, days, strict=True) if its == day):
+                pack.writestr(f"{story['id']}newsML.xml", newsml(story, day))
+    out = tmp_path / "out"
+    said = wirerank("experiment", "mmp-rcv1", "--data", str(tmp_path), "--out", str(out))
+    assert said.exit_code == 0, said.output
+    found = orjson.loads((out / "results.json").read_bytes())["parts"]["stream"]
+    for key, lane in results["parts"]["stream"]["lanes"].items():
+        assert found["lanes"][key]["measures"] == lane["measures"]
+
+
+def newsml(story: dict[str, Any], day: date) -> str:
+    codes = "".join(f'<code code="{topic}"></code>' for topic in story.get("topics", ()))
+    return (
+        f'<?xml version="1.0" encoding="iso-8859-1" ?>\n<newsitem itemid="{story["id"]}" '
+        f'id="root" date="{day}" xml:lang="en">\n<text>\n<p>{story["text"]}</p>\n</text>\n'
+        f'<metadata><codes class="bip:topics:1.0">{codes}</codes></metadata>\n</newsitem>\n'
+    )
+
+
+def test_blocks_change_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for block in (7, 1024):
+        monkeypatch.setattr("pipeline.experiments.stream_reading.BLOCK", block)
+        corpus = Corpus(Rcv1(folder), TRAINED, DOCUMENTS, "reuters2000", lambda line: None)
+        counted = count(corpus.training("counting"))
+        selection = select(corpus.training("selecting"), counted)
+        words = words_of(counted.vocabulary.table)
+        found.append((words, selection.chosen.tolist(), selection.before, selection.after))
+    assert found[0] == found[1]
+
+
+def test_what_cannot_be_run_is_refused(tmp_path: Path, folder: Path) -> None:
+    few = write_standin(tmp_path / "few", 9)
+    said = wirerank("experiment", "mmp-rcv1", "--data", f"rcv1:{few}", "--out", str(tmp_path / "a"))
+    assert said.exit_code == 2
+    assert "has 9 documents; expected 10 at least" in said.stderr
+    some = write_standin(tmp_path / "some", 40)
+    (some / "rcv1-v2.topics.qrels").write_text("CCAT 1 1\n")  # of another corpus
+    out = ("--out", str(tmp_path / "b"))
+    said = wirerank("experiment", "mmp-rcv1", "--data", f"rcv1:{some}", *out)
+    assert said.exit_code == 2
+    assert "none of the 26 training documents has a topic" in said.stderr
+    (some / "rcv1-v2.topics.qrels").write_text("CCAT 2286 1\nECAT 2287 1\n")
+    said = wirerank("experiment", "mmp-rcv1", "--data", f"rcv1:{some}", *out, "--anew")
+    assert said.exit_code == 2
+    assert "none of the 14 test documents has a topic" in said.stderr

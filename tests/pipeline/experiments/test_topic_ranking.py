@@ -1,0 +1,120 @@
+"""What the experiments of topic ranking share: means over folds, claims, and pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline.experiments.topic_folds import cross_validation, steps_of
+from pipeline.experiments.topic_ranking import (
+    MEASURES,
+    OF_THE_PAPER,
+    ONLINE,
+    Method,
+    Numbers,
+    against,
+    mean_curves,
+    orderings,
+)
+from pipeline.experiments.topic_ranking_figures import draw_losses, draw_precision_recall
+
+HIGHER = ("average_precision", "max_f1")
+
+
+def measured(**values: float) -> dict[str, Any]:
+    return {
+        "measures": {measure: values.get(measure, 0.5) for measure in MEASURES},
+        "precision": [0.9, 0.5],
+        "recall": [0.8, 1.0],
+    }
+
+
+def test_each_document_is_tested_once_and_never_learned_then() -> None:
+    tested = []
+    for fold in range(5):
+        train, test = cross_validation(23, 5, 7, fold)
+        assert sorted([*train, *test]) == list(range(23))
+        assert train.tolist() != sorted(train.tolist())
+        tested += test.tolist()
+    assert sorted(tested) == list(range(23))
+    again = cross_validation(23, 5, 7, 5)  # the first fold of another one
+    assert again[1].tolist() != cross_validation(23, 5, 7, 0)[1].tolist()
+    assert len(again[1]) == 5
+
+
+def test_rows_are_ranked_then_learned() -> None:
+    steps = steps_of([[1], [], [0, 2]], 3, rank=True)
+    assert steps.row.tolist() == [0, 0, 1, 1, 2, 2]
+    assert steps.learn.tolist() == [False, True] * 3
+    assert steps.label_starts.tolist() == [0, 0, 1, 1, 1, 1, 3]
+    assert steps.labels.tolist() == [1, 0, 2]
+    only = steps_of([[1], [], [0, 2]], 3, rank=False)
+    assert only.learn.all()
+    assert only.label_starts.tolist() == [0, 1, 1, 3]
+
+
+def test_curves_are_averaged_where_all_folds_have_a_point() -> None:
+    losses = {"loss2": [1.0] * 3, "loss3": [0.0] * 3}
+    curves = [
+        {"round": [1, 2, 9], "loss1": [1.0, 0.5, 0.25], **losses},
+        {"round": [1, 2, 8], "loss1": [0.0, 0.25, 0.0], **losses},
+    ]
+    found = mean_curves(curves)
+    assert found == {"round": [1, 2], "loss1": [0.5, 0.375], "loss2": [1.0] * 2, "loss3": [0.0] * 2}
+
+
+def paper_like() -> dict[str, dict[str, float]]:
+    good = {measure: 0.1 if measure not in HIGHER else 0.9 for measure in MEASURES}
+    return {
+        "rocchio": {}, "perceptron": {"coverage": 0.9}, "mmp1": {**good, "coverage": 0.3},
+        "mmp2": {"coverage": 0.2}, "mmp3": {"coverage": 0.25},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "measure", "value", "expected"),
+    [
+        ("mmp1", "max_f1", 0.9, ["HELD", "HELD", "HELD"]),
+        ("mmp3", "max_f1", 0.95, ["DID NOT HOLD", "HELD", "HELD"]),
+        ("rocchio", "one_error", 0.05, ["DID NOT HOLD", "HELD", "HELD"]),
+        ("mmp1", "coverage", 0.1, ["HELD", "DID NOT HOLD", "HELD"]),
+        ("rocchio", "coverage", 2.0, ["HELD", "HELD", "DID NOT HOLD"]),
+    ],
+)
+def test_claims_are_judged(key: str, measure: str, value: float, expected: list[str]) -> None:
+    values = paper_like()
+    values[key][measure] = value
+    numbers = [Numbers(method, [measured(**values[method.key])]) for method in OF_THE_PAPER]
+    assert [said.partition(":")[0] for said in orderings(numbers)] == expected
+
+
+def test_differences_and_wins() -> None:
+    one = Numbers(Method("a", "A", ""), [measured(loss1=0.1, max_f1=0.7), measured(loss1=0.3)])
+    other = Numbers(Method("b", "B", ""), [measured(loss1=0.2), measured(loss1=0.1)])
+    less, wins = against("b", "title", [(one, other)])
+    assert less.rows[0].ours["loss1_percent"].value == pytest.approx(5.0)
+    assert less.rows[0].ours["max_f1"].value == pytest.approx(0.1)
+    assert wins.rows[0].ours["loss1_percent"].value == 1
+    assert wins.rows[0].ours["max_f1"].value == 1
+    assert wins.rows[0].ours["coverage"].value == 0  # level is not better
+
+
+def test_a_learner_has_its_colour_and_rounds_a_log_axis() -> None:
+    pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")
+    curve = {"round": [1, 2, 4], "loss1": [1.0, 0.5, 0.0], "loss2": [9.0, 1.0, 0.0],
+             "loss3": [1.0, 0.1, 0.0]}  # fmt: skip
+    figure = draw_losses("title", [(method, curve) for method in ONLINE])
+    assert len(figure.axes) == 3
+    for axis in figure.axes:
+        assert axis.get_xscale() == "log"
+        assert [line.get_color() for line in axis.lines] == [method.colour for method in ONLINE]
+    assert len({method.colour for method in OF_THE_PAPER}) == len(OF_THE_PAPER)
+    figure.draw_without_rendering()
+    numbers = [Numbers(method, [measured(), measured()]) for method in OF_THE_PAPER]
+    picture = draw_precision_recall("title", numbers)
+    picture.draw_without_rendering()
+    line = picture.axes[0].lines[0]
+    assert np.asarray(line.get_xydata()).tolist() == [[0.8, 0.9], [1.0, 0.5]]
+    assert picture.axes[1].get_xlim() == pytest.approx((0.9, 1.0))
