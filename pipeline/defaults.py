@@ -2,8 +2,8 @@
 
 A text has tens of thousands of classes and millions of terms. Lanes that keep a weight for every
 pair of them would not fit into any memory, so such a source is for index lanes unless somebody says
-otherwise, and the room that it needs is made only for these. Ratings have no topics to learn: their
-lanes are ordinal.
+otherwise, and the room that it needs is made only for these. Ratings and grades have no
+topics to learn: their lanes are ordinal.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from learners.specs import parse_spec
-from pipeline.corpora import room_for
+from pipeline.corpora import ranks_for, room_for
 from pipeline.engine import EngineSettings
 from pipeline.replay import DEFAULT_LANES
 from pipeline.text.features import FeatureSettings
 
 INDEX_LANES = ("feature-focus", "frequency")
-RANK_LANES = ("prank:ranks=5", "widrow-hoff:ranks=5", "multiclass-perceptron:ranks=5")
+RANK_LEARNERS = ("prank", "widrow-hoff", "multiclass-perceptron")
+STARS = 5
+RANK_LANES = tuple(f"{learner}:ranks={STARS}" for learner in RANK_LEARNERS)
 USUAL = EngineSettings()
 
 
@@ -27,6 +29,8 @@ def lanes_for(source: str, given: Sequence[str] | None) -> tuple[str, ...]:
         return tuple(given)
     if source.startswith("movielens:"):
         return RANK_LANES
+    if ranks := ranks_for(source):
+        return tuple(f"{learner}:ranks={ranks}" for learner in RANK_LEARNERS)
     return INDEX_LANES if room_for(source) else DEFAULT_LANES
 
 

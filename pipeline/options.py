@@ -29,7 +29,8 @@ Lanes = Annotated[
         help="A lane, e.g. mmp:loss=1 (repeat for several); see `wirerank lanes`. "
         f"Default: {', '.join(DEFAULT_LANES)}; "
         f"for sources of many classes {', '.join(INDEX_LANES)}; "
-        f"for movielens: {', '.join(RANK_LANES)}.",
+        f"for movielens: {', '.join(RANK_LANES)}; for letor: and trec: these, with as many ranks "
+        "as there are grades.",
         metavar="SPEC",
     ),
 ]

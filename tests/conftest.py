@@ -20,6 +20,7 @@ ARCHIVES = {
     "reuters21578": "reuters21578/reuters21578.tar.xz",
     "newsgroups": "20newsgroups/20news-bydate-train.tar.xz",
     "movielens": "movielens-100k/ml-100k.tar.xz",
+    "letor": "letor-mq2008/MQ2008.tar.xz",
     "jane-austen": "jane-austen/jane-austen.tar.xz",
 }
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from pipeline.corpora.catalogue import CORPORA
 from pipeline.corpora.classes import MOST_CLASSES, SyntheticClasses, room_of
 from pipeline.corpora.jsonl import JsonLines, StandardInput
+from pipeline.corpora.letor import Letor, read_letor
 from pipeline.corpora.movielens import MovieLens
 from pipeline.corpora.newsgroups import Newsgroups
 from pipeline.corpora.rcv1 import Rcv1
@@ -17,9 +18,10 @@ from pipeline.corpora.reuters21578 import Reuters21578
 from pipeline.corpora.source import Room, Source, SourceError
 from pipeline.corpora.synthetic import SyntheticNewswire
 from pipeline.corpora.text import ROOM, TextWords
+from pipeline.corpora.trec import Trec, read_judgements, trec_files
 from pipeline.events import MAX_EVENT_BYTES
 
-__all__ = ["Source", "SourceError", "open_source", "room_for", "source_path"]
+__all__ = ["Source", "SourceError", "open_source", "ranks_for", "room_for", "source_path"]
 
 Options = dict[str, str]
 OPTIONS = re.compile(r"(,[a-z_]+=[^,/]*)+$")  # at the end of a source; a path may have commas
@@ -44,6 +46,15 @@ def _movielens(path: str, options: Options) -> Source:
         least=_number(options.pop("least", "1"), int),
         others=options.pop("others", "all"),
     )
+
+
+def _letor(path: str, options: Options) -> Source:
+    return Letor(Path(path), normalise=options.pop("normalise", "none"))
+
+
+def _trec(where: str, options: Options) -> Source:
+    depth = _number(options.pop("depth", "1000"), int)
+    return Trec(where, depth, normalise=options.pop("normalise", "minmax"))
 
 
 def _newsgroups(path: str, options: Options) -> Source:
@@ -72,12 +83,14 @@ def _number(text: str, kind: type[N]) -> N:
 
 
 KINDS: dict[str, Callable[[str, Options], Source]] = {
+    "letor": _letor,
     "movielens": _movielens,
     "newsgroups": _newsgroups,
     "rcv1": lambda path, options: Rcv1(Path(path), split=options.pop("split", "all")),
     "reuters21578": _reuters21578,
     "synthetic": _synthetic,
     "text": lambda path, options: TextWords(Path(path)),
+    "trec": _trec,
 }
 
 
@@ -97,6 +110,18 @@ def room_for(text: str) -> Room | None:
         return room_of(min(int(classes), MOST_CLASSES)) if classes is not None else None
     except ValueError:
         return None  # and refused when it is opened
+
+
+def ranks_for(text: str) -> int | None:
+    """How many ranks the documents of a source have, if these are grades of relevance."""
+    kind, _, rest = text.partition(":")
+    where = _taken_apart(rest)[0]
+    if kind == "letor":
+        return max(1, int(read_letor(Path(where)).grades.max())) + 1
+    if kind == "trec":
+        judged = read_judgements(trec_files(where)[1])
+        return max(1, *(grade for mine in judged.values() for grade in mine.values())) + 1
+    return None
 
 
 def _taken_apart(text: str) -> tuple[str, Options]:

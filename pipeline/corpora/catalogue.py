@@ -141,6 +141,27 @@ CORPORA: tuple[Corpus, ...] = (
         ),
     ),
     Corpus(
+        name="letor",
+        title="LETOR: documents of queries as vectors, their grade plus 1 as the rank",
+        needs="a file of lines `grade qid:N 1:value ..`, or the folder or archive of its S1.txt .. "
+        "S5.txt (MQ2007, MQ2008)",
+        source="letor:PATH",
+        options="normalise=none (or minmax, place, percentile: within each query)",
+        terms="of LETOR 4.0: for research (Microsoft Research Asia)",
+        homepage="https://www.microsoft.com/en-us/research/project/letor-learning-rank-information-retrieval/",
+    ),
+    Corpus(
+        name="trec",
+        title="TREC runs: documents of queries by the scores of systems, their grade plus 1 as the "
+        "rank",
+        needs="a folder, file or pattern of runs (`query Q0 document rank score tag`, plain or "
+        "gzip), a comma, and the judgements (`query iteration document grade`)",
+        source="trec:RUNS,QRELS",
+        options="depth=1000 (documents of a run), normalise=minmax (or place, percentile, none)",
+        terms="yours, or those of the conference",
+        homepage="https://trec.nist.gov/results.html",
+    ),
+    Corpus(
         name="text",
         title="Any text: each word is to be predicted from the three on either side",
         needs="a text file, a folder or tar archive of .txt files, or a pattern in quotes "

@@ -35,6 +35,7 @@ class Need:
     title: str
     names: str  # a pattern of how files and folders that hold it are called
     check: Callable[[Path], object]  # raises SourceError if it is not that
+    files: Callable[[Path], Sequence[Path]] | None = None  # if what is written is no path
 
 
 class Part(NamedTuple):

@@ -102,11 +102,17 @@ def fingerprint(path: Path) -> str:
     """
     if path.is_file():
         return digest(path)
-    files = {
-        (file.relative_to(path) if path.is_dir() else file).as_posix(): file
-        for file in (path.rglob("*") if path.is_dir() else text_files(path))
-        if file.is_file()
-    }
+    return of_files(
+        {
+            (file.relative_to(path) if path.is_dir() else file).as_posix(): file
+            for file in (path.rglob("*") if path.is_dir() else text_files(path))
+            if file.is_file()
+        }
+    )
+
+
+def of_files(files: Mapping[str, Path]) -> str:
+    """The SHA-256 of the list of some files with theirs, sorted by the names they are given."""
     whole = hashlib.sha256()
     for name, file in sorted(files.items()):
         whole.update(f"{digest(file)}  {name}\n".encode())
@@ -122,6 +128,12 @@ def digest(path: Path) -> str:
         raise UsageError(f"{path} cannot be read: {error.strerror}; check its rights.") from None
 
 
-def fingerprints(data: Mapping[str, Path]) -> dict[str, str]:
+def fingerprints(needs: Sequence[Need], data: Mapping[str, Path]) -> dict[str, str]:
     """The fingerprint of each corpus, by kind."""
-    return {kind: fingerprint(path) for kind, path in data.items()}
+    found = {}
+    for need in needs:
+        if need.kind in data:
+            path = data[need.kind]
+            listed = {file.as_posix(): file for file in need.files(path)} if need.files else None
+            found[need.kind] = fingerprint(path) if listed is None else of_files(listed)
+    return found

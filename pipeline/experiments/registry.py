@@ -9,6 +9,7 @@ from pipeline.experiments.mmp_rcv1 import MmpRcv1
 from pipeline.experiments.mmp_reuters21578 import MmpReuters21578
 from pipeline.experiments.prank_movielens import PRankMovieLens
 from pipeline.experiments.prank_synthetic import PRankSynthetic
+from pipeline.experiments.svm_map import SvmMap
 
 EXPERIMENTS: dict[str, type[Experiment]] = {
     experiment.name: experiment
@@ -19,5 +20,6 @@ EXPERIMENTS: dict[str, type[Experiment]] = {
         FeatureFocusWords,
         PRankSynthetic,
         PRankMovieLens,
+        SvmMap,
     )
 }

@@ -65,7 +65,7 @@ def run(
     Who runs several of them listens for signals already.
     """
     watch.say(f"{experiment.name}: {experiment.title}")
-    sums = fingerprints(experiment.data)
+    sums = fingerprints(experiment.needs, experiment.data)
     for kind, path in experiment.data.items():
         watch.say(f"{kind}:{path} sha256 {sums[kind]}")
     record = {"experiment": experiment.name, **experiment.choices(), "sha256": sums}

@@ -172,6 +172,8 @@ def test_catalogue_is_well_formed() -> None:
         "rcv1",
         "newsgroups",
         "movielens",
+        "letor",
+        "trec",
         "text",
         "jsonl",
     ]

@@ -1,0 +1,59 @@
+"""Lines of the files that query-document sets are read from, and what is wrong with one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipeline.corpora.jsonl import JsonLines
+from pipeline.corpora.source import SourceError
+
+LONGEST_LINE = 1 << 18  # bytes; LETOR's longest have some 3,000
+LONGEST_NAME = 200  # of a query or a document
+MOST_VALUES = 1 << 27  # scores of all documents by all functions: 1 GiB
+MOST_GRADE = 30  # gains are powers of two
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file, plain or gzip, from 1 on, without those that are blank."""
+    for number, line in enumerate(JsonLines(path, LONGEST_LINE), start=1):
+        if len(line) > LONGEST_LINE:
+            raise SourceError(
+                f"{path}, line {number}: expected at most {LONGEST_LINE:,} bytes, found more"
+            )
+        if line.strip():
+            yield number, line
+
+
+def unexpected(name: str, number: int, expected: str, line: bytes) -> SourceError:
+    """The error of a line that is not what it should be."""
+    shown = line.strip()[:80].decode("utf-8", "replace")
+    return SourceError(f"{name}, line {number}: expected {expected}, found {shown!r}")
+
+
+def read_name(field: bytes) -> str | None:
+    """The name of a query or document, if these bytes are one."""
+    try:
+        name = field.decode()
+    except UnicodeDecodeError:
+        return None
+    return name if 0 < len(name) <= LONGEST_NAME and name.isprintable() else None
+
+
+def read_grade(field: bytes, least: int) -> int | None:
+    """A grade of relevance from `least` on, if these bytes are one."""
+    digits = field.removeprefix(b"-")
+    if not digits.isdigit() or len(digits) > 3:
+        return None
+    grade = int(field)
+    return grade if least <= grade <= MOST_GRADE else None
+
+
+def read_number(field: bytes) -> float | None:
+    """A finite number, if these bytes are one."""
+    try:
+        number = float(field)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,100 @@
+"""Tables of rankings of queries: means over queries, and each method against SVM-map."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from learners.segment import Floats
+from pipeline.experiments.experiment import Result
+from pipeline.experiments.figures import Dot
+from pipeline.experiments.retrieval_methods import Method
+from pipeline.experiments.tables import Column, Number, Row, Table
+from pipeline.retrieval.measures import CUTOFFS, MEASURES, counting_all, mean
+from pipeline.retrieval.significance import LEVEL, compare
+
+
+class Probability(Column):
+    """That of a test; two stars where it is significant, as in the paper."""
+
+    __slots__ = ()
+
+    def shown(self, number: Number | None, sign: str = "") -> str:
+        """With its stars, or room for them."""
+        if number is None:
+            return "   "
+        return f"{number.value:.{self.digits}f} {'**' if number.value < LEVEL else '  '}"
+
+
+COLUMNS = (
+    Column("ap", "MAP", 4),
+    Column("all", "MAP, none = 0", 4),
+    Column("wins", "W", 0),
+    Column("losses", "L", 0),
+    Probability("p", "p   ", 4),
+    *(Column(f"p@{k}", f"P@{k}", 3) for k in CUTOFFS),
+    *(Column(f"ndcg@{k}", f"NDCG@{k}", 3) for k in CUTOFFS),
+)
+
+
+def by_query(results: Sequence[Result]) -> dict[str, Floats]:
+    """The measures of every query, averaged over the splits that measured it."""
+    found: dict[str, list[list[float]]] = {}
+    for result in results:
+        for query, measures in zip(result["queries"], result["measures"], strict=True):
+            found.setdefault(query, []).append(measures)
+    return {query: np.array(rows, np.float64).mean(axis=0) for query, rows in found.items()}
+
+
+def table_of(
+    name: str, title: str, methods: Sequence[Method], results: Mapping[str, Sequence[Result]]
+) -> Table:
+    """A row for every method; `results` are by its key, split by split."""
+    ours = by_query(results["map"])
+    rows = [row_of(method, by_query(results[method.key]), ours) for method in methods]
+    without = any(np.isnan(values[0]) for values in ours.values())
+    columns = [column for column in COLUMNS if without or column.key != "all"]
+    notes = [
+        f"{method.label}: {words}"
+        for method in methods
+        if (words := chosen_in_words(results[method.key]))
+    ]
+    return Table(name, title, columns, rows, notes)
+
+
+def row_of(method: Method, mine: Mapping[str, Floats], ours: Mapping[str, Floats]) -> Row:
+    """The means of a method, and how SVM-map compares with it."""
+    queries = list(ours)
+    values = np.array([mine[query] for query in queries])
+    numbers = {key: Number(mean(values[:, place])) for place, key in enumerate(MEASURES)}
+    numbers["all"] = Number(counting_all(values[:, 0]))
+    if method.key != "map":
+        found = compare([ours[query][0] for query in queries], values[:, 0])
+        numbers["wins"], numbers["losses"] = Number(found.wins), Number(found.losses)
+        numbers["p"] = Number(found.p)
+    return Row(method.label, numbers)
+
+
+def dots_of(methods: Sequence[Method], results: Mapping[str, Sequence[Result]]) -> list[Dot]:
+    """The MAP of every method."""
+    found = []
+    for method in methods:
+        values = np.array(list(by_query(results[method.key]).values()))
+        found.append(Dot(method.label, method.colour, Number(mean(values[:, 0])), None))
+    return found
+
+
+def chosen_in_words(results: Sequence[Result]) -> str:
+    """What was chosen on validation queries, or the best function, and how often."""
+    counts: Counter[str] = Counter()
+    for result in results:
+        chosen = result["chosen"]
+        if "form" in chosen:
+            counts[f"{chosen['form']}, C = {chosen['cost']:g}"] += 1
+        elif chosen:
+            counts[f"{chosen['function']}"] += 1
+    most = [f"{words} ({count}x)" for words, count in counts.most_common(4)]
+    rest = sum(counts.values()) - sum(count for _, count in counts.most_common(4))
+    return "; ".join(most) + (f"; others ({rest}x)" if rest else "")

@@ -1,0 +1,70 @@
+"""How documents are described to a ranker: which values, and whether they are cut into bins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from learners.items import BinnedItems, DenseItems, Items
+from learners.segment import Floats
+from pipeline.errors import UsageError
+from pipeline.retrieval.normalising import (
+    CUTS,
+    MOST_CUTS,
+    NORMALISATIONS,
+    binned,
+    even_cuts,
+    normalised,
+)
+from pipeline.retrieval.query_sets import QuerySet
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What is done with the scores of functions.
+
+    With 0 cuts the values themselves are the features, a missing one counting as 0.
+    """
+
+    normalise: str = "minmax"
+    cuts: int = CUTS
+
+    def __post_init__(self) -> None:
+        if self.normalise not in NORMALISATIONS:
+            known = ", ".join(NORMALISATIONS)
+            raise UsageError(f"there is no normalisation {self.normalise!r}; choose one of {known}")
+        if not 0 <= self.cuts <= MOST_CUTS:
+            raise UsageError(f"expected 0 to {MOST_CUTS} cuts a function, found {self.cuts}")
+
+    def words(self) -> str:
+        """For people."""
+        return f"{self.normalise}, {f'{self.cuts} cuts' if self.cuts else 'values'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A form with its cuts (functions x cuts), which are part of what was learned."""
+
+    form: Form
+    cuts: Floats
+
+    @classmethod
+    def fitted(cls, form: Form, values: Floats) -> Description:
+        """With cuts for the normalised values of the training queries."""
+        return cls(form, even_cuts(values, form.normalise, form.cuts))
+
+    @property
+    def width(self) -> int:
+        """How many features a document has."""
+        return len(self.cuts) * max(1, self.form.cuts)
+
+    def items(self, values: Floats) -> Items:
+        """Documents by their normalised values."""
+        if not self.form.cuts:
+            return DenseItems(np.nan_to_num(values))
+        return BinnedItems(binned(values, self.cuts), self.form.cuts)
+
+    def of(self, queries: QuerySet) -> Items:
+        """The documents of a query-document set."""
+        return self.items(normalised(queries, self.form.normalise))

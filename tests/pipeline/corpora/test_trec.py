@@ -1,0 +1,179 @@
+"""TREC runs and judgements as query-document sets and as a stream."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.corpora import open_source, ranks_for
+from pipeline.corpora.source import SourceError
+from pipeline.corpora.trec import read_trec, trec_files
+from pipeline.defaults import lanes_for
+from pipeline.events import parse_event
+from pipeline.retrieval.measures import average_precisions
+
+# Ranks contradict scores on purpose; documents b and c are level in the first run.
+RUN_A = """\
+9 Q0 a 7 3.5 tag
+9 Q0 b 1 2 tag
+9 Q0 c 2 2e0 tag
+9 Q0 d 3 -1 tag
+10 Q0 a 0 5 tag
+77 Q0 a 0 5 tag
+"""
+RUN_B = "9\tQ0\te\t1\t1000\ttag\n9 Q0 b 2 900 tag\n"
+QRELS = """\
+9 0 b 1
+9 0 e 2
+9 0 x 1
+9 0 a -2
+10 0 z 0
+11 0 a 1
+"""
+
+
+def write(folder: Path) -> str:
+    (folder / "runs").mkdir()
+    (folder / "runs" / "one").write_text(RUN_A)
+    (folder / "runs" / "two.gz").write_bytes(gzip.compress(RUN_B.encode()))
+    (folder / "runs" / ".hidden").write_text("no run")
+    (folder / "qrels").write_text(QRELS)
+    return f"{folder / 'runs'},{folder / 'qrels'}"
+
+
+def test_the_union_of_runs(tmp_path: Path) -> None:
+    found = read_trec(write(tmp_path))
+    assert found.functions == ("one", "two")
+    assert found.queries == ("9", "10")  # 77 was not judged, 11 not retrieved
+    assert found.documents == ("e", "d", "c", "b", "a", "a")
+    assert found.grades.tolist() == [2, 0, 0, 1, 0, 0]
+    assert [known.tolist() for known in found.known] == [[2, 1, 1], []]
+    nan = float("nan")
+    np.testing.assert_array_equal(found.values[:, 0], [nan, -1, 2, 2, 3.5, 5])
+    np.testing.assert_array_equal(found.values[:, 1], [1000, nan, nan, 900, nan, nan])
+
+
+def test_average_precision_is_that_of_trec_eval(tmp_path: Path) -> None:
+    """Equals by falling name, the stated rank ignored, unretrieved relevant documents count."""
+    found = read_trec(write(tmp_path))
+    one, two = (average_precisions(found, column) for column in found.values.T)
+    assert one[0] == pytest.approx(1 / 3 / 3)  # a, c, b, d
+    assert two[0] == pytest.approx((1 + 1) / 3)  # e, b
+
+
+def test_only_the_first_documents_of_a_run_count(tmp_path: Path) -> None:
+    found = read_trec(write(tmp_path), depth=2)
+    assert found.documents == ("e", "c", "b", "a", "a")  # of b and c the later name is first
+    assert np.isnan(found.values[2, 0])
+    with pytest.raises(SourceError, match="depth=0: expected how many"):
+        read_trec(str(tmp_path), depth=0)
+
+
+def test_folders_files_and_patterns(tmp_path: Path) -> None:
+    where = write(tmp_path)
+    assert [path.name for path in trec_files(where)[0]] == ["one", "two.gz"]
+    runs = tmp_path / "runs"
+    assert [p.name for p in trec_files(f"{runs}/one,{tmp_path}/qrels")[0]] == ["one"]
+    assert [p.name for p in trec_files(f"{runs}/*.gz,{tmp_path}/qrels")[0]] == ["two.gz"]
+    (runs / "judged").write_text(QRELS)
+    assert [p.name for p in trec_files(f"{runs},{runs}/judged")[0]] == ["one", "two.gz"]
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "one").write_text(RUN_A)
+    found = read_trec(f"{tmp_path}/*/one,{tmp_path}/qrels")
+    assert len(set(found.functions)) == 2
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("runs", "has no comma"),
+        (",qrels", "has no comma"),
+        ("runs,nothing", "nothing is no file; expected RUNS,QRELS"),
+        ("nowhere,qrels", "nowhere has no runs"),
+        ("empty*,qrels", "has no runs"),
+    ],
+)
+def test_what_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, message: str
+) -> None:
+    write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SourceError, match=message):
+        read_trec(where)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("9 Q0 a 1 2", "expected query Q0 document rank score tag, found '9 Q0 a 1 2'"),
+        ("9 Q0 a 1 2 t more", "expected query Q0 document rank score tag"),
+        ("9 Q0 x 1 much tag", "the score a finite number"),
+        ("9 Q0 x 1 inf tag", "the score a finite number"),
+        (f"9 Q0 {'x' * 201} 1 2 tag", "expected query Q0 document"),
+        ("9 Q0 a 1 2 tag", "each document once a query"),
+    ],
+)
+def test_a_malformed_line_of_a_run(tmp_path: Path, line: str, message: str) -> None:
+    where = write(tmp_path)
+    (tmp_path / "runs" / "one").write_text(RUN_A + line + "\n")
+    with pytest.raises(SourceError) as error:
+        read_trec(where)
+    assert "one, line 7: " in str(error.value)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("9 0 q", "expected query iteration document grade"),
+        ("9 0 q 1 2", "expected query iteration document grade"),
+        ("9", "expected query iteration document grade"),
+        ("9 0 q yes", "the grade from -10 to 30"),
+        ("9 0 q 31", "the grade from -10 to 30"),
+        ("9 0 q -11", "the grade from -10 to 30"),
+        ("9 0 b 1", "each document once a query"),
+    ],
+)
+def test_a_malformed_line_of_judgements(tmp_path: Path, line: str, message: str) -> None:
+    where = write(tmp_path)
+    (tmp_path / "qrels").write_text(QRELS + line + "\n")
+    with pytest.raises(SourceError) as error:
+        read_trec(where)
+    assert "qrels, line 7: " in str(error.value)
+    assert message in str(error.value)
+
+
+def test_files_that_hold_nothing_of_use(tmp_path: Path) -> None:
+    where = write(tmp_path)
+    (tmp_path / "runs" / "one").write_text("77 Q0 a 0 5 tag\n")
+    with pytest.raises(SourceError, match="no document for a judged query"):
+        read_trec(where)
+    (tmp_path / "runs" / "one").write_bytes(gzip.compress(RUN_A.encode())[:-9])
+    with pytest.raises(SourceError, match="damaged or cut off"):
+        read_trec(where)
+    (tmp_path / "qrels").write_text("\n")
+    with pytest.raises(SourceError, match="has no judgements"):
+        read_trec(where)
+
+
+def test_a_stream_of_ranks(tmp_path: Path) -> None:
+    """Scores are normalised within their query; who did not retrieve a document says nothing."""
+    where = write(tmp_path)
+    source = open_source(f"trec:{where},depth=3")
+    events = [json.loads(raw) for raw in source]
+    assert source.total == len(events) == 5
+    assert events[0] == {"id": "9-e", "features": {"two": 1.0}, "rank": 3}
+    assert [event["rank"] for event in events] == [3, 1, 2, 1, 1]
+    assert events[3] == {"id": "9-a", "features": {"one": 1.0}, "rank": 1}
+    for raw in source:
+        parse_event(raw)
+    raw_scores = [json.loads(raw) for raw in open_source(f"trec:{where},normalise=none")]
+    assert raw_scores[0]["features"] == {"two": 1000.0}
+    assert ranks_for(f"trec:{where},depth=3") == 3
+    assert lanes_for(f"trec:{where}", None)[1] == "widrow-hoff:ranks=3"
+    with pytest.raises(SourceError, match=r"trec has no option 'top'. Known: depth=1000"):
+        open_source(f"trec:{where},top=3")

@@ -1,0 +1,215 @@
+"""`wirerank experiment svm-map` on made-up runs and files, and MQ2008 where it is at hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline.corpora.letor import read_letor
+from pipeline.corpora.trec import read_trec
+from pipeline.errors import UsageError
+from pipeline.retrieval.choosing import Split, Workbench
+from pipeline.retrieval.features import Form
+from pipeline.retrieval.measures import average_precisions, mean
+from pipeline.retrieval.protocols import folds, halves, random_splits, trials
+from pipeline.retrieval.ranker import Ranker
+from pipeline.retrieval.significance import compare
+from tests.pipeline.command_line import wirerank
+from tests.pipeline.retrieval.made_up_runs import Shape, write_runs
+
+SMALL = Shape(systems=6, topics=30, depth=60, documents=600, relevant=(4, 30))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_runs(tmp_path_factory.mktemp("trec"), seed=3, shape=SMALL)
+
+
+@pytest.fixture(scope="module")
+def bench(runs: str) -> Workbench:
+    return Workbench(read_trec(runs))
+
+
+def experiment(*arguments: str) -> dict[str, Any]:
+    pytest.importorskip("matplotlib")
+    result = wirerank("experiment", "svm-map", *arguments)
+    assert result.exit_code == 0, result.stderr
+    out = Path(arguments[arguments.index("--out") + 1])
+    found: dict[str, Any] = json.loads((out / "results.json").read_bytes())
+    return found
+
+
+def write_letor(path: Path, queries: int, seed: int = 0) -> Path:
+    """Features that tell a little each, and much together."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for query in range(queries):
+        for document in range(12):
+            grade = int(rng.integers(3) * (document % 3 == 0))
+            seen = enumerate(grade + rng.normal(0, 2, 8), start=1)
+            values = " ".join(f"{feature}:{value:.4f}" for feature, value in seen)
+            lines.append(f"{grade} qid:{query} {values} #docid = d{document:02}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_trials_are_the_papers(bench: Workbench) -> None:
+    """10 train, 5 choose, the others are measured; none is in two of these; all train alike."""
+    found = trials(bench.queries, 30, seed=1).splits
+    known = set(bench.queries.with_relevant().tolist())
+    trained = np.zeros(len(bench.queries), int)
+    for split in found:
+        assert (len(split.train), len(split.validation)) == (10, 5)
+        sets = [set(some.tolist()) for some in (split.train, split.validation, split.test)]
+        assert set.union(*sets) == known
+        assert sum(map(len, sets)) == len(known)
+        trained[split.train] += 1
+    assert len(known) == 30
+    assert set(trained) == {10}
+    again = trials(bench.queries, 5, seed=1).splits  # more go on from fewer
+    assert all((a.train == b.train).all() for a, b in zip(again, found, strict=False))
+
+
+def test_halves_measure_every_query_once(bench: Workbench) -> None:
+    one, two = halves(bench.queries, seed=1).splits
+    assert sorted([*one.test, *two.test]) == bench.queries.with_relevant().tolist()
+    assert sorted([*one.train, *one.validation]) == sorted(two.test)
+
+
+def test_letors_folds(tmp_path: Path) -> None:
+    for number in range(1, 6):
+        text = f"1 qid:{number} 1:1\n0 qid:{number} 1:0\n"
+        (tmp_path / f"S{number}.txt").write_text(text)
+    found = folds(read_letor(tmp_path))
+    assert found is not None
+    assert [split.train.tolist() for split in found.splits[:2]] == [[0, 1, 2], [1, 2, 3]]
+    assert [split.validation.tolist() for split in found.splits] == [[3], [4], [0], [1], [2]]
+    assert [split.test.tolist() for split in found.splits] == [[4], [0], [1], [2], [3]]
+
+
+def test_too_few_queries_are_refused(tmp_path: Path) -> None:
+    few = read_letor(write_letor(tmp_path / "few.txt", 12))
+    assert folds(few) is None
+    with pytest.raises(UsageError, match="12 queries have a relevant document; expected at least"):
+        random_splits(few, 2, seed=0)
+
+
+@pytest.mark.parametrize("machine", ["map", "roc", "acc", "acc2"])
+def test_what_is_chosen_is_best_on_validation_and_ranks_again_from_a_file(
+    bench: Workbench, machine: str, tmp_path: Path
+) -> None:
+    if machine.startswith("acc"):
+        pytest.importorskip("sklearn")
+    split = halves(bench.queries, seed=2).splits[0]
+    every = [bench.chosen(machine, split, [form], thin=3) for form in FORMS]
+    chosen = bench.chosen(machine, split, FORMS, thin=3)
+    assert chosen.validated == max(one.validated for one in every)
+    scores = bench.scored(chosen, split.validation)
+    watched = bench.queries.some(split.validation)
+    assert mean(average_precisions(watched, scores)) == chosen.validated
+    chosen.ranker.save(tmp_path / "ranker")
+    again = Ranker.load(tmp_path / "ranker").scores(watched)
+    np.testing.assert_array_equal(again, scores)
+
+
+FORMS = (Form("minmax", 10), Form("place", 0))
+
+
+def test_the_best_function_is_chosen_on_training_queries(bench: Workbench) -> None:
+    train = np.arange(8)
+    means = [mean(average_precisions(bench.queries, v)[train]) for v in bench.queries.values.T]
+    assert bench.best_functions(train)[0] == int(np.argmax(means))
+
+
+def test_the_experiment_on_runs(runs: str, tmp_path: Path) -> None:
+    """Its table is what its parts say; the same command finds all parts done."""
+    out = str(tmp_path / "out")
+    arguments = ("--data", f"trec:{runs}", "--quick", "--out", out)
+    found = experiment(*arguments)
+    parts = found["parts"]
+    assert {name.split(" ")[1] for name in parts} == {"halves", "trials"}
+    ours, best = (
+        {
+            query: measures[0]
+            for half in (1, 2)
+            for query, measures in zip(
+                parts[f"trec halves half {half} {key}"]["queries"],
+                parts[f"trec halves half {half} {key}"]["measures"],
+                strict=True,
+            )
+        }
+        for key in ("map", "best")
+    )
+    rows = {row["label"]: row["ours"] for row in found["tables"]["trec-halves"]["rows"]}
+    assert rows["SVM-map"]["ap"]["value"] == pytest.approx(np.mean(list(ours.values())))
+    assert rows["SVM-map"]["p"] is None
+    test = compare(list(ours.values()), [best[query] for query in ours])
+    assert rows["best function"]["wins"]["value"] == test.wins
+    assert rows["best function"]["losses"]["value"] == test.losses
+    assert rows["best function"]["p"]["value"] == pytest.approx(test.p)
+    assert {"SVM-roc", "SVM-acc", "SVM-map, global bins", "sum of scores (ours)"} <= set(rows)
+    for name in ("map.png", "map.svg", "trec-halves.csv", "trec-trials.csv"):
+        assert (tmp_path / "out" / name).stat().st_size > 0
+    (tmp_path / "out" / "results.json").unlink()
+    assert experiment(*arguments)["parts"] == parts
+
+
+def test_other_runs_are_other_data(runs: str, tmp_path: Path) -> None:
+    """The fingerprint is that of the runs and of the judgements."""
+    more = ("--quick", "--out", str(tmp_path / "out"))
+    experiment("--data", f"trec:{runs}", *more)
+    folder, qrels = runs.split(",")
+    result = wirerank("experiment", "svm-map", "--data", f"trec:{folder}/s00,{qrels}", *more)
+    assert result.exit_code == 2
+    assert "sha256.trec differ" in result.stderr
+
+
+def test_the_experiment_on_a_letor_file(tmp_path: Path) -> None:
+    path = write_letor(tmp_path / "letor-queries.txt", 40)
+    found = experiment("--data", f"letor:{path}", "--quick", "--out", str(tmp_path / "out"))
+    rows = {row["label"]: row["ours"] for row in found["tables"]["letor-splits"]["rows"]}
+    assert rows["SVM-map"]["ap"]["value"] > rows["best function"]["ap"]["value"]
+
+
+def test_data_that_are_none_are_named(tmp_path: Path) -> None:
+    result = wirerank("experiment", "svm-map", "--data", "trec:nothing")
+    assert result.exit_code == 2
+    assert "expected RUNS,QRELS" in result.stderr
+    result = wirerank("experiment", "svm-map", "--data", str(tmp_path))
+    assert result.exit_code == 2
+    assert "--data trec:PATH (TREC runs and judgements, written RUNS,QRELS" in result.stderr
+
+
+def test_scales_of_queries_matter_to_global_bins_alone(tmp_path: Path) -> None:
+    """What holds on real runs: combined by query SVM-map is above the best, globally well below."""
+    pytest.importorskip("sklearn")
+    shape = Shape(systems=8, topics=60, depth=200, documents=2500)
+    bench = Workbench(read_trec(write_runs(tmp_path, seed=5, shape=shape)))
+    found: dict[str, list[float]] = {"map": [], "global": [], "best": []}
+    for split in halves(bench.queries, seed=0).splits:
+        test = bench.queries.some(split.test)
+        for name, forms in (("map", None), ("global", (Form("none", 50),))):
+            chosen = bench.chosen("map", split, forms or FORMS, thin=2)
+            found[name] += average_precisions(test, bench.scored(chosen, split.test)).tolist()
+        found["best"] += bench.singles()[split.test, bench.best_functions(split.train)[0]].tolist()
+    assert np.mean(found["map"]) > np.mean(found["best"])
+    assert np.mean(found["map"]) > np.mean(found["global"]) + 0.01
+
+
+def test_mq2008_one_fold(shared_corpus: Callable[[str], Path]) -> None:
+    """The first fold, with the paper's bins and one cost: above the best feature on its test."""
+    bench = Workbench(read_letor(shared_corpus("letor")))
+    protocol = folds(bench.queries)
+    assert protocol is not None
+    split: Split = protocol.splits[0]
+    chosen = bench.chosen("map", split, [Form("minmax", 50)], thin=2)
+    test = bench.queries.some(split.test)
+    found = mean(average_precisions(test, bench.scored(chosen, split.test)))
+    best = bench.best_functions(split.train)[0]
+    assert bench.queries.functions[best] == "39"
+    assert found > mean(bench.singles()[split.test, best]) - 0.01
