@@ -10,7 +10,17 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench import classes, memory, ordinal, rcv1, shards, speed, startup, stream
+from tests.bench import (
+    classes,
+    memory,
+    ordinal,
+    rankers,
+    rcv1,
+    shards,
+    speed,
+    startup,
+    stream,
+)
 from tests.rcv1_standin import FULL_SIZE
 
 
@@ -28,6 +38,7 @@ def main() -> None:
             "ordinal",
             "classes",
             "words",
+            "rankers",
             "stream",
             "shards",
             "memory",
@@ -44,6 +55,7 @@ def main() -> None:
             "ordinal": lambda: ordinal.run(documents),
             "classes": lambda: classes.run(5 * documents, folder),
             "words": lambda: classes.run_words(asked.text, folder),
+            "rankers": rankers.run,
             "stream": lambda: stream.run(4 * documents, folder),
             "shards": lambda: shards.run(documents),
             "memory": lambda: memory.run(asked.long),

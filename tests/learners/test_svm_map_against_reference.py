@@ -280,6 +280,21 @@ def test_training_reaches_the_optimum_of_larger_problems(
     check_optimum(trained, problem, cost, loss, (best.primal, best.weights))
 
 
+@both_losses
+@both_slacks
+@pytest.mark.parametrize("scale", [30.0, 1000.0])
+def test_features_on_any_scale_are_learned(loss: str, slack: str, scale: float) -> None:
+    """Long planes that are nearly alike: steps of two multipliers alone would take for ever."""
+    rng = random.Random(5)
+    problem = [make_query(rng, shape, 5, "normal") for shape in [(4, 8)] * 5]
+    queries = as_queries([Query(query.features * scale, query.relevant) for query in problem])
+    trained = train(queries, 1e5, loss, slack, most=400)
+    assert trained.converged
+    as_given = train(as_queries(problem), 1e5 * scale**2, loss, slack, most=400)
+    ratio = as_given.primal / trained.primal
+    assert ratio == pytest.approx(scale**2, rel=3e-3)  # the same problem in other units
+
+
 @both_slacks
 @pytest.mark.parametrize("cost", [10.0, 1359.77, 1e5])
 def test_training_ends_at_its_gap_where_the_first_weights_are_far_too_dear(
