@@ -9,8 +9,12 @@ from pathlib import Path
 
 import orjson
 import pytest
+from kafka import TopicPartition
 
+from consumers.clients import committed_offsets
 from consumers.config import ConfigError, read_config
+from consumers.log_reader import log_facts
+from consumers.publisher import group_of
 from pipeline.snapshots.folder import SnapshotFolder
 from tests.consumers.streaming import SMALL, Streaming, assert_exact, eventually
 from tests.consumers.test_lanes import by_lane, end_all, expected_of
@@ -111,6 +115,37 @@ def test_a_stacker_that_is_added_later_catches_up_over_kills_and_is_taken_away_a
         end_all(streaming)
         of_bases = [m for m in found if orjson.loads(m.value or b"")["lane"] != "slow"]
         assert_exact(streaming, of_bases, [*events, *more])
+
+
+def test_the_others_do_not_wait_for_a_stacker_that_catches_up(broker: str, tmp_path: Path) -> None:
+    """It trains in every round, and has the whole log before it."""
+    events = scattered(8, 1000)
+    with Streaming(broker, tmp_path, [FIRST, SECOND]) as streaming:
+        for worker in ("tokenize-0", "learn"):
+            streaming.start(worker)
+        streaming.produce(events[:1000])
+        streaming.wait_learned()
+        assert streaming.end("learn") == 0
+        streaming.produce(events[1000:])
+        streaming.wait_logged()
+        streaming.configure([FIRST, SECOND, SLOW])
+        log = TopicPartition(streaming.stream.blocks, 0)
+        end = log_facts(streaming.config.kafka, streaming.stream.blocks).end
+        front, behind = (group_of(streaming.stream, lane) for lane in (FIRST, "slow"))
+        places: set[tuple[int | None, int | None]] = set()
+
+        def is_done() -> bool:
+            found = committed_offsets(streaming.config.kafka, [front, behind], log)
+            places.add((found[front], found[behind]))
+            return found[behind] == end
+
+        streaming.start("learn")
+        assert eventually(is_done, 120), streaming.log("learn")
+        on_its_way = {place for ahead, place in places if ahead == end and place not in (None, end)}
+        assert len(on_its_way) > 4, places  # between these steps the others had their turn
+        found = streaming.rankings(3 * documents_in(events))
+        end_all(streaming)
+        assert by_lane(found) == expected_of(streaming)
 
 
 def test_a_stacker_in_a_worker_of_its_own(broker: str, tmp_path: Path) -> None:
