@@ -247,6 +247,32 @@ def test_a_stacker_of_a_lane_that_is_divided(broker: str, tmp_path: Path) -> Non
         assert [plain(value) for value in found[FIRST]] == [plain(v) for v in expected[FIRST]]
 
 
+def test_a_lane_is_divided_and_made_whole_under_its_stacker(broker: str, tmp_path: Path) -> None:
+    """The stacker takes a copy when the lane leaves it, and the lane itself when it comes back."""
+    events, lanes = scattered(9, 800), [FIRST, SECOND, STACKED]
+    shards = [f"learn@{FIRST}#0", f"learn@{FIRST}#1"]
+    with Streaming(broker, tmp_path, lanes, every=0.4) as streaming:
+        streaming.start("tokenize-0")
+        size = -(-len(events) // 6)
+        for number, workers in enumerate([[], shards, []]):
+            streaming.configure(lanes, shards={FIRST: 2 if workers else 1})
+            for worker in ("learn", *workers):
+                streaming.start(worker)
+            for half in (2 * number, 2 * number + 1):  # time passes in the log
+                streaming.produce(events[size * half : size * (half + 1)])
+                streaming.wait_learned(120)
+            for worker in ("learn", *workers):
+                assert streaming.end(worker) == 0, streaming.log(worker)[-3000:]
+        found = by_lane(streaming.rankings(3 * documents_in(events)))
+        end_all(streaming)
+        expected = expected_of(streaming)
+        assert found["stacked"] == expected["stacked"]
+        assert found[SECOND] == expected[SECOND]
+        assert [plain(value) for value in found[FIRST]] == [plain(v) for v in expected[FIRST]]
+        assert "where the whole lane had come" in streaming.log(shards[0])
+        assert "where 2 shards had come" in streaming.log("learn")
+
+
 @pytest.mark.parametrize(
     ("lanes", "message"),
     [

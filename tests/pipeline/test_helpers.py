@@ -18,7 +18,7 @@ from pipeline.page.feed import PageFeed
 from pipeline.page.samples import FROZEN, Standing
 from pipeline.page.updates import news
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
-from pipeline.snapshots.state import resume, take
+from pipeline.snapshots.state import MismatchError, resume, take
 from tests.pipeline.test_engine import TOKENIZER, random_events
 
 FIRST, SECOND, THIRD = "mmp:loss=1", "perceptron", "frequency"
@@ -83,6 +83,13 @@ def test_helpers_are_in_snapshots_but_their_lanes_are_not(tmp_path: Path) -> Non
     assert snapshot.every_lane == ["stacked", FIRST, SECOND]
     both = folder.write(take(engine_of("stacked", FIRST, SECOND), 8))
     assert both != path
+
+
+def test_a_stacker_of_all_lanes_is_another_one_with_one_lane_more() -> None:
+    lanes = [parse_spec(text) for text in (FIRST, "svm-map:name=all")]
+    snapshot = take(Engine(lanes), 1)
+    with pytest.raises(MismatchError, match=r"lane all = .*'of': '\[mmp:loss=1\]'.* says .*percep"):
+        resume(Engine([*lanes, parse_spec(SECOND)]), snapshot)
 
 
 def test_the_page_of_a_stacker_alone_shows_it_alone() -> None:
