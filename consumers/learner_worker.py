@@ -49,6 +49,8 @@ log = logging.getLogger(__name__)
 # To a transaction, when the worker is behind: many blocks, if they are small.
 BLOCKS_AT_ONCE = 64
 BYTES_AT_ONCE = 4 << 20
+# Lanes that are behind take as many records at a time as last about this long: those in front wait.
+BEHIND_SECONDS = 1.0
 LAST_SNAPSHOT_SECONDS = 60.0
 STANDSTILL_SECONDS = 5.0
 
@@ -102,6 +104,7 @@ class LearnerWorker:
         self._kept: dict[str, int] = {}  # by lane: where the last snapshot was taken
         self._log_identity = ""
         self._followings: list[Following] = []  # the one that is furthest comes last
+        self._behind_at_once = 1
         specs = [replace(spec, shards=2) if share else spec for spec in self._specs.values()]
         warm_up([*specs, *helpers_of(specs, self._every)], Tokenizer(stream.profile), log.info)
         warm_up_packing()
@@ -175,7 +178,9 @@ class LearnerWorker:
         self._observed.health.moved()
         for following in self._followings[:-1]:
             missing = foremost.follower.position - following.follower.position
-            self._advance(following, min(BLOCKS_AT_ONCE, missing), POLL_MS)
+            began = time.monotonic()
+            self._advance(following, min(self._behind_at_once, missing), POLL_MS)
+            self._behind_at_once = paced(self._behind_at_once, time.monotonic() - began)
         waiting = POLL_MS if len(self._followings) == 1 else 0
         before = foremost.follower.position
         self._advance(foremost, BLOCKS_AT_ONCE, waiting)
@@ -199,6 +204,7 @@ class LearnerWorker:
                 self._published(follower, outgoing, blocks)
                 self._snapshot()
                 outgoing, blocks = [], []
+            self._observed.health.moved()  # a lane that trains often takes its time
             name = f"{message.topic}[{message.partition}] offset={message.offset}"
             began, documents = time.perf_counter(), follower.engine.documents
             # Shards must cut the log alike, whoever looks at them.
@@ -303,3 +309,10 @@ class LearnerWorker:
                     "next start will take longer: make room, or name another snapshots.folder",
                     snapshot.position, self._snapshots.path, error.strerror,
                 )  # fmt: skip
+
+
+def paced(records: int, seconds: float) -> int:
+    """How many records to take next, when so many took so long."""
+    if seconds > BEHIND_SECONDS:
+        return max(1, records // 2)
+    return min(BLOCKS_AT_ONCE, 2 * records)

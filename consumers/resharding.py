@@ -99,5 +99,6 @@ class Known(NamedTuple):
             snapshot.position: path
             for path, snapshot in SnapshotFolder(folder).descriptions([])
             if snapshot.content["log"] == self.log_identity
+            and self.lane in snapshot.lanes
             and snapshot.content["settings"]["lanes"].get(self.lane) == self.settings
         }

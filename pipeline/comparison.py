@@ -150,15 +150,20 @@ class LaneDifferences:
         some.tallies = arranged(self.tallies, places)
         return some
 
-    def append(self, other: LaneDifferences) -> None:
-        """Take over the lanes of another, behind the own ones.
+    def append(self, other: LaneDifferences, places: Sequence[int]) -> None:
+        """Take over the lanes of another: those that are new here, behind the own ones.
 
-        Lanes that meet here are compared from now on: of the rounds before, nobody knows any more
-        what both of them lost.
+        `places` says where each of its lanes is then. Of two lanes that both have, the longer
+        history counts. Lanes that meet here are compared from now on: of the rounds before, nobody
+        knows any more what both of them lost.
         """
         own = len(self.tallies)
-        both = no_tallies(own + len(other.tallies))
-        both[:own, :own], both[own:, own:] = self.tallies, other.tallies
+        both = no_tallies(max(own, 1 + max(places, default=-1)))
+        ordered = sorted(range(len(places)), key=places.__getitem__)
+        theirs = [places[place] for place in ordered]
+        both[np.ix_(theirs, theirs)] = arranged(other.tallies, ordered)
+        longer = both[:own, :own, :, ROUNDS] > self.tallies[..., ROUNDS]
+        both[:own, :own] = np.where(longer[..., None], both[:own, :own], self.tallies)
         self.tallies = both
 
     def arrange(self, places: Sequence[int]) -> None:

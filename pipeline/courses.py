@@ -134,8 +134,11 @@ class Course:
             for key, document in self.pending.documents.items():
                 its = other.pending.documents[key].scores
                 document.scores += [its[place] for place in new]
-            self.differences.append(other.differences.of(new))
             lanes = [*self.lanes, *(other.lanes[place] for place in new)]
+            names = [lane.name for lane in lanes]
+            self.differences.append(
+                other.differences, [names.index(lane.name) for lane in other.lanes]
+            )
         elif other.lanes:  # what lanes share is with the other, then
             self.labels, self.pending, self.rounds = other.labels, other.pending, other.rounds
             self.differences = other.differences

@@ -156,8 +156,9 @@ class Engine:
         if other.rank_course.lanes and not self.rank_course.lanes:
             self.rank_labels = other.rank_labels
         asked = {lane.name for lane in (*self.lanes, *other.lanes)}
-        self.topic_course.join(other.topic_course, order)
-        self.rank_course.join(other.rank_course, order)
+        shown_first = [name for name in order if name in asked]  # as snapshots have them
+        self.topic_course.join(other.topic_course, shown_first)
+        self.rank_course.join(other.rank_course, shown_first)
         self.close()
         other.close()
         every = [*self.topic_course.lanes, *self.rank_course.lanes]

@@ -317,7 +317,7 @@ def course_sample(engine: Engine, course: Course) -> CourseSample:
     """Where the lanes of one kind stand."""
     return CourseSample(
         kind=RANKS if course is engine.rank_course else TOPICS,
-        lanes=tuple(engine.lanes.index(lane) for lane in course.lanes),
+        lanes=tuple(place for place, lane in enumerate(engine.lanes) if lane in course.lanes),
         losses=course.differences.losses,
         rounds=course.rounds,
         waiting=len(course.pending.documents),

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from learners.stacker import EACH
 from pipeline import rank_curves
 from pipeline.container import DamagedError, OpenBox
 from pipeline.curves import COLUMNS, FORMER_COLUMNS, as_point, in_columns
@@ -32,6 +33,8 @@ OF_A_KIND = (
     "ignored_labels",
 )
 LATEST = 253_402_300_799.0  # the last second of the year 9999: calendars end there
+FEATURES = ("score", "place", "lead")  # of each lane that a stacker combines
+MOST_NUMBERS = 3000
 CEILINGS = ("max_terms", "min_df", "max_topics", "max_pending")
 
 
@@ -117,6 +120,7 @@ def facts_of(box: OpenBox) -> dict[str, Any]:
     """What a snapshot holds, in numbers and names. Raises all sorts of errors if it is none."""
     content, settings = box.content, box.content["settings"]
     published, sizes = set(texts(content["published"])), sizes_by_part(box)
+    helpers = set(texts(content.get("helpers", [])))
     return {
         "position": whole(content["position"]),
         "log": text(content["log"]),
@@ -136,8 +140,10 @@ def facts_of(box: OpenBox) -> dict[str, Any]:
                 "learner": text(options["learner"]),
                 "options": {key: option(options[key]) for key in options if key != "learner"},
                 "published": name in published,
+                "helper": name in helpers,
                 **curve_facts(box, f"lane{number}/curve/tally"),
                 "model_bytes": sizes[f"lane{number}/learner"],
+                **combined_facts(box, f"lane{number}/learner", name),
             }
             for number, (name, options) in enumerate(settings["lanes"].items())
         },
@@ -179,6 +185,37 @@ def curve_facts(box: OpenBox, key: str) -> dict[str, Any]:
     if not all(value is None or math.isfinite(value) for value in losses.values()):
         raise ValueError(f"{key} has sums that are no numbers")
     return {"rounds": whole(point.round), **losses}
+
+
+def combined_facts(box: OpenBox, learner: str, name: str) -> dict[str, Any]:
+    """How a lane combines others, if it does: the weights of what they say, in their order."""
+    combined = box.content.get("combines", {})
+    if name not in combined:
+        return {}
+    lanes, weights = texts(combined[name]), numbers(box, f"{learner}/weights", "float64")
+    (followed, _), kept = numbers(box, f"{learner}/followed", "int64"), f"{learner}/starts"
+    if len(weights) not in (0, EACH * len(lanes)) or not -1 <= followed < len(lanes):
+        raise ValueError(f"{learner} does not combine {len(lanes)} lanes")
+    table = [weights[start : start + EACH] for start in range(0, len(weights), EACH)]
+    return {
+        "combines": {
+            lane: dict(zip(FEATURES, mine, strict=True))
+            for lane, mine in zip(lanes, table or [[None] * EACH] * len(lanes), strict=True)
+        },
+        "follows": None if followed < 0 else lanes[followed],
+        "documents_kept": whole(box.places[kept].shape[0] - 1),
+    }
+
+
+def numbers(box: OpenBox, key: str, kind: str) -> list[Any]:
+    """A row of numbers, of no more than a few lanes."""
+    place = box.places[key]
+    if len(place.shape) != 1 or place.shape[0] > MOST_NUMBERS or place.dtype.name != kind:
+        raise ValueError(f"{key} is not a row of at most {MOST_NUMBERS} numbers")
+    found: list[Any] = box.array(key).tolist()
+    if not all(map(math.isfinite, found)):
+        raise ValueError(f"{key} has numbers that are none")
+    return found
 
 
 def coverage_entry(topic: object, identity: object, partition: object, offset: object) -> Any:  # noqa: ANN401

@@ -15,7 +15,7 @@ import orjson
 
 from learners.learner import Value
 from pipeline.report import COLUMNS, OF_RANKS, ColumnOfLanes, aligned
-from pipeline.snapshots.inspection import LOSSES, RANK_LOSSES, Inspection
+from pipeline.snapshots.inspection import FEATURES, LOSSES, RANK_LOSSES, Inspection
 
 MATCHED = (
     ("rounds", "rounds", False),
@@ -73,9 +73,27 @@ def description(one: Inspection) -> str:
         "\n".join(f"{name:<18}{value}" for name, value in rows(one)),
         table(["source", "partition", "read up to"], coverage(facts), "partitions"),
         table(["lane", "", "rounds", *titles(facts), "model"], lanes(facts), "lanes"),
-        *(f"{shown(name)} = {lane_options(lane)}" for name, lane in first(facts["lanes"].items())),
+        "\n".join(
+            f"{shown(name)} = {lane_options(lane)}" for name, lane in first(facts["lanes"].items())
+        ),
+        *(combined(*one) for one in first(facts["lanes"].items()) if "combines" in one[1]),
     ]
-    return "\n\n".join(parts[:3]) + "\n\n" + "\n".join(parts[3:])
+    return "\n\n".join(parts)
+
+
+def combined(name: str, lane: dict[str, Any]) -> str:
+    """What a stacker makes of the lanes that it combines."""
+    rows = [
+        [shown(other), *("n.a." if weight is None else f"{weight:.4g}" for weight in mine.values())]
+        for other, mine in lane["combines"].items()
+    ]
+    by = "by these weights"
+    if lane["follows"] is not None:
+        by = f"as {shown(lane['follows'])}, which has done better than these weights"
+    return (
+        table([f"weights of {shown(name)}", *FEATURES], rows, "lanes")
+        + f"\nit ranks {by}; documents kept to train on: {lane['documents_kept']:,}"
+    )
 
 
 def rows(one: Inspection) -> Iterator[tuple[str, str]]:
@@ -112,12 +130,19 @@ def lanes(facts: dict[str, Any]) -> list[list[str]]:
     """How far the lanes had come, and how well."""
     found = []
     for name, lane in facts["lanes"].items():
-        row = [shown(name), "published" if lane["published"] else "watched", f"{lane['rounds']:,}"]
+        row = [shown(name), standing(lane), f"{lane['rounds']:,}"]
         for _, loss, scale, digits in columns(facts):
             value = lane.get(loss)
             row.append("n.a." if value is None else f"{value * scale:.{digits}f}")
         found.append([*row, size(lane["model_bytes"])])
     return found
+
+
+def standing(lane: dict[str, Any]) -> str:
+    """What a lane is there for."""
+    if lane["helper"]:
+        return "helper"
+    return "published" if lane["published"] else "watched"
 
 
 def columns(facts: dict[str, Any]) -> list[ColumnOfLanes]:
@@ -155,8 +180,9 @@ def first(items: Any) -> list[Any]:  # noqa: ANN401 - whatever there are many of
 
 
 def names(one: Inspection) -> str:
-    """The lanes of a snapshot."""
-    return shown(", ".join(first(one.facts["lanes"])))
+    """The lanes of a snapshot, without helpers."""
+    lanes = one.facts["lanes"].items()
+    return shown(", ".join(first(name for name, lane in lanes if not lane["helper"])))
 
 
 def shown(text: str, most: int = MOST_LETTERS) -> str:

@@ -39,9 +39,15 @@ class Snapshot:
         return int(self.content["position"])
 
     @property
-    def lanes(self) -> list[str]:
-        """The names of its lanes."""
+    def every_lane(self) -> list[str]:
+        """The names of the lanes that it has arrays of."""
         return list(self.content["settings"]["lanes"])
+
+    @property
+    def lanes(self) -> list[str]:
+        """The names of its lanes: not of helpers, which others may keep themselves, elsewhere."""
+        helpers = self.content.get("helpers", ())
+        return [lane for lane in self.every_lane if lane not in helpers]
 
 
 def take(engine: Engine, position: int) -> Snapshot:
@@ -58,6 +64,8 @@ def take(engine: Engine, position: int) -> Snapshot:
     content = {
         "position": position,
         "settings": settings_of(engine),
+        "helpers": [lane.name for lane in engine.helpers],
+        "combines": {lane.name: lane.combines for lane in engine.every_lane if lane.combines},
         "documents": engine.documents,
         "topics": engine.topics.names,
         "topics_refused": engine.topics.refused,
@@ -97,7 +105,7 @@ def resume(engine: Engine, snapshot: Snapshot) -> None:
     engine.vocabulary.restore(stored(arrays, "vocabulary"))
     engine.documents = content["documents"]
     for lane in engine.every_lane:
-        number = snapshot.lanes.index(lane.name)
+        number = snapshot.every_lane.index(lane.name)
         lane.learner.restore(stored(arrays, f"lane{number}/learner"))
         lane.curve.restore(stored(arrays, f"lane{number}/curve"))
     if engine.topic_course.lanes:  # without such lanes nothing would keep the topics up to date
@@ -121,7 +129,7 @@ def resume_course(course: Course, prefix: str, content: dict[str, Any], taken: S
     pending.unmatched_labels = content["unmatched_labels"]
     pending.superseded = content["superseded"]
     pending.ignored_labels = content["ignored_labels"]
-    numbers = [taken.lanes.index(lane.name) for lane in course.lanes]
+    numbers = [taken.every_lane.index(lane.name) for lane in course.lanes]
     waiting = waiting_documents(arrays, prefix, numbers)
     pending.documents = dict(zip(content["pending"], waiting, strict=True))
 
@@ -176,12 +184,12 @@ def scores_in(arrays: Arrays, lane: str) -> Any:  # noqa: ANN401 - an array
 
 def lane_state(snapshot: Snapshot, lane: str) -> State:
     """The state of a lane's learner."""
-    return stored(snapshot.arrays, f"lane{snapshot.lanes.index(lane)}/learner")
+    return stored(snapshot.arrays, f"lane{snapshot.every_lane.index(lane)}/learner")
 
 
 def alone(snapshot: Snapshot, lane: str, state: State) -> Snapshot:
     """The snapshot with one of its topic lanes only, whose learner has this state instead."""
-    place = snapshot.lanes.index(lane)
+    place = snapshot.every_lane.index(lane)
     settings = snapshot.content["settings"]
     arrays = {
         name: array
@@ -198,6 +206,8 @@ def alone(snapshot: Snapshot, lane: str, state: State) -> Snapshot:
     content = {
         **snapshot.content,
         "settings": {**settings, "lanes": {lane: settings["lanes"][lane]}},
+        "helpers": [],
+        "combines": {},
         "published": [name for name in snapshot.content["published"] if name == lane],
     }
     content.pop("ranks", None)

@@ -9,7 +9,7 @@ import pytest
 
 from consumers.log_reader import LogError, LogFacts
 from consumers.recovery import Recovery
-from learners.specs import parse_spec
+from learners.specs import helpers_of, parse_spec, resolved
 from pipeline.engine import Engine
 from pipeline.follower import Follower
 from pipeline.snapshots.folder import SnapshotFolder
@@ -62,6 +62,25 @@ def test_a_damaged_snapshot_is_passed_over_by_its_lanes(tmp_path: Path) -> None:
     kept(tmp_path, 20, [A, B], [A, B])
     path.write_bytes(path.read_bytes()[:-1])
     assert recovered(tmp_path, {A: 30, B: 25}) == ({A: 20, B: 20}, {A: 30, B: 25})
+
+
+def test_no_lane_takes_up_from_the_copy_of_a_stacker(tmp_path: Path) -> None:
+    """The stacker itself does, with the copies as they are there."""
+    stacked = "svm-map:name=stacked"
+    every = resolved([parse_spec(lane) for lane in (A, B, stacked)])
+    made = Follower(Engine(every[2:], helpers=every[:2]))
+    made.position = 30
+    SnapshotFolder(tmp_path).write(made.snapshot(log="id", published=["stacked"]))
+    kept(tmp_path, 20, [A, B], [A])
+
+    def new_follower(lanes: Sequence[str]) -> Follower:
+        mine = [lane for lane in every if lane.name in lanes]
+        return Follower(Engine(mine, helpers=helpers_of(mine, every)))
+
+    facts, published = LogFacts("blocks", "id", 0, 100), {A: 40, "stacked": 30}
+    recovery = Recovery(SnapshotFolder(tmp_path), facts, published, new_follower)
+    places = [(f.names, f.position) for f in recovery.followers([A, B, "stacked"])]
+    assert places == [(["stacked"], 30), ([A, B], 20)]
 
 
 def test_what_is_gone_is_said(tmp_path: Path) -> None:

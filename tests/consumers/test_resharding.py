@@ -10,7 +10,7 @@ import pytest
 from consumers.resharding import divide_anew, shared_out
 from consumers.sharding import folder_of
 from consumers.shares import Share
-from learners.specs import parse_spec
+from learners.specs import parse_spec, resolved
 from pipeline.blocks import make_block
 from pipeline.corpora import open_source
 from pipeline.engine import Engine
@@ -65,6 +65,19 @@ def test_a_shard_gets_nothing_of_ordinal_lanes(learned: Follower) -> None:
     assert list(made.lanes) == [LANE]
     assert "ranks" not in made.content
     assert not [name for name in made.arrays if name.startswith("ranks/")]
+
+
+def test_the_copy_that_a_stacker_has_is_no_snapshot_of_the_lane(
+    tmp_path: Path, learned: Follower
+) -> None:
+    """It is written while the shards work: some would find it, and others another."""
+    lane, stacker = resolved([SPEC, parse_spec("svm-map:name=stacked")])
+    made = Follower(Engine([stacker], helpers=[lane]))
+    made.position = 150
+    SnapshotFolder(tmp_path).write(made.snapshot(log="log", published=["stacked"]))
+    assert [after(tmp_path, share) for share in shares(2)] == [None] * 2
+    SnapshotFolder(tmp_path).write(whole_at(learned, 100))
+    assert [after(tmp_path, share) for share in shares(2)] == [(100, 100)] * 2
 
 
 def test_a_whole_lane_is_divided_and_made_whole(tmp_path: Path, learned: Follower) -> None:

@@ -99,12 +99,20 @@ def test_the_order_of_lanes_is_no_matter() -> None:
 def test_lanes_that_meet_are_compared_from_then_on() -> None:
     measured = losses(7, 3, 300)
     apart = [followed([mine[:200] for mine in part], 50) for part in (measured[:2], measured[2:])]
-    apart[0].append(apart[1])
+    apart[0].append(apart[1], [2])
     apart[0].arrange([2, 0, 1])
     apart[0].follow([measured[place][200:] for place in (2, 0, 1)])
     assert apart[0].between(1, 2) == followed(measured, 50).between(0, 1)
     newer = followed([mine[200:] for mine in measured], 50)
     assert apart[0].between(0, 2) == newer.between(2, 1)
+
+
+def test_lanes_that_both_have_bring_what_was_known_of_them() -> None:
+    """One has followed lanes 0 and 1, the other lanes 2, 1 and 0."""
+    measured = losses(8, 3, 300)
+    one, other = followed(measured[:2], 50), followed(measured[::-1], 50)
+    one.append(other, [2, 1, 0])
+    assert one.tallies.tobytes() == followed(measured, 50).tallies.tobytes()
 
 
 def test_looked_at_from_either_side() -> None:

@@ -14,10 +14,12 @@ from itertools import filterfalse, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 
-from learners.specs import parse_spec
+from learners.specs import parse_spec, resolved
+from learners.stacker import Stacker
 from pipeline.container import CHUNK_BYTES, LENGTH, MOST_HEADER_BYTES, PREFIX, pack
 from pipeline.engine import Engine, EngineSettings
 from pipeline.events import Event
@@ -32,12 +34,19 @@ from tests.pipeline.command_line import wirerank
 from tests.pipeline.test_engine import TOKENIZER, random_events
 
 LANES = ("mmp:loss=1", "perceptron:margin=0.5,name=champion", "frequency", "prank:ranks=3")
+STACKED = "svm-map:of=[mmp:loss=1,frequency],refit=10,window=30,name=stacked"
+STACKED_ALL = "svm-map:refit=10"
 SETTINGS = EngineSettings(FeatureSettings(max_terms=60), max_topics=6, max_pending=5)
 
 
 def follower_of(lanes: tuple[str, ...] = LANES, count: int = 200) -> Follower:
     """A follower that has read a log of documents, late labels, and labels that come early."""
-    follower = Follower(Engine([parse_spec(lane) for lane in lanes], ("t9",), SETTINGS))
+    engine = Engine([parse_spec(lane) for lane in lanes], ("t9",), SETTINGS)
+    return followed(Follower(engine), count)
+
+
+def followed(follower: Follower, count: int = 200) -> Follower:
+    """The follower, when it has read such a log."""
     events = random_events(1, count)[: count - 8]
     events += [Event(f"to come {n}", None, ("t1",), None, None) for n in range(8)]
     for number, start in enumerate(range(0, count, 40)):
@@ -135,6 +144,88 @@ def test_a_snapshot_before_the_first_round_has_no_losses(tmp_path: Path) -> None
         is None
     )
     assert "n.a." in wirerank("inspect", str(path)).stdout
+
+
+def stacker_of(helped: bool) -> Follower:
+    """A follower with a stacker, whose lanes are there for themselves, or only to help it."""
+    every = resolved([parse_spec(lane) for lane in (LANES[0], LANES[2], STACKED)])
+    lanes, helpers = (every[2:], every[:2]) if helped else (every, [])
+    return followed(Follower(Engine(lanes, ("t9",), SETTINGS, helpers=helpers)))
+
+
+@pytest.mark.parametrize("helped", [True, False])
+def test_a_stacker_says_what_it_makes_of_the_others(helped: bool, tmp_path: Path) -> None:
+    follower = stacker_of(helped)
+    path = SnapshotFolder(tmp_path).write(follower.snapshot(log="the log", published=["stacked"]))
+    said = orjson.loads(wirerank("inspect", str(path), "--json").stdout)["lanes"]
+    learner = follower.engine.lanes[-1].learner
+    assert isinstance(learner, Stacker)
+    mine = said["stacked"]
+    assert list(mine["combines"]) == [LANES[0], LANES[2]]
+    weights = [w for lane in mine["combines"].values() for w in lane.values()]
+    assert weights == learner.weights.tolist()
+    assert len(set(weights)) > 2  # it was trained
+    assert mine["documents_kept"] == len(learner.lessons) == 30
+    names = list(mine["combines"])
+    assert mine["follows"] == (None if learner.followed < 0 else names[learner.followed])
+    assert [said[lane]["helper"] for lane in names] == [helped] * 2
+    assert not mine["helper"]
+    assert "combines" not in said[LANES[0]]
+    lines = [" ".join(line.split()) for line in wirerank("inspect", str(path)).stdout.splitlines()]
+    assert "weights of stacked score place lead" in lines
+    shown = " ".join(f"{w:.4g}" for w in mine["combines"][LANES[0]].values())
+    assert f"{LANES[0]} {shown}" in lines
+    (note,) = [line for line in lines if line.startswith("it ranks")]
+    assert note.endswith("documents kept to train on: 30")
+    assert bool([line for line in lines if line.startswith(f"{LANES[0]} helper")]) is helped
+    listed = wirerank("inspect", str(tmp_path)).stdout
+    assert ("good     stacked" in listed) is helped
+
+
+def test_a_stacker_that_follows_a_lane_says_which(tmp_path: Path) -> None:
+    follower = stacker_of(helped=False)
+    learner = follower.engine.lanes[-1].learner
+    assert isinstance(learner, Stacker)
+    for followed_lane, said in ((1, f"as {LANES[2]}, which has done better"), (-1, "by these")):
+        learner.followed = followed_lane
+        path = SnapshotFolder(tmp_path).write(follower.snapshot(log="", published=[]))
+        assert f"it ranks {said}" in wirerank("inspect", str(path)).stdout
+
+
+def test_a_stacker_before_its_first_document_has_no_weights(tmp_path: Path) -> None:
+    empty = Follower(Engine([parse_spec(lane) for lane in (LANES[0], STACKED_ALL)], (), SETTINGS))
+    path = SnapshotFolder(tmp_path).write(empty.snapshot(log="", published=[]))
+    said = orjson.loads(wirerank("inspect", str(path), "--json").stdout)["lanes"][STACKED_ALL]
+    assert said["combines"] == {LANES[0]: {"score": None, "place": None, "lead": None}}
+    assert (said["follows"], said["documents_kept"]) == (None, 0)
+    assert f"{LANES[0]} n.a. n.a. n.a." in " ".join(wirerank("inspect", str(path)).stdout.split())
+
+
+def test_no_stacker_does_harm(tmp_path: Path) -> None:
+    follower = stacker_of(helped=True)
+    path = SnapshotFolder(tmp_path).write(follower.snapshot(log="", published=[]))
+    snapshot = read_snapshot(path)
+    for key in ("helpers", "combines"):
+        for odd in ODD:
+            content = {**snapshot.content, key: odd}
+            path.write_bytes(pack(KIND, VERSION, content, snapshot.arrays))
+            check_no_harm(path)
+    for odd in ODD:
+        content = {**snapshot.content, "combines": {"stacked": odd}}
+        path.write_bytes(pack(KIND, VERSION, content, snapshot.arrays))
+        check_no_harm(path)
+    arrays: list[tuple[str, Any]] = [
+        *product(["weights"], [np.full(6, np.nan), np.zeros(5), np.zeros((6, 1)), np.arange(6)]),
+        *product(["weights"], [np.zeros(300_000)]),
+        *product(["followed"], [np.array([2, 9]), np.array([-2, 9]), np.zeros(2), np.arange(3)]),
+        *product(["starts"], [np.zeros(0, np.int64), np.zeros((), np.int64)]),
+    ]
+    for name, array in arrays:
+        changed = {**snapshot.arrays, f"lane0/learner/{name}": array}
+        path.write_bytes(pack(KIND, VERSION, snapshot.content, changed))
+        check_no_harm(path)
+        (found,) = inspect(path)
+        assert not found.good, (name, array)
 
 
 @pytest.mark.parametrize("lane", ["mmp:loss=1", "prank:ranks=3"])
