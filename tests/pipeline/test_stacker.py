@@ -71,7 +71,8 @@ def test_helpers_learn_but_are_not_shown() -> None:
     report = make_report(alone, 1.0, 0, {})
     assert list(report) == ["svm-map:refit=20"]
     assert report["svm-map:refit=20"].get("against", {}) == {}
-    assert take(alone, 1).lanes == ["svm-map:refit=20", "mmp", "perceptron"]
+    assert take(alone, 1).lanes == ["svm-map:refit=20"]
+    assert take(alone, 1).every_lane == ["svm-map:refit=20", "mmp", "perceptron"]
 
 
 @pytest.mark.parametrize("lanes", [("mmp", "svm-map:refit=1,window=1"), ("frequency", "svm-map")])
