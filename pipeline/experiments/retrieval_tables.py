@@ -25,7 +25,10 @@ class Probability(Column):
         """With its stars, or room for them."""
         if number is None:
             return "   "
-        return f"{number.value:.{self.digits}f} {'**' if number.value < LEVEL else '  '}"
+        least = 10.0**-self.digits
+        under = "<" if number.value < least / 2 else ""  # a p of 0 would be too good
+        text = f"{under}{least if under else number.value:.{self.digits}f}"
+        return f"{text} {'**' if number.value < LEVEL else '  '}"
 
 
 COLUMNS = (
