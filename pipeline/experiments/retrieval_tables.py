@@ -32,13 +32,13 @@ class Probability(Column):
 
 
 COLUMNS = (
-    Column("ap", "MAP", 4),
-    Column("all", "MAP, none = 0", 4),
+    Column("ap", "MAP", 4, better=1),
+    Column("all", "MAP, none = 0", 4, better=1),
     Column("wins", "W", 0),
     Column("losses", "L", 0),
     Probability("p", "p   ", 4),
-    *(Column(f"p@{k}", f"P@{k}", 3) for k in CUTOFFS),
-    *(Column(f"ndcg@{k}", f"NDCG@{k}", 3) for k in CUTOFFS),
+    *(Column(f"p@{k}", f"P@{k}", 3, better=1) for k in CUTOFFS),
+    *(Column(f"ndcg@{k}", f"NDCG@{k}", 3, better=1) for k in CUTOFFS),
 )
 
 

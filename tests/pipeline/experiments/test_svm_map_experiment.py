@@ -177,6 +177,9 @@ def test_the_experiment_on_a_letor_file(tmp_path: Path) -> None:
     found = experiment("--data", f"letor:{path}", "--quick", "--out", str(tmp_path / "out"))
     rows = {row["label"]: row["ours"] for row in found["tables"]["letor-splits"]["rows"]}
     assert rows["SVM-map"]["ap"]["value"] > rows["best function"]["ap"]["value"]
+    columns = found["tables"]["letor-splits"]["columns"]
+    undecided = {column["key"] for column in columns if column["better"] != 1}
+    assert undecided == {"wins", "losses", "p"}  # of all others the report marks the highest
 
 
 def test_queries_without_relevant_documents_are_refused_in_quick_runs_too(tmp_path: Path) -> None:
