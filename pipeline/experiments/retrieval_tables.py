@@ -25,17 +25,20 @@ class Probability(Column):
         """With its stars, or room for them."""
         if number is None:
             return "   "
-        return f"{number.value:.{self.digits}f} {'**' if number.value < LEVEL else '  '}"
+        least = 10.0**-self.digits
+        under = "<" if number.value < least / 2 else ""  # a p of 0 would be too good
+        text = f"{under}{least if under else number.value:.{self.digits}f}"
+        return f"{text} {'**' if number.value < LEVEL else '  '}"
 
 
 COLUMNS = (
-    Column("ap", "MAP", 4),
-    Column("all", "MAP, none = 0", 4),
+    Column("ap", "MAP", 4, better=1),
+    Column("all", "MAP, none = 0", 4, better=1),
     Column("wins", "W", 0),
     Column("losses", "L", 0),
     Probability("p", "p   ", 4),
-    *(Column(f"p@{k}", f"P@{k}", 3) for k in CUTOFFS),
-    *(Column(f"ndcg@{k}", f"NDCG@{k}", 3) for k in CUTOFFS),
+    *(Column(f"p@{k}", f"P@{k}", 3, better=1) for k in CUTOFFS),
+    *(Column(f"ndcg@{k}", f"NDCG@{k}", 3, better=1) for k in CUTOFFS),
 )
 
 

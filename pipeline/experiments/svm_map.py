@@ -152,9 +152,11 @@ def part_name(kind: str, protocol: Protocol, split: Split, method: Method) -> st
 
 
 def first_of(queries: QuerySet, count: int) -> QuerySet:
-    """The first queries with relevant documents of each part."""
-    parts = np.array(queries.parts)[queries.with_relevant()]
+    """The first queries with relevant documents of each part; all, if none has such documents."""
+    known = queries.with_relevant()
+    if not len(known):
+        return queries
+    parts = np.array(queries.parts)[known]
     names = list(dict.fromkeys(parts.tolist()))
     each = count // len(names) or 1
-    some = [queries.with_relevant()[parts == name][:each] for name in names]
-    return queries.some(np.concatenate(some)) if some else queries
+    return queries.some(np.concatenate([known[parts == name][:each] for name in names]))

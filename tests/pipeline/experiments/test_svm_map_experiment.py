@@ -13,6 +13,8 @@ import pytest
 from pipeline.corpora.letor import read_letor
 from pipeline.corpora.trec import read_trec
 from pipeline.errors import UsageError
+from pipeline.experiments.retrieval_tables import Probability
+from pipeline.experiments.tables import Number
 from pipeline.retrieval.choosing import Split, Workbench
 from pipeline.retrieval.features import Form
 from pipeline.retrieval.measures import average_precisions, mean
@@ -95,7 +97,8 @@ def test_letors_folds(tmp_path: Path) -> None:
 def test_too_few_queries_are_refused(tmp_path: Path) -> None:
     few = read_letor(write_letor(tmp_path / "few.txt", 12))
     assert folds(few) is None
-    with pytest.raises(UsageError, match="12 queries have a relevant document; expected at least"):
+    # One of the 12 has no relevant document.
+    with pytest.raises(UsageError, match="11 queries have a relevant document; expected at least"):
         random_splits(few, 2, seed=0)
 
 
@@ -174,6 +177,27 @@ def test_the_experiment_on_a_letor_file(tmp_path: Path) -> None:
     found = experiment("--data", f"letor:{path}", "--quick", "--out", str(tmp_path / "out"))
     rows = {row["label"]: row["ours"] for row in found["tables"]["letor-splits"]["rows"]}
     assert rows["SVM-map"]["ap"]["value"] > rows["best function"]["ap"]["value"]
+    columns = found["tables"]["letor-splits"]["columns"]
+    undecided = {column["key"] for column in columns if column["better"] != 1}
+    assert undecided == {"wins", "losses", "p"}  # of all others the report marks the highest
+
+
+def test_queries_without_relevant_documents_are_refused_in_quick_runs_too(tmp_path: Path) -> None:
+    path = tmp_path / "none.txt"
+    path.write_text("".join(f"0 qid:{query} 1:{query}\n" for query in range(30)))
+    for more in ([], ["--quick"]):
+        out = ["--out", str(tmp_path / "out")]
+        result = wirerank("experiment", "svm-map", "--data", f"letor:{path}", "--anew", *out, *more)
+        assert result.exit_code == 2
+        assert "0 queries have a relevant document; expected at least 20" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [(0.0, "<0.0001 **"), (3e-9, "<0.0001 **"), (0.00012, "0.0001 **"), (0.05, "0.0500   ")],
+)
+def test_no_probability_is_said_to_be_zero(p: float, text: str) -> None:
+    assert Probability("p", "p", 4).shown(Number(p)) == text
 
 
 def test_data_that_are_none_are_named(tmp_path: Path) -> None:
