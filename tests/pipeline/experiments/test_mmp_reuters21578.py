@@ -1,7 +1,8 @@
 """`wirerank experiment mmp-reuters21578` on a small wire, against a plain computation of its own.
 
 Vectors, folds, selection and choices are computed here from their description; learners and
-measures are those of `tests.reference`. Nothing of the product has a part in it.
+measures are those of `tests.reference`. Nothing of the product has a part in it but the plain twin
+of the stacker.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 import orjson
 import pytest
 
+from learners.slow_stacker import SlowStacker
 from tests.pipeline.command_line import wirerank
 from tests.pipeline.corpora import test_reuters21578 as sgml
 from tests.reference import (
@@ -206,23 +208,58 @@ def scaled(x: Vector, norm: str) -> Vector:
     return unit(x) if norm == "l2" else x
 
 
-def one_pass(spec: str, given: Division) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The measures of the test documents, and the round-averaged losses of training."""
+class Pass(NamedTuple):
+    learned: list[list[float]]  # the scores of training documents, each before it was learned
+    tested: list[list[float]]
+
+
+def options_in(spec: str) -> tuple[str, dict[str, str]]:
     kind, _, written = spec.partition(":")
-    options = dict(pair.split("=") for pair in written.split(",") if pair)
+    return kind, dict(pair.split("=") for pair in written.split(",") if pair)
+
+
+def lane_pass(spec: str, given: Division) -> Pass:
+    kind, options = options_in(spec)
     norm = options.pop("norm", "l2" if kind == "arow" else "none")
     learner: AnyLearner = LEARNERS[kind](options)
     learner.join(len(TOPICS))
-    rounds = []
+    learned = []
     for x, mine in zip(given.train, given.train_topics, strict=True):
-        rounds.append(measure(learner.scores(scaled(x, norm)), set(mine)))
+        learned.append(learner.scores(scaled(x, norm)))
         learner.learn(scaled(x, norm), mine)
     if isinstance(learner, Rocchio):
         learner.prototypes = [learner.prototype(topic) for topic in range(len(TOPICS))]
-    ranked = [learner.scores(scaled(x, norm)) for x in given.test]
+    return Pass(learned, [learner.scores(scaled(x, norm)) for x in given.test])
+
+
+def stacker_pass(spec: str, lanes: Sequence[str], given: Division) -> Pass:
+    _, options = options_in(spec)
+    refit, window = int(options["refit"]), int(options["window"])
+    stacker = SlowStacker(len(lanes), refit, window, cost=1000.0, depth=10)
+    passes = [lane_pass(lane, given) for lane in lanes]
+    learned = []
+    for row, mine in enumerate(given.train_topics):
+        said = [one.learned[row] for one in passes]
+        learned.append(stacker.score(said))
+        stacker.learn(said, mine)
+    assert (len(given.train) >= refit) == (stacker.followed >= 0 or any(stacker.weights[1:3]))
+    tested = [[one.tested[row] for one in passes] for row in range(len(given.test))]
+    return Pass(learned, [stacker.score(said) for said in tested])
+
+
+def one_pass(
+    spec: str, lanes: Sequence[str], given: Division
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The measures of the test documents, and the round-averaged losses of training."""
+    stacks = spec.startswith("svm-map")
+    scores = stacker_pass(spec, lanes, given) if stacks else lane_pass(spec, given)
+    rounds = [
+        measure(its, set(mine))
+        for its, mine in zip(scores.learned, given.train_topics, strict=True)
+    ]
     sums = np.cumsum([[one[loss] or 0.0 for loss in MEASURES[:3]] for one in rounds], axis=0)
     curve = [dict(zip(MEASURES[:3], row / n, strict=True)) for n, row in enumerate(sums, 1)]
-    return measured(ranked, given.test_topics), curve
+    return measured(scores.tested, given.test_topics), curve
 
 
 def machines(cost: float, given: Division) -> dict[str, Any]:
@@ -273,8 +310,8 @@ def agree(part: dict[str, Any], expected: dict[str, Any]) -> None:
     ("vectors", "methods"),
     [
         ("selected", ["rocchio", "perceptron", "mmp1", "mmp2", "mmp3"]),
-        ("whole", ["mmp-margin", "mmp-average", "arow"]),
-        ("enriched", ["arow-enriched"]),
+        ("whole", ["mmp-margin", "mmp-average", "arow", "stacker"]),
+        ("enriched", ["arow-enriched", "stacker-enriched"]),
     ],
 )
 def test_lanes_agree_with_a_plain_computation(
@@ -284,16 +321,18 @@ def test_lanes_agree_with_a_plain_computation(
     part = found["parts"][f"fold {fold + 1} {vectors}"]
     distinct = sum(value != 0.0 for x in given.train for value in x.values())
     assert part["facts"]["distinct"] == pytest.approx(distinct / len(given.train))
+    combined = found["combined"]
     for method in methods:
         specs = found["lanes"][method]
+        inner = given.held_out()
         tried = {
-            spec: one_pass(spec, given.held_out())[0]["average_precision"] for spec in specs
+            spec: one_pass(spec, combined, inner)[0]["average_precision"] for spec in specs
         } if len(specs) > 1 else dict.fromkeys(specs, 1.0)  # fmt: skip
         best = max(specs, key=lambda spec: tried[spec])
         mine = part["methods"][method]
         assert mine["lane"] == best
         assert mine.get("tried", tried) == pytest.approx(tried)
-        expected, curve = one_pass(best, given)
+        expected, curve = one_pass(best, combined, given)
         agree(mine, expected)
         for loss in MEASURES[:3]:
             kept = [curve[at - 1][loss] for at in mine["curve"]["round"]]
@@ -361,6 +400,8 @@ def test_going_on_gives_the_same_as_one_run(
 
 def test_too_small_a_corpus_is_refused(tmp_path: Path) -> None:
     data = sgml.write(tmp_path / "reuters", *(sgml.story(n, labels=("earn",)) for n in range(1, 5)))
-    result = wirerank("experiment", "mmp-reuters21578", "--data", str(data), "--out", "nowhere")
+    result = wirerank(
+        "experiment", "mmp-reuters21578", "--data", str(data), "--out", str(tmp_path / "out")
+    )
     assert result.exit_code == 2
     assert "has 0 ModApte stories of 0 topics that occur in both halves" in result.stderr
