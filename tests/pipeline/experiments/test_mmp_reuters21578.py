@@ -21,6 +21,9 @@ import orjson
 import pytest
 
 from learners.slow_stacker import SlowStacker
+from pipeline.experiments.mmp_reuters21578 import COMBINED
+from pipeline.experiments.topic_folds import text_fold
+from pipeline.experiments.topic_lanes import train_lane
 from tests.pipeline.command_line import wirerank
 from tests.pipeline.corpora import test_reuters21578 as sgml
 from tests.reference import (
@@ -337,6 +340,23 @@ def test_lanes_agree_with_a_plain_computation(
         for loss in MEASURES[:3]:
             kept = [curve[at - 1][loss] for at in mine["curve"]["round"]]
             assert mine["curve"][loss] == pytest.approx(kept)
+
+
+@pytest.mark.parametrize("of", [COMBINED, COMBINED[:1] + COMBINED[3:]])
+@pytest.mark.parametrize("fold", [0, 1])
+def test_a_stacker_that_trains_in_the_pass_agrees(fold: int, of: Sequence[str]) -> None:
+    """As the experiment runs it, but for a window that so few documents fill."""
+    texts = [" ".join(tale.title + tale.body) for tale in tales()]
+    topics = [[TOPICS.index(name) for name in tale.topics] for tale in tales()]
+    train, test = map(np.array, folded(fold))
+    given = text_fold(texts, topics, len(TOPICS), "reuters21578", train, test)
+    options = "refit=12,window=40"
+    mine = train_lane(f"svm-map:of=[{','.join(of)}],{options}", given, COMBINED)
+    expected, curve = one_pass(f"svm-map:{options}", of, division(fold, "whole"))
+    agree(mine, expected)
+    for loss in MEASURES[:3]:
+        kept = [curve[at - 1][loss] for at in mine["curve"]["round"]]
+        assert mine["curve"][loss] == pytest.approx(kept)
 
 
 @pytest.mark.parametrize("vectors", ["whole", "enriched"])
