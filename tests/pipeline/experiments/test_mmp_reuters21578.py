@@ -376,19 +376,20 @@ def test_tables_are_means_of_the_folds(found: dict[str, Any]) -> None:
         for name in ("table-1", "table-2", "against-svm", "wins-svm", "figure-3")
         for row in found["tables"][name]["rows"]
     }
-    arow, svm = (
-        [
-            found["parts"][f"fold {fold} whole"]["methods"][key]["measures"]["one_error"]
-            for fold in (1, 2)
-        ]
-        for key in ("arow", "svm")
-    )
-    shown = rows["table-2", "AROW (added)"]["ours"]["one_error_percent"]["value"]
-    assert shown == pytest.approx(100 * np.mean(arow))
-    less = rows["against-svm", "AROW - batch SVM"]["ours"]["one_error_percent"]["value"]
-    assert less == pytest.approx(100 * (np.mean(arow) - np.mean(svm)))
-    wins = rows["wins-svm", "AROW - batch SVM"]["ours"]["one_error_percent"]["value"]
-    assert wins == sum(a < s for a, s in zip(arow, svm, strict=True))
+    for key, label in (("arow", "AROW"), ("stacker", "stacker")):
+        mine, svm = (
+            [
+                found["parts"][f"fold {fold} whole"]["methods"][one]["measures"]["one_error"]
+                for fold in (1, 2)
+            ]
+            for one in (key, "svm")
+        )
+        shown = rows["table-2", f"{label} (added)"]["ours"]["one_error_percent"]["value"]
+        assert shown == pytest.approx(100 * np.mean(mine))
+        less = rows["against-svm", f"{label} - batch SVM"]["ours"]["one_error_percent"]["value"]
+        assert less == pytest.approx(100 * (np.mean(mine) - np.mean(svm)))
+        wins = rows["wins-svm", f"{label} - batch SVM"]["ours"]["one_error_percent"]["value"]
+        assert wins == sum(m < s for m, s in zip(mine, svm, strict=True))
     perceptron = rows["table-1", "Perceptron"]
     assert perceptron["paper"]["loss1_percent"]["value"] == 15.71
     ours = perceptron["ours"]["loss1_percent"]["value"]
