@@ -210,6 +210,7 @@ class MmpReuters21578(Experiment):
             "What was added gets vectors of all terms, of length one. Enriched: the headline "
             f"counts twice, its words are also terms of their own, and so are the first {STEM} "
             f"letters of longer words; only terms that {LEAST_DOCUMENTS} training documents have.",
+            f"The stacker combines {'; '.join(COMBINED)}: one pass of all five together.",
             "Margin, rho and C are chosen in each fold by the average precision on "
             f"{HELD_OUT:.0%} of its training documents: {'; '.join(self._chosen(results))}.",
             *self._quick(),
