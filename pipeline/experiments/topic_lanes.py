@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from learners.rocchio import Rocchio
 from learners.scores import DenseScores
 from learners.segment import Floats
-from learners.specs import parse_spec
+from learners.specs import LaneSpec, parse_spec, resolved
+from learners.stacker import Stacker
 from pipeline.curves import Curve
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.topic_folds import Fold
@@ -20,21 +22,58 @@ from pipeline.lanes import share
 Setting = TypeVar("Setting")
 
 
-def train_lane(spec: str, fold: Fold) -> Result:
-    """The losses of a lane while it learned, and its measures on the test documents."""
-    parsed = parse_spec(spec)
-    learner = parsed.build()
-    lessons = share(fold.lessons(), [parsed.norm]).by_norm[parsed.norm]
-    seen = np.zeros((len(fold.train), fold.topics))
-    learner.follow(lessons, seen)
-    learning = Curve()
-    learning.follow(lessons.steps, DenseScores(seen))
+class Pass(NamedTuple):
+    """What a lane scored documents with in one pass."""
+
+    learned: Floats  # the training documents, each before it was learned
+    tested: Floats  # the test documents, after all of those and without learning
+
+
+def one_pass(lane: LaneSpec, fold: Fold) -> Pass:
+    """The scores of a lane that follows vectors."""
+    learner = lane.build()
+    learned, tested = no_scores(fold)
+    learner.follow(share(fold.lessons(), [lane.norm]).by_norm[lane.norm], learned)
     if isinstance(learner, Rocchio):  # of all documents, not of those up to its last making
         learner.make()
-    questions = share(fold.questions(), [parsed.norm]).by_norm[parsed.norm]
-    scores = np.zeros((len(fold.test), fold.topics))
-    learner.follow(questions, scores)
-    return {"lane": spec, **judged(scores, fold), "curve": learning_curve(learning)}
+    learner.follow(share(fold.questions(), [lane.norm]).by_norm[lane.norm], tested)
+    return Pass(learned, tested)
+
+
+def combined_pass(stacker: LaneSpec, lanes: Sequence[Pass], fold: Fold) -> Pass:
+    """The scores of a stacker that goes along with lanes.
+
+    It ranks a document by what they say of it before any of them learns it, and learns from that.
+    """
+    learner = stacker.build()
+    if not isinstance(learner, Stacker):
+        raise TypeError(f"{stacker.name} combines no lanes")
+    learned, tested = no_scores(fold)
+    learner.combine(fold.lessons(), [lane.learned for lane in lanes], learned)
+    learner.combine(fold.questions(), [lane.tested for lane in lanes], tested)
+    return Pass(learned, tested)
+
+
+def no_scores(fold: Fold) -> Pass:
+    """Room for the scores of a lane."""
+    return Pass(*(np.zeros((len(part), fold.topics)) for part in (fold.train, fold.test)))
+
+
+def train_lane(spec: str, fold: Fold, lanes: Sequence[str] = ()) -> Result:
+    """The losses of a lane while it learned, and its measures on the test documents.
+
+    A stacker combines those of the lanes that its spec says; if it says none, all of them.
+    """
+    *others, lane = resolved([parse_spec(one) for one in (*lanes, spec)])
+    if lane.is_stacker:
+        known = {other.name: other for other in others}
+        said = [one_pass(known[name], fold) for name in lane.combines]
+        scores = combined_pass(lane, said, fold)
+    else:
+        scores = one_pass(lane, fold)
+    learning = Curve()
+    learning.follow(fold.lessons().steps, DenseScores(scores.learned))
+    return {"lane": spec, **judged(scores.tested, fold), "curve": learning_curve(learning)}
 
 
 def judged(scores: Floats, fold: Fold) -> Result:
@@ -57,9 +96,13 @@ def best_of(
     return best, tried
 
 
-def train_chosen(specs: Sequence[str], fold: Fold) -> Result:
-    """The lane that is best on held-out training documents, trained on all of them."""
+def train_chosen(specs: Sequence[str], fold: Fold, lanes: Sequence[str] = ()) -> Result:
+    """The lane that is best on held-out training documents, trained on all of them.
+
+    `lanes` are those that a stacker can combine.
+    """
+    train = partial(train_lane, lanes=lanes)
     if len(specs) == 1:
-        return train_lane(specs[0], fold)
-    best, tried = best_of(specs, fold, train_lane)
-    return {**train_lane(best, fold), "tried": tried}
+        return train(specs[0], fold)
+    best, tried = best_of(specs, fold, train)
+    return {**train(best, fold), "tried": tried}

@@ -1,7 +1,8 @@
 """`wirerank experiment mmp-reuters21578` on a small wire, against a plain computation of its own.
 
 Vectors, folds, selection and choices are computed here from their description; learners and
-measures are those of `tests.reference`. Nothing of the product has a part in it.
+measures are those of `tests.reference`. Nothing of the product has a part in it but the plain twin
+of the stacker.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ import numpy as np
 import orjson
 import pytest
 
+from learners.slow_stacker import SlowStacker
+from pipeline.experiments.mmp_reuters21578 import COMBINED
+from pipeline.experiments.topic_folds import text_fold
+from pipeline.experiments.topic_lanes import train_lane
 from tests.pipeline.command_line import wirerank
 from tests.pipeline.corpora import test_reuters21578 as sgml
 from tests.reference import (
@@ -206,23 +211,58 @@ def scaled(x: Vector, norm: str) -> Vector:
     return unit(x) if norm == "l2" else x
 
 
-def one_pass(spec: str, given: Division) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The measures of the test documents, and the round-averaged losses of training."""
+class Pass(NamedTuple):
+    learned: list[list[float]]  # the scores of training documents, each before it was learned
+    tested: list[list[float]]
+
+
+def options_in(spec: str) -> tuple[str, dict[str, str]]:
     kind, _, written = spec.partition(":")
-    options = dict(pair.split("=") for pair in written.split(",") if pair)
+    return kind, dict(pair.split("=") for pair in written.split(",") if pair)
+
+
+def lane_pass(spec: str, given: Division) -> Pass:
+    kind, options = options_in(spec)
     norm = options.pop("norm", "l2" if kind == "arow" else "none")
     learner: AnyLearner = LEARNERS[kind](options)
     learner.join(len(TOPICS))
-    rounds = []
+    learned = []
     for x, mine in zip(given.train, given.train_topics, strict=True):
-        rounds.append(measure(learner.scores(scaled(x, norm)), set(mine)))
+        learned.append(learner.scores(scaled(x, norm)))
         learner.learn(scaled(x, norm), mine)
     if isinstance(learner, Rocchio):
         learner.prototypes = [learner.prototype(topic) for topic in range(len(TOPICS))]
-    ranked = [learner.scores(scaled(x, norm)) for x in given.test]
+    return Pass(learned, [learner.scores(scaled(x, norm)) for x in given.test])
+
+
+def stacker_pass(spec: str, lanes: Sequence[str], given: Division) -> Pass:
+    _, options = options_in(spec)
+    refit, window = int(options["refit"]), int(options["window"])
+    stacker = SlowStacker(len(lanes), refit, window, cost=1000.0, depth=10)
+    passes = [lane_pass(lane, given) for lane in lanes]
+    learned = []
+    for row, mine in enumerate(given.train_topics):
+        said = [one.learned[row] for one in passes]
+        learned.append(stacker.score(said))
+        stacker.learn(said, mine)
+    assert (len(given.train) >= refit) == (stacker.followed >= 0 or any(stacker.weights[1:3]))
+    tested = [[one.tested[row] for one in passes] for row in range(len(given.test))]
+    return Pass(learned, [stacker.score(said) for said in tested])
+
+
+def one_pass(
+    spec: str, lanes: Sequence[str], given: Division
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The measures of the test documents, and the round-averaged losses of training."""
+    stacks = spec.startswith("svm-map")
+    scores = stacker_pass(spec, lanes, given) if stacks else lane_pass(spec, given)
+    rounds = [
+        measure(its, set(mine))
+        for its, mine in zip(scores.learned, given.train_topics, strict=True)
+    ]
     sums = np.cumsum([[one[loss] or 0.0 for loss in MEASURES[:3]] for one in rounds], axis=0)
     curve = [dict(zip(MEASURES[:3], row / n, strict=True)) for n, row in enumerate(sums, 1)]
-    return measured(ranked, given.test_topics), curve
+    return measured(scores.tested, given.test_topics), curve
 
 
 def machines(cost: float, given: Division) -> dict[str, Any]:
@@ -273,8 +313,8 @@ def agree(part: dict[str, Any], expected: dict[str, Any]) -> None:
     ("vectors", "methods"),
     [
         ("selected", ["rocchio", "perceptron", "mmp1", "mmp2", "mmp3"]),
-        ("whole", ["mmp-margin", "mmp-average", "arow"]),
-        ("enriched", ["arow-enriched"]),
+        ("whole", ["mmp-margin", "mmp-average", "arow", "stacker"]),
+        ("enriched", ["arow-enriched", "stacker-enriched"]),
     ],
 )
 def test_lanes_agree_with_a_plain_computation(
@@ -284,20 +324,39 @@ def test_lanes_agree_with_a_plain_computation(
     part = found["parts"][f"fold {fold + 1} {vectors}"]
     distinct = sum(value != 0.0 for x in given.train for value in x.values())
     assert part["facts"]["distinct"] == pytest.approx(distinct / len(given.train))
+    combined = found["combined"]
     for method in methods:
         specs = found["lanes"][method]
+        inner = given.held_out()
         tried = {
-            spec: one_pass(spec, given.held_out())[0]["average_precision"] for spec in specs
+            spec: one_pass(spec, combined, inner)[0]["average_precision"] for spec in specs
         } if len(specs) > 1 else dict.fromkeys(specs, 1.0)  # fmt: skip
         best = max(specs, key=lambda spec: tried[spec])
         mine = part["methods"][method]
         assert mine["lane"] == best
         assert mine.get("tried", tried) == pytest.approx(tried)
-        expected, curve = one_pass(best, given)
+        expected, curve = one_pass(best, combined, given)
         agree(mine, expected)
         for loss in MEASURES[:3]:
             kept = [curve[at - 1][loss] for at in mine["curve"]["round"]]
             assert mine["curve"][loss] == pytest.approx(kept)
+
+
+@pytest.mark.parametrize("of", [COMBINED, COMBINED[:1] + COMBINED[3:]])
+@pytest.mark.parametrize("fold", [0, 1])
+def test_a_stacker_that_trains_in_the_pass_agrees(fold: int, of: Sequence[str]) -> None:
+    """As the experiment runs it, but for a window that so few documents fill."""
+    texts = [" ".join(tale.title + tale.body) for tale in tales()]
+    topics = [[TOPICS.index(name) for name in tale.topics] for tale in tales()]
+    train, test = map(np.array, folded(fold))
+    given = text_fold(texts, topics, len(TOPICS), "reuters21578", train, test)
+    options = "refit=12,window=40"
+    mine = train_lane(f"svm-map:of=[{','.join(of)}],{options}", given, COMBINED)
+    expected, curve = one_pass(f"svm-map:{options}", of, division(fold, "whole"))
+    agree(mine, expected)
+    for loss in MEASURES[:3]:
+        kept = [curve[at - 1][loss] for at in mine["curve"]["round"]]
+        assert mine["curve"][loss] == pytest.approx(kept)
 
 
 @pytest.mark.parametrize("vectors", ["whole", "enriched"])
@@ -317,19 +376,20 @@ def test_tables_are_means_of_the_folds(found: dict[str, Any]) -> None:
         for name in ("table-1", "table-2", "against-svm", "wins-svm", "figure-3")
         for row in found["tables"][name]["rows"]
     }
-    arow, svm = (
-        [
-            found["parts"][f"fold {fold} whole"]["methods"][key]["measures"]["one_error"]
-            for fold in (1, 2)
-        ]
-        for key in ("arow", "svm")
-    )
-    shown = rows["table-2", "AROW (added)"]["ours"]["one_error_percent"]["value"]
-    assert shown == pytest.approx(100 * np.mean(arow))
-    less = rows["against-svm", "AROW - batch SVM"]["ours"]["one_error_percent"]["value"]
-    assert less == pytest.approx(100 * (np.mean(arow) - np.mean(svm)))
-    wins = rows["wins-svm", "AROW - batch SVM"]["ours"]["one_error_percent"]["value"]
-    assert wins == sum(a < s for a, s in zip(arow, svm, strict=True))
+    for key, label in (("arow", "AROW"), ("stacker", "stacker")):
+        mine, svm = (
+            [
+                found["parts"][f"fold {fold} whole"]["methods"][one]["measures"]["one_error"]
+                for fold in (1, 2)
+            ]
+            for one in (key, "svm")
+        )
+        shown = rows["table-2", f"{label} (added)"]["ours"]["one_error_percent"]["value"]
+        assert shown == pytest.approx(100 * np.mean(mine))
+        less = rows["against-svm", f"{label} - batch SVM"]["ours"]["one_error_percent"]["value"]
+        assert less == pytest.approx(100 * (np.mean(mine) - np.mean(svm)))
+        wins = rows["wins-svm", f"{label} - batch SVM"]["ours"]["one_error_percent"]["value"]
+        assert wins == sum(m < s for m, s in zip(mine, svm, strict=True))
     perceptron = rows["table-1", "Perceptron"]
     assert perceptron["paper"]["loss1_percent"]["value"] == 15.71
     ours = perceptron["ours"]["loss1_percent"]["value"]
@@ -361,6 +421,8 @@ def test_going_on_gives_the_same_as_one_run(
 
 def test_too_small_a_corpus_is_refused(tmp_path: Path) -> None:
     data = sgml.write(tmp_path / "reuters", *(sgml.story(n, labels=("earn",)) for n in range(1, 5)))
-    result = wirerank("experiment", "mmp-reuters21578", "--data", str(data), "--out", "nowhere")
+    result = wirerank(
+        "experiment", "mmp-reuters21578", "--data", str(data), "--out", str(tmp_path / "out")
+    )
     assert result.exit_code == 2
     assert "has 0 ModApte stories of 0 topics that occur in both halves" in result.stderr
