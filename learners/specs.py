@@ -125,6 +125,11 @@ class LaneSpec:
                     f"{self.learner} cannot be divided into shards, since a shard is a part of the "
                     "topics, and it learns ranks. Leave out shards."
                 )
+            if isinstance(learner, Stacker):
+                raise OptionError(
+                    f"{self.learner} cannot be divided into shards, since it has a few weights and "
+                    "no model of topics. Leave out shards; the lanes that it combines may have them."
+                )
             able = [name for name, kind in LEARNERS.items() if issubclass(kind, PrototypeLearner)]
             raise OptionError(
                 f"{self.learner} cannot be divided into shards, since its updates do not move one "
