@@ -128,7 +128,7 @@ class LaneSpec:
             if isinstance(learner, Stacker):
                 raise OptionError(
                     f"{self.learner} cannot be divided into shards, since it has a few weights and "
-                    "no model of topics. Leave out shards; the lanes that it combines may have them."
+                    "no model of topics. Leave out shards; the lanes it combines may have them."
                 )
             able = [name for name, kind in LEARNERS.items() if issubclass(kind, PrototypeLearner)]
             raise OptionError(
