@@ -50,6 +50,7 @@ class Workbench:
         self.depth = depth
         self._values: dict[str, Floats] = {}
         self._singles: Floats | None = None
+        self._found: dict[tuple[str, bytes, bytes, Form, int], Chosen] = {}
 
     def values(self, how: str) -> Floats:
         """The values of all documents, normalised."""
@@ -86,28 +87,37 @@ class Workbench:
     ) -> Chosen:
         """The ranker of the form and the cost that do best on the validation queries.
 
-        Of equals the one with the smaller cost; `thin` takes every so many-th cost.
+        Of equals the first form and the smaller cost; `thin` takes every so many-th cost.
         """
+        every = [self._chosen(machine, split, form, thin) for form in forms]
+        return max(every, key=lambda chosen: chosen.validated)
+
+    def _chosen(self, machine: str, split: Split, form: Form, thin: int) -> Chosen:
+        """The same of one form; kept, as rows of a table may have forms in common."""
+        key = (machine, split.train.tobytes(), split.validation.tobytes(), form, thin)
+        if key not in self._found:
+            self._found[key] = self._searched(machine, split, form, thin)
+        return self._found[key]
+
+    def _searched(self, machine: str, split: Split, form: Form, thin: int) -> Chosen:
         watched = self.queries.some(split.validation)
+        values = self.values(form.normalise)
+        description = Description.fitted(form, values[self.rows(split.train)])
+        problem = self.problem(split.train, description.items(values[self.rows(split.train)]))
+        seen = description.items(values[self.rows(split.validation)])
         best: Chosen | None = None
-        for form in forms:
-            values = self.values(form.normalise)
-            description = Description.fitted(form, values[self.rows(split.train)])
-            problem = self.problem(split.train, description.items(values[self.rows(split.train)]))
-            seen = description.items(values[self.rows(split.validation)])
-            top, short = -1.0, 0
-            for cost in COSTS[machine][::thin]:
-                weights = fitted(machine, problem, cost)
-                found = mean(average_precisions(watched, seen.scores(weights), self.depth))
-                if best is None or found > best.validated:
-                    settings = {"machine": machine, "cost": cost, "gap": GAP}
-                    ranker = Ranker(self.queries.functions, description, weights, settings)
-                    best = Chosen(ranker, form, cost, found)
-                top = max(top, found)
-                short = short + 1 if found < WORSE * top else 0
-                if short == TIMES:
-                    break
-        assert best is not None  # noqa: S101 - there are forms and costs
+        short = 0
+        for cost in COSTS[machine][::thin]:
+            weights = fitted(machine, problem, cost)
+            found = mean(average_precisions(watched, seen.scores(weights), self.depth))
+            if best is None or found > best.validated:
+                settings = {"machine": machine, "cost": cost, "gap": GAP}
+                ranker = Ranker(self.queries.functions, description, weights, settings)
+                best = Chosen(ranker, form, cost, found)
+            short = short + 1 if found < WORSE * best.validated else 0
+            if short == TIMES:
+                break
+        assert best is not None  # noqa: S101 - there are costs
         return best
 
     def scored(self, chosen: Chosen, test: Longs) -> Floats:

@@ -11,8 +11,8 @@ from learners.items import BinnedItems, DenseItems, Items
 from learners.segment import Floats, Longs
 from learners.svm_map import Queries, train
 
-GAP = 1e-2
-MOST_SEARCHES = 200
+GAP = 1e-2  # finer ones do no better on validation queries
+MOST_SEARCHES = 200  # costs that need more have done worse on them
 MOST_ITERATIONS, TOLERANCE = 100, 1e-2  # finer ones take minutes, and rank no better
 
 # Of the mean loss: over queries for rankers, over documents for classifiers.

@@ -155,7 +155,12 @@ def test_the_experiment_on_runs(runs: str, tmp_path: Path) -> None:
     assert rows["best function"]["wins"]["value"] == test.wins
     assert rows["best function"]["losses"]["value"] == test.losses
     assert rows["best function"]["p"]["value"] == pytest.approx(test.p)
-    assert {"SVM-roc", "SVM-acc", "SVM-map, global bins", "sum of scores (ours)"} <= set(rows)
+    assert {"SVM-roc", "SVM-map, global bins", "sum of scores (ours)"} <= set(rows)
+    said = {"acc": "SVM-acc, forms as SVM-map", "acc4": "SVM-acc4 (min-max bins)"}
+    for key, label in said.items():
+        validated = [parts[f"trec halves half {half} {key}"]["chosen"] for half in (1, 2)]
+        assert rows[label]["ap"]["value"] > 0.0
+        assert key == "acc" or {one["form"] for one in validated} == {"minmax, 50 cuts"}
     for name in ("map.png", "map.svg", "trec-halves.csv", "trec-trials.csv"):
         assert (tmp_path / "out" / name).stat().st_size > 0
     (tmp_path / "out" / "results.json").unlink()
