@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pipeline.experiments.experiment import Result, Settings
-from pipeline.experiments.mmp_reuters21578 import (
+from pipeline.experiments.topic_ranking.mmp_reuters21578 import (
     FIGURES,
     FOLDS,
     SELECTED,
@@ -23,7 +23,7 @@ from pipeline.experiments.mmp_reuters21578 import (
     about,
     train,
 )
-from pipeline.experiments.topic_ranking import OF_THE_PAPER, Numbers, orderings
+from pipeline.experiments.topic_ranking.paper import OF_THE_PAPER, Numbers, orderings
 
 LANES = tuple(method.key for method in OF_THE_PAPER)
 HIGHER_IS_BETTER = ("average_precision", "max_f1")

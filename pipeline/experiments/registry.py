@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pipeline.experiments.experiment import Experiment
-from pipeline.experiments.feature_focus_text import FeatureFocusText
-from pipeline.experiments.feature_focus_words import FeatureFocusWords
-from pipeline.experiments.mmp_rcv1 import MmpRcv1
-from pipeline.experiments.mmp_reuters21578 import MmpReuters21578
-from pipeline.experiments.prank_movielens import PRankMovieLens
-from pipeline.experiments.prank_synthetic import PRankSynthetic
-from pipeline.experiments.svm_map import SvmMap
+from pipeline.experiments.index_learning.feature_focus_text import FeatureFocusText
+from pipeline.experiments.index_learning.feature_focus_words import FeatureFocusWords
+from pipeline.experiments.ordinal_ranking.prank_movielens import PRankMovieLens
+from pipeline.experiments.ordinal_ranking.prank_synthetic import PRankSynthetic
+from pipeline.experiments.query_ranking.svm_map import SvmMap
+from pipeline.experiments.topic_ranking.mmp_rcv1 import MmpRcv1
+from pipeline.experiments.topic_ranking.mmp_reuters21578 import MmpReuters21578
 
 EXPERIMENTS: dict[str, type[Experiment]] = {
     experiment.name: experiment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from pipeline.experiments.rank_claims import FAILED, HELD, OPEN
+from pipeline.experiments.ordinal_ranking.claims import FAILED, HELD, OPEN
 from pipeline.experiments.report.results import Column, Number, Results, Row, Table
 
 BETTER, WORSE, LEVEL, UNJUDGED = "better", "worse", "level", "unjudged"

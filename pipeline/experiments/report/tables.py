@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.experiments.rank_claims import FAILED, HELD, OPEN
+from pipeline.experiments.ordinal_ranking.claims import FAILED, HELD, OPEN
 from pipeline.experiments.report.judging import (
     BETTER,
     VERDICTS,

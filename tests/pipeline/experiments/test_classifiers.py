@@ -9,10 +9,10 @@ import pytest
 
 from learners.segment import Floats, Rows
 from pipeline.experiments.examples import Examples, Split, drawn, of_length_one, text_split
-from pipeline.experiments.independent import THRESHOLDS, train_independent
+from pipeline.experiments.index_learning.independent import THRESHOLDS, train_independent
+from pipeline.experiments.index_learning.taxonomy import Node, taxonomy
+from pipeline.experiments.index_learning.top_down import TopDown, fit, rank, train_top_down
 from pipeline.experiments.svm import train_svm
-from pipeline.experiments.taxonomy import Node, taxonomy
-from pipeline.experiments.top_down import TopDown, fit, rank, train_top_down
 
 pytest.importorskip("sklearn", reason="pip install 'wirerank[experiments]'")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pipeline.corpora import SourceError
-from pipeline.experiments.corpora_of_text import newsgroups, reuters_largest
+from pipeline.experiments.index_learning.corpora_of_text import newsgroups, reuters_largest
 from tests.pipeline.corpora.test_reuters21578 import story, write
 from tests.pipeline.experiments.small_corpora import GROUPS, POSTS, write_newsgroups
 

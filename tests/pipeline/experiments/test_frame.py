@@ -13,9 +13,9 @@ import pytest
 
 from pipeline.errors import UsageError
 from pipeline.experiments import running
-from pipeline.experiments.feature_focus_text import FeatureFocusText
 from pipeline.experiments.finding_data import find_data, fingerprint
 from pipeline.experiments.hits import hits_in, measures_of
+from pipeline.experiments.index_learning.feature_focus_text import FeatureFocusText
 from pipeline.experiments.keeping import Folder
 from pipeline.experiments.sign_test import sign_test
 from pipeline.experiments.tables import Column, Number, Row, Table

@@ -15,10 +15,10 @@ import orjson
 import pytest
 
 from pipeline.corpora.rcv1 import Rcv1
-from pipeline.experiments.mmp_rcv1 import ADDED, METHODS, RUNNING
-from pipeline.experiments.stream_reading import Corpus
-from pipeline.experiments.stream_terms import count, select
-from pipeline.experiments.topic_ranking import OF_THE_PAPER
+from pipeline.experiments.topic_ranking.mmp_rcv1 import ADDED, METHODS, RUNNING
+from pipeline.experiments.topic_ranking.paper import OF_THE_PAPER
+from pipeline.experiments.topic_ranking.stream_reading import Corpus
+from pipeline.experiments.topic_ranking.stream_terms import count, select
 from pipeline.text.terms import words_of
 from tests import reference
 from tests.pipeline.command_line import wirerank
@@ -233,7 +233,7 @@ def newsml(story: dict[str, Any], day: date) -> str:
 def test_blocks_change_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for block in (7, 1024):
-        monkeypatch.setattr("pipeline.experiments.stream_reading.BLOCK", block)
+        monkeypatch.setattr("pipeline.experiments.topic_ranking.stream_reading.BLOCK", block)
         corpus = Corpus(Rcv1(folder), TRAINED, DOCUMENTS, "reuters2000", lambda line: None)
         counted = count(corpus.training("counting"))
         selection = select(corpus.training("selecting"), counted)

@@ -21,9 +21,9 @@ import orjson
 import pytest
 
 from learners.slow_stacker import SlowStacker
-from pipeline.experiments.mmp_reuters21578 import COMBINED
-from pipeline.experiments.topic_folds import text_fold
-from pipeline.experiments.topic_lanes import train_lane
+from pipeline.experiments.topic_ranking.fold_lanes import train_lane
+from pipeline.experiments.topic_ranking.folds import text_fold
+from pipeline.experiments.topic_ranking.mmp_reuters21578 import COMBINED
 from tests.pipeline.command_line import wirerank
 from tests.pipeline.corpora import test_reuters21578 as sgml
 from tests.reference import (

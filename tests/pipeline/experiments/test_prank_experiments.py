@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from pipeline.corpora import open_source
-from pipeline.experiments import prank_movielens, prank_synthetic
-from pipeline.experiments.rank_sequences import kept_rounds
+from pipeline.experiments.ordinal_ranking import prank_movielens, prank_synthetic
+from pipeline.experiments.ordinal_ranking.sequences import kept_rounds
 from tests.learners.dense_ordinal import Dense, Floats, products_of_two
 from tests.learners.ranked_streams import papers_data
 from tests.pipeline.command_line import wirerank

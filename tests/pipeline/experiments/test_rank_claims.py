@@ -10,15 +10,15 @@ import pytest
 
 from learners.segment import Floats
 from pipeline.experiments.experiment import Result
-from pipeline.experiments.rank_claims import Claim, claims_table, judge
-from pipeline.experiments.rank_comparison import (
+from pipeline.experiments.ordinal_ranking.claims import Claim, claims_table, judge
+from pipeline.experiments.ordinal_ranking.comparison import (
     Batch,
     Comparison,
     curves_csv,
     half_widths,
     tables_of,
 )
-from pipeline.experiments.rank_sequences import Method, Ranked, kept_rounds, losses_of
+from pipeline.experiments.ordinal_ranking.sequences import Method, Ranked, kept_rounds, losses_of
 
 pytest.importorskip("scipy", reason="pip install 'wirerank[experiments]'")
 ROUNDS = [1, 2, 4]

@@ -13,7 +13,7 @@ import pytest
 from pipeline.corpora.letor import read_letor
 from pipeline.corpora.trec import read_trec
 from pipeline.errors import UsageError
-from pipeline.experiments.retrieval_tables import Probability
+from pipeline.experiments.query_ranking.reported import Probability
 from pipeline.experiments.tables import Number
 from pipeline.retrieval.choosing import Split, Workbench
 from pipeline.retrieval.features import Form

@@ -14,7 +14,7 @@ import pytest
 
 from learners.slow import SlowFeatureFocus
 from pipeline.corpora.newsgroups import Newsgroups
-from pipeline.experiments import feature_focus_text
+from pipeline.experiments.index_learning import feature_focus_text
 from pipeline.slow import slow_tokens
 from tests.pipeline.command_line import wirerank
 from tests.pipeline.experiments.small_corpora import GROUPS, write_newsgroups, write_reuters

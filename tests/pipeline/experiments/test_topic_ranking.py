@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from learners.segment import Rows
-from pipeline.experiments.topic_folds import Fold, Labelled, cross_validation, steps_of
-from pipeline.experiments.topic_lanes import best_of, judged
-from pipeline.experiments.topic_ranking import (
+from pipeline.experiments.topic_ranking.drawings import draw_losses, draw_precision_recall
+from pipeline.experiments.topic_ranking.fold_lanes import best_of, judged
+from pipeline.experiments.topic_ranking.fold_svm import svm_scores
+from pipeline.experiments.topic_ranking.folds import Fold, Labelled, cross_validation, steps_of
+from pipeline.experiments.topic_ranking.paper import (
     MEASURES,
     OF_THE_PAPER,
     ONLINE,
@@ -20,8 +22,6 @@ from pipeline.experiments.topic_ranking import (
     mean_curves,
     orderings,
 )
-from pipeline.experiments.topic_ranking_figures import draw_losses, draw_precision_recall
-from pipeline.experiments.topic_svm import svm_scores
 
 HIGHER = ("average_precision", "max_f1")
 

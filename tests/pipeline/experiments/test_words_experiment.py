@@ -15,7 +15,7 @@ import pytest
 from learners.slow import SlowFeatureFocus
 from pipeline.corpora import SourceError, open_source
 from pipeline.experiments.examples import Split
-from pipeline.experiments.words import without_rare, words_as_examples
+from pipeline.experiments.index_learning.words import without_rare, words_as_examples
 from tests.pipeline.command_line import wirerank
 from tests.pipeline.experiments.small_corpora import write_text
 

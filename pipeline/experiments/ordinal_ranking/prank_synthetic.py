@@ -11,15 +11,15 @@ import numpy as np
 from learners.segment import Floats
 from pipeline.experiments.experiment import Drawing, Experiment, Findings, Part, Result, Series
 from pipeline.experiments.figures import draw_bands
-from pipeline.experiments.rank_claims import Claim
-from pipeline.experiments.rank_comparison import (
+from pipeline.experiments.ordinal_ranking.claims import Claim
+from pipeline.experiments.ordinal_ranking.comparison import (
     Batch,
     Comparison,
     curves_csv,
     panel_of,
     tables_of,
 )
-from pipeline.experiments.rank_sequences import Method, Ranked
+from pipeline.experiments.ordinal_ranking.sequences import Method, Ranked
 from pipeline.plots import COLOURS
 
 PAPER = "Crammer and Singer, Pranking with Ranking, NIPS 2001"

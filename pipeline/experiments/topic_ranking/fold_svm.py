@@ -11,8 +11,8 @@ from learners.segment import Floats
 from pipeline.experiments.examples import of_length_one
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.svm import MOST_ITERATIONS, as_matrix, machine
-from pipeline.experiments.topic_folds import Fold
-from pipeline.experiments.topic_lanes import best_of, judged
+from pipeline.experiments.topic_ranking.fold_lanes import best_of, judged
+from pipeline.experiments.topic_ranking.folds import Fold
 
 COSTS = (0.5, 1.0, 2.0, 4.0)
 

@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 from learners.specs import LEARNERS
 from pipeline.corpora.newsgroups import Newsgroups
 from pipeline.corpora.reuters21578 import Reuters21578
-from pipeline.experiments import feature_focus_ablations as ablations
-from pipeline.experiments import svm, top_down
-from pipeline.experiments.corpora_of_text import LARGEST, Texts, newsgroups, reuters_largest
+from pipeline.experiments import svm
 from pipeline.experiments.examples import Split, drawn, text_split
 from pipeline.experiments.experiment import (
     Drawing,
@@ -21,20 +19,27 @@ from pipeline.experiments.experiment import (
     Part,
     Result,
 )
-from pipeline.experiments.feature_focus_paper import COMPARISON, OPTIONS, PAPER
 from pipeline.experiments.figures import Dot, Panel, draw_dots, draw_lines
-from pipeline.experiments.independent import THRESHOLDS, train_independent
-from pipeline.experiments.lanes import (
+from pipeline.experiments.index_learning import ablations, top_down
+from pipeline.experiments.index_learning.corpora_of_text import (
+    LARGEST,
+    Texts,
+    newsgroups,
+    reuters_largest,
+)
+from pipeline.experiments.index_learning.independent import THRESHOLDS, train_independent
+from pipeline.experiments.index_learning.lanes import (
     MOST_PASSES,
     PATIENCE,
     train_chosen,
     train_lane,
     train_until_steady,
 )
+from pipeline.experiments.index_learning.paper import COMPARISON, OPTIONS, PAPER
+from pipeline.experiments.index_learning.taxonomy import taxonomy
 from pipeline.experiments.methods import COLOUR, COLUMNS, choices_in_words, over_splits
 from pipeline.experiments.sign_test import sign_test
 from pipeline.experiments.tables import Column, Number, Row, Table
-from pipeline.experiments.taxonomy import taxonomy
 
 PROFILE = "reuters21578"
 PASSES, QUICK_PASSES = 10, 2

@@ -10,10 +10,10 @@ import numpy as np
 from learners.segment import Bools, Floats, Ints, Longs, Rows, Segment
 from pipeline.experiments.examples import chosen_rows
 from pipeline.experiments.experiment import Result, Say
-from pipeline.experiments.stream_lanes import Contestant
-from pipeline.experiments.stream_reading import SAID_EVERY_SECONDS
 from pipeline.experiments.svm import MOST_ITERATIONS, as_matrix, machine
-from pipeline.experiments.topic_ranking import Method
+from pipeline.experiments.topic_ranking.paper import Method
+from pipeline.experiments.topic_ranking.stream_lanes import Contestant
+from pipeline.experiments.topic_ranking.stream_reading import SAID_EVERY_SECONDS
 
 COST = 1.0
 BEHIND = (

@@ -10,7 +10,7 @@ import numpy as np
 from learners.segment import Floats
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.figures import Dot
-from pipeline.experiments.retrieval_methods import Method
+from pipeline.experiments.query_ranking.methods import Method
 from pipeline.experiments.tables import Column, Number, Row, Table
 from pipeline.retrieval.measures import CUTOFFS, MEASURES, counting_all, mean
 from pipeline.retrieval.significance import LEVEL, compare

@@ -8,7 +8,7 @@ from learners.feature_focus import Independent
 from pipeline.experiments.examples import Split, to_learn
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.hits import measures_of
-from pipeline.experiments.lanes import ranks_of, train_lane
+from pipeline.experiments.index_learning.lanes import ranks_of, train_lane
 
 THRESHOLDS = (
     *(round(0.01 * step, 2) for step in range(1, 10)),

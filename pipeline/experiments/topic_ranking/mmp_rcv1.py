@@ -24,12 +24,13 @@ from pipeline.experiments.experiment import (
     Series,
 )
 from pipeline.experiments.methods import COLOUR
-from pipeline.experiments.stream_lanes import Field, Runner, Vectors, results_of, run_fields
-from pipeline.experiments.stream_reading import Corpus
-from pipeline.experiments.stream_svm import COST, Machines
-from pipeline.experiments.stream_terms import LEAST_DOCUMENTS, Counted, Selection, count, select
 from pipeline.experiments.tables import Column, Number, Row, Table
-from pipeline.experiments.topic_ranking import (
+from pipeline.experiments.topic_ranking.drawings import (
+    draw_losses,
+    draw_precision_recall,
+    draw_topics_per_document,
+)
+from pipeline.experiments.topic_ranking.paper import (
     OF_THE_PAPER,
     PAPER,
     Method,
@@ -39,10 +40,21 @@ from pipeline.experiments.topic_ranking import (
     topics_per_document,
     two_tables,
 )
-from pipeline.experiments.topic_ranking_figures import (
-    draw_losses,
-    draw_precision_recall,
-    draw_topics_per_document,
+from pipeline.experiments.topic_ranking.stream_lanes import (
+    Field,
+    Runner,
+    Vectors,
+    results_of,
+    run_fields,
+)
+from pipeline.experiments.topic_ranking.stream_reading import Corpus
+from pipeline.experiments.topic_ranking.stream_svm import COST, Machines
+from pipeline.experiments.topic_ranking.stream_terms import (
+    LEAST_DOCUMENTS,
+    Counted,
+    Selection,
+    count,
+    select,
 )
 from pipeline.plots import COLOURS
 from pipeline.text.features import FeatureSettings, Vocabulary

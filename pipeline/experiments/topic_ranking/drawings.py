@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.figures import new_figure
-from pipeline.experiments.topic_ranking import Method, Numbers, mean_precision_recall
+from pipeline.experiments.topic_ranking.paper import Method, Numbers, mean_precision_recall
 from pipeline.plots import COLOURS, OF_TOPICS, sparse
 
 if TYPE_CHECKING:

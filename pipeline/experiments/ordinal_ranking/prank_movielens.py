@@ -22,16 +22,16 @@ from pipeline.experiments.experiment import (
     Series,
 )
 from pipeline.experiments.figures import draw_bands
-from pipeline.experiments.prank_synthetic import PAPER
-from pipeline.experiments.rank_claims import Claim
-from pipeline.experiments.rank_comparison import (
+from pipeline.experiments.ordinal_ranking.claims import Claim
+from pipeline.experiments.ordinal_ranking.comparison import (
     Batch,
     Comparison,
     curves_csv,
     panel_of,
     tables_of,
 )
-from pipeline.experiments.rank_sequences import Method, Ranked
+from pipeline.experiments.ordinal_ranking.prank_synthetic import PAPER
+from pipeline.experiments.ordinal_ranking.sequences import Method, Ranked
 from pipeline.plots import COLOURS
 
 LEASTS = (100, 200)  # rated films that a viewer must have, and rounds of the sequence

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.experiments import topic_svm
 from pipeline.experiments.experiment import (
     Drawing,
     Experiment,
@@ -17,13 +16,18 @@ from pipeline.experiments.experiment import (
     Result,
     Series,
 )
-from pipeline.experiments.feature_focus_text import REUTERS
+from pipeline.experiments.index_learning.feature_focus_text import REUTERS
 from pipeline.experiments.methods import COLOUR
-from pipeline.experiments.reuters_topics import STEM, Wire, the_90_topics
 from pipeline.experiments.tables import Table
-from pipeline.experiments.topic_folds import HELD_OUT, Fold, cross_validation, text_fold
-from pipeline.experiments.topic_lanes import train_chosen
-from pipeline.experiments.topic_ranking import (
+from pipeline.experiments.topic_ranking import fold_svm
+from pipeline.experiments.topic_ranking.drawings import (
+    draw_losses,
+    draw_precision_recall,
+    draw_topics_per_document,
+)
+from pipeline.experiments.topic_ranking.fold_lanes import train_chosen
+from pipeline.experiments.topic_ranking.folds import HELD_OUT, Fold, cross_validation, text_fold
+from pipeline.experiments.topic_ranking.paper import (
     OF_THE_PAPER,
     ONLINE,
     PAPER,
@@ -36,11 +40,7 @@ from pipeline.experiments.topic_ranking import (
     topics_per_document,
     two_tables,
 )
-from pipeline.experiments.topic_ranking_figures import (
-    draw_losses,
-    draw_precision_recall,
-    draw_topics_per_document,
-)
+from pipeline.experiments.topic_ranking.reuters_topics import STEM, Wire, the_90_topics
 from pipeline.plots import COLOURS
 
 FOLDS = 5
@@ -134,7 +134,7 @@ class MmpReuters21578(Experiment):
             "lanes": {run.method.key: run.specs for run in RUNS if run.specs},
             "combined": COMBINED,
             "vectors": {run.method.key: run.vectors for run in RUNS},
-            "C": topic_svm.COSTS,
+            "C": fold_svm.COSTS,
         }
 
     def wire(self) -> Wire:
@@ -283,7 +283,7 @@ def train(vectors: str, fold_of: Callable[[str], Fold]) -> Result:
     methods = {
         run.method.key: train_chosen(run.specs, fold, run.lanes)
         if run.specs
-        else topic_svm.train_svm(fold)
+        else fold_svm.train_svm(fold)
         for run in RUNS
         if run.vectors == vectors
     }

@@ -17,8 +17,8 @@ from learners.segment import Bools, Floats, Ints, Longs
 from pipeline.experiments.examples import Split
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.hits import hits_in, measures_of
+from pipeline.experiments.index_learning.taxonomy import Node, taxonomy
 from pipeline.experiments.svm import as_matrix, machine
-from pipeline.experiments.taxonomy import Node, taxonomy
 
 LEAST_PROBABILITIES = tuple(round(0.05 + 0.05 * k, 2) for k in range(1, 10))
 FOLDS = 3  # that the sigmoid is fitted with; the machine itself then learns all examples

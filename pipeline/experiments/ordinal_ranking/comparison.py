@@ -14,8 +14,8 @@ import numpy as np
 from learners.segment import Floats
 from pipeline.experiments.experiment import Part, Result
 from pipeline.experiments.figures import Line, Panel
-from pipeline.experiments.rank_claims import Claim, claims_table, judge
-from pipeline.experiments.rank_sequences import Method, Ranked, kept_rounds, losses_of
+from pipeline.experiments.ordinal_ranking.claims import Claim, claims_table, judge
+from pipeline.experiments.ordinal_ranking.sequences import Method, Ranked, kept_rounds, losses_of
 from pipeline.experiments.tables import Column, Number, Row, Table, mean_of
 
 CONFIDENCE = 0.95

@@ -18,8 +18,8 @@ from learners.specs import parse_spec
 from pipeline.blocks import Block
 from pipeline.curves import Curve
 from pipeline.experiments.experiment import Result
-from pipeline.experiments.stream_terms import Labels, labels_of, questions, rounds
-from pipeline.experiments.topic_ranking import Method, learning_curve, measured
+from pipeline.experiments.topic_ranking.paper import Method, learning_curve, measured
+from pipeline.experiments.topic_ranking.stream_terms import Labels, labels_of, questions, rounds
 from pipeline.lanes import share
 from pipeline.text.features import Vocabulary
 

@@ -7,15 +7,15 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from pipeline.corpora.text import TextWords
-from pipeline.experiments import feature_focus_ablations as ablations
 from pipeline.experiments.examples import Split, drawn
 from pipeline.experiments.experiment import Drawing, Experiment, Findings, Need, Part, Result
-from pipeline.experiments.feature_focus_paper import PAPER, WORDS, WORDS_UNCONSTRAINED
 from pipeline.experiments.figures import Dot, Panel, draw_dots, draw_lines
-from pipeline.experiments.lanes import train_lane
+from pipeline.experiments.index_learning import ablations
+from pipeline.experiments.index_learning.lanes import train_lane
+from pipeline.experiments.index_learning.paper import PAPER, WORDS, WORDS_UNCONSTRAINED
+from pipeline.experiments.index_learning.words import without_rare, words_as_examples
 from pipeline.experiments.methods import COLOUR, COLUMNS, over_splits
 from pipeline.experiments.tables import Row, Table
-from pipeline.experiments.words import without_rare, words_as_examples
 
 TEST_SHARE = 0.1
 QUICK_WORDS = 50_000

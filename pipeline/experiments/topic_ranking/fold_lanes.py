@@ -15,8 +15,8 @@ from learners.specs import LaneSpec, parse_spec, resolved
 from learners.stacker import Stacker
 from pipeline.curves import Curve
 from pipeline.experiments.experiment import Result
-from pipeline.experiments.topic_folds import Fold
-from pipeline.experiments.topic_ranking import learning_curve, measured
+from pipeline.experiments.topic_ranking.folds import Fold
+from pipeline.experiments.topic_ranking.paper import learning_curve, measured
 from pipeline.lanes import share
 
 Setting = TypeVar("Setting")

@@ -19,8 +19,8 @@ from pipeline.experiments.experiment import (
     Result,
 )
 from pipeline.experiments.figures import Panel, draw_dots
-from pipeline.experiments.retrieval_methods import Method, methods_for, result_of
-from pipeline.experiments.retrieval_tables import dots_of, table_of
+from pipeline.experiments.query_ranking.methods import Method, methods_for, result_of
+from pipeline.experiments.query_ranking.reported import dots_of, table_of
 from pipeline.retrieval.choosing import FORMS, Split, Workbench
 from pipeline.retrieval.machines import COSTS, GAP, MOST_SEARCHES
 from pipeline.retrieval.protocols import Protocol, folds, halves, random_splits, trials
