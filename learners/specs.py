@@ -144,7 +144,7 @@ def parse_spec(text: str) -> LaneSpec:
     Examples
     --------
     >>> parse_spec("mmp:loss=3,norm=l2,name=champion")
-    LaneSpec(name='champion', learner='mmp', options={'loss': 3}, norm='l2', shards=1)
+    LaneSpec(name='champion', learner='mmp', options={'loss': 3}, norm='l2', shards=1, combines=())
     >>> parse_spec("mmp:loss=4")
     Traceback (most recent call last):
     ...

@@ -143,7 +143,7 @@ class Streaming:
         process.send_signal(signal.SIGTERM)
         return process.wait(60)
 
-    def code(self, name: str, seconds: float = 40.0) -> int | None:
+    def code(self, name: str, seconds: float = 120.0) -> int | None:
         """The exit code of a worker that ends by itself."""
         process = self.processes[name]
         assert eventually(lambda: process.poll() is not None, seconds), self.log(name)

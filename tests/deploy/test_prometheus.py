@@ -142,10 +142,11 @@ def test_the_worst_topics_are_found_as_the_documents_say(monitoring: Monitored) 
         )
         assert len(rounds) == 10 + 1
         everybody = {topic: loss[topic] / grown for topic, grown in rounds.items()}
-        # The worker goes on meanwhile, so of two topics that are nearly level either may be listed.
-        assert topics == pytest.approx({topic: everybody[topic] for topic in topics}, rel=0.02)
+        # Rates are extrapolated to the ends of their hour, but not below zero: so the two counters
+        # of a topic not quite alike, the less so the fewer samples a busy machine has taken.
+        assert topics == pytest.approx({topic: everybody[topic] for topic in topics}, rel=0.1)
         worst = sorted(everybody.values(), reverse=True)[:4]
-        assert sorted(topics.values(), reverse=True) == pytest.approx(worst, rel=0.02)
+        assert sorted(topics.values(), reverse=True) == pytest.approx(worst, rel=0.1)
 
 
 def test_every_recording_rule_has_data(monitoring: Monitored) -> None:
