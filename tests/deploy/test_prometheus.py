@@ -142,8 +142,8 @@ def test_the_worst_topics_are_found_as_the_documents_say(monitoring: Monitored) 
         )
         assert len(rounds) == 10 + 1
         everybody = {topic: loss[topic] / grown for topic, grown in rounds.items()}
-        # Rates are extrapolated to the ends of their hour, but not below zero: so the two counters
-        # of a topic not quite alike, the less so the fewer samples a busy machine has taken.
+        # Up to 4 % apart were seen on a busy machine. Perhaps rates are extrapolated, but not below
+        # zero; perhaps a scrape came in between the queries: which of them was not found out.
         assert topics == pytest.approx({topic: everybody[topic] for topic in topics}, rel=0.1)
         worst = sorted(everybody.values(), reverse=True)[:4]
         assert sorted(topics.values(), reverse=True) == pytest.approx(worst, rel=0.1)
