@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from pipeline.rankings import ranking_events
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
 from pipeline.snapshots.state import Snapshot, take
 from tests.conftest import REPOSITORY
+from tests.pipeline.scraping import scrape_url
 
 CONFIG = """
 [kafka]
@@ -75,6 +77,7 @@ class Streaming:
         self.environment: dict[str, str] = {}  # settings that only the workers have
         self.kafka = kafka
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._began: dict[str, int] = {}  # where in its log the newest process of a worker began
         self.configure(lanes, watched, shards)
         ensure_topics(self.config.kafka, self.stream)
 
@@ -108,9 +111,22 @@ class Streaming:
     def __enter__(self) -> Streaming:
         return self
 
-    def __exit__(self, *unused: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *unused: object) -> None:
+        if kind is not None:
+            print(self.told())
         for name in list(self.processes):
             self.kill(name)
+
+    def told(self) -> str:
+        """What the workers logged, and where those are that still run: a test has failed."""
+        for process in self.processes.values():
+            process.send_signal(signal.SIGUSR1)
+        time.sleep(1.0)
+        lines = [time.strftime("now it is %H:%M:%S")]
+        for log in sorted(self.folder.glob("*.log")):
+            shown = [line for line in log.read_text().splitlines() if " settings: " not in line]
+            lines += [f"---- {log.name}", *shown[-150:]]
+        return "\n".join(lines)
 
     def start(self, name: str, *options: str, program: Iterable[str] = ("consumers",)) -> None:
         """Start a worker: `learn`, `learn@LANE`, `learn@LANE#SHARD` or `tokenize-N`."""
@@ -126,6 +142,7 @@ class Streaming:
             shards = {known.parsed.name: known.shards for known in self.stream.lanes}[lane]
             arguments += ["--shard", f"{shard}/{shards}"]
         with (self.folder / f"{name}.log").open("ab") as log:
+            self._began[name] = log.tell()
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", *program, *arguments],
                 cwd=REPOSITORY, stdout=log, stderr=log, env={**os.environ, **self.environment},
@@ -151,6 +168,20 @@ class Streaming:
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()
+
+    def address(self, name: str) -> str:
+        """Where the newest process of a worker serves its metrics; empty until it does."""
+        said = (self.folder / f"{name}.log").read_bytes()[self._began[name] :].decode()
+        found = re.search(r"metrics = (http://\S+)", said)
+        return found[1] if found else ""
+
+    def shown_lanes(self, name: str) -> set[str]:
+        """The lanes that the metrics of a worker speak of: they have come to where they were."""
+        try:
+            series = scrape_url(self.address(name)).samples
+        except (OSError, ValueError):
+            return set()  # it is not there yet
+        return {labels["lane"] for labels in (dict(key) for _, key in series) if "lane" in labels}
 
     def produce(self, events: Iterable[bytes], partitions: Sequence[int] = ()) -> None:
         """Write documents, spread by turns over the given partitions, or over all."""
@@ -191,11 +222,25 @@ class Streaming:
         self._wait_for([group], self.stream.documents, self.stream.partitions, seconds)
 
     def wait_learned(self, seconds: float = 60) -> None:
-        """Wait until all documents are in the log, and the published lanes at its end."""
+        """Wait until all documents are in the log, and the published lanes at its end.
+
+        It may have been a process that was killed since which came there; a worker that has just
+        been started must have done so, too.
+        """
         self.wait_logged(seconds)
         published = [lane.parsed.name for lane in self.stream.lanes if lane.publish]
         groups = [publisher.group_of(self.stream, lane) for lane in published]
         self._wait_for(groups, self.stream.blocks, 1, seconds)
+        for name in self.processes:
+            if name.startswith("learn"):
+                lanes = self._lanes_of(name)
+                there = eventually(lambda: lanes <= self.shown_lanes(name), seconds)  # noqa: B023
+                assert there, self.log(name)[-3000:]
+
+    def _lanes_of(self, name: str) -> set[str]:
+        """The lanes that a learner works on."""
+        lane = name.partition("@")[2].partition("#")[0]
+        return {lane} if lane else {lane.parsed.name for lane in self.stream.whole_lanes}
 
     def _wait_for(self, groups: Sequence[str], topic: str, partitions: int, seconds: float) -> None:
         """Wait until groups have come to the end of a topic."""

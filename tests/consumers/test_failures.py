@@ -125,7 +125,7 @@ def test_a_full_disk_stops_snapshots_but_not_the_work(broker: str, tmp_path: Pat
         assert "make room, or name another snapshots.folder" in streaming.log("learn")
         streaming.kill("learn")
         streaming.start("learn")
-        time.sleep(4)
+        streaming.wait_learned()
         for name in ("tokenize-0", "learn"):
             assert streaming.end(name) == 0, streaming.log(name)
         assert not list(tmp_path.glob("snapshots/*/*.partial*"))

@@ -79,6 +79,7 @@ def test_a_new_lane_survives_kills_on_its_way(broker: str, tmp_path: Path) -> No
             time.sleep(2.0 + 0.25 * number)  # it takes about two seconds to start
             streaming.kill("learn")
         streaming.start("learn")
+        streaming.wait_learned()
         found = by_lane(streaming.rankings(1600))
         end_all(streaming)
         expected = expected_of(streaming)

@@ -43,7 +43,8 @@ def set_going(streaming: Streaming) -> None:
     for name in ("tokenize-0", "learn"):
         streaming.start(name)
     streaming.produce(list(open_source("synthetic:10,topics=12,seed=3")))
-    assert len(streaming.rankings(110)) == 110
+    found = len(streaming.rankings(110))
+    assert found == 110, streaming.told()
 
 
 def admin_of(streaming: Streaming) -> Any:  # noqa: ANN401

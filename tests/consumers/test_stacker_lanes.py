@@ -20,7 +20,6 @@ from tests.consumers.streaming import SMALL, Streaming, assert_exact, eventually
 from tests.consumers.test_lanes import by_lane, end_all, expected_of
 from tests.consumers.test_ordinal_lanes import documents_in, replayed, scattered
 from tests.consumers.test_shards import plain
-from tests.consumers.test_worker_metrics import address, scrape
 from tests.consumers.test_worker_page import free_port, told
 
 FIRST, SECOND = "mmp:loss=1", "perceptron:average=true,norm=l2"
@@ -189,8 +188,8 @@ def test_a_stacker_in_a_worker_of_its_own(broker: str, tmp_path: Path) -> None:
         streaming.wait_learned()
         streaming.kill("learn@stacked")
         streaming.start("learn@stacked", "--page", "--page-port", str(port))
-        assert eventually(lambda: "stacked" in shown_lanes(streaming), 60)
-        assert shown_lanes(streaming) == {"stacked"}
+        assert eventually(lambda: "stacked" in streaming.shown_lanes("learn@stacked"), 60)
+        assert streaming.shown_lanes("learn@stacked") == {"stacked"}
         page = f"http://127.0.0.1:{port}/"
         assert eventually(lambda: told(page)["status"]["documents"] == documents_in(events))
         assert [lane["name"] for lane in told(page)["lanes"]] == ["stacked"]
@@ -198,22 +197,12 @@ def test_a_stacker_in_a_worker_of_its_own(broker: str, tmp_path: Path) -> None:
         for worker in apart:
             assert streaming.end(worker) == 0, streaming.log(worker)
         streaming.start("learn")
-        assert eventually(lambda: len(places_of(streaming, "stacked")) == 3)
-        time.sleep(1.0)
+        streaming.wait_learned()
+        assert len(places_of(streaming, "stacked")) == 3
         end_all(streaming)
         assert by_lane(found) == expected_of(streaming)  # in order, too
         assert_exact(streaming, found, events)
         assert "stands still" not in streaming.log("learn@stacked")
-
-
-def shown_lanes(streaming: Streaming) -> set[str]:
-    """The lanes that the metrics of the stacker's worker speak of."""
-    url = address(streaming, "learn@stacked")
-    try:
-        series = scrape(url)
-    except (OSError, ValueError):
-        return set()
-    return {labels["lane"] for labels in (dict(key) for _, key in series) if "lane" in labels}
 
 
 def test_the_copies_of_a_stacker_push_out_no_snapshots(broker: str, tmp_path: Path) -> None:

@@ -112,7 +112,8 @@ def test_crash_exact(seed: int, tmp_path: Path) -> None:
             else:
                 streaming.kill(victim)
                 streaming.start(victim)
-        found = streaming.rankings(2 * len(events), seconds=120)
+        streaming.wait_learned(120)
+        found = streaming.rankings(2 * len(events))
         assert streaming.end("learn") == 0, streaming.log("learn")[-3000:]
         engine, expected = streaming.undisturbed()
         assert kills.total() == 30

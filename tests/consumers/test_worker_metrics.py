@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
-import urllib.request
 from pathlib import Path
-
-from prometheus_client.parser import text_string_to_metric_families
 
 from pipeline.corpora import open_source
 from pipeline.curves import Curve
 from tests.consumers.streaming import Streaming, eventually
+from tests.pipeline.scraping import scrape_url
 
 LANES = ("mmp:loss=1", "perceptron:average=true")
 WATCHED = "mmp:loss=2"
@@ -25,22 +22,6 @@ LEARNING = (
 )
 
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
-
-
-def address(streaming: Streaming, name: str) -> str:
-    """Where the newest process of a worker serves its metrics."""
-    found = re.findall(r"metrics = (http://\S+)", streaming.log(name))
-    return found[-1] if found else ""
-
-
-def scrape(url: str) -> Series:
-    with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 - our own address
-        text = answer.read().decode()
-    return {
-        (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
 
 
 class Watcher(threading.Thread):
@@ -57,7 +38,7 @@ class Watcher(threading.Thread):
     def run(self) -> None:
         while not self.stopped.wait(0.1):
             try:
-                found = scrape(address(self._streaming, self._name))
+                found = scrape_url(self._streaming.address(self._name)).samples
             except (OSError, ValueError):
                 continue  # it was killed, and is not back yet
             learning = {key: value for key, value in found.items() if key[0] in LEARNING}
@@ -74,7 +55,7 @@ def test_curves_without_a_tooth(broker: str, tmp_path: Path) -> None:
     with Streaming(broker, tmp_path, LANES, watched=[WATCHED], every=0.5) as streaming:
         for name in ("tokenize-0", "learn"):
             streaming.start(name)
-        assert eventually(lambda: bool(address(streaming, "learn")), 60)
+        assert eventually(lambda: bool(streaming.address("learn")), 60)
         watcher = Watcher(streaming, "learn")
         watcher.start()
         for start in range(0, len(events), 100):
@@ -89,12 +70,12 @@ def test_curves_without_a_tooth(broker: str, tmp_path: Path) -> None:
 
         def shown(lane: str) -> float:
             key = ("wirerank_rounds_total", frozenset({**where, "lane": lane}.items()))
-            return scrape(address(streaming, "learn")).get(key, 0.0)
+            return scrape_url(streaming.address("learn")).samples.get(key, 0.0)
 
         assert eventually(lambda: all(shown(lane.name) == engine.rounds for lane in engine.lanes))
         watcher.stopped.set()
-        final = scrape(address(streaming, "learn"))
-        tokenizer = scrape(address(streaming, "tokenize-0"))
+        final = scrape_url(streaming.address("learn")).samples
+        tokenizer = scrape_url(streaming.address("tokenize-0")).samples
         for name in ("tokenize-0", "learn"):
             assert streaming.end(name) == 0, streaming.log(name)
     assert watcher.backwards == []
