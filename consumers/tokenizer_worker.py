@@ -28,6 +28,7 @@ from consumers.clients import (
     MAX_RECORD_BYTES,
     BrokerAwayError,
     GroupConsumer,
+    Limits,
     Message,
     Producer,
     Sent,
@@ -102,7 +103,7 @@ class TokenizerWorker:
             return
         for number in self._consumer.partitions_for_topic(self._stream.documents) or ():
             partition = TopicPartition(self._stream.documents, number)
-            reached = self._consumer.committed(partition)
+            reached = self._committed(partition)
             # Looked at once more: another tokenizer may have written and committed meanwhile.
             if reached and log_facts(config.kafka, self._stream.blocks).end == 0:
                 raise LogError(
@@ -194,7 +195,7 @@ class TokenizerWorker:
     def _begin(self) -> None:
         """Partitions that nobody ever read are read from their beginning."""
         for partition in self._consumer.assignment():
-            if self._consumer.committed(partition) is None:
+            if self._committed(partition) is None:
                 self._consumer.seek_to_beginning(partition)
 
     def _read(
@@ -265,8 +266,12 @@ class TokenizerWorker:
         """Where this worker had come to, or the group in a partition that is new to the worker."""
         if partition in self._reached:
             return self._reached[partition]
-        committed = self._consumer.committed(partition)
+        committed = self._committed(partition)
         return first if committed is None else committed
+
+    def _committed(self, partition: Any) -> int | None:  # noqa: ANN401 - kafka-python's
+        """How far the group has come; a broker that does not say so is not waited for for ever."""
+        return self._consumer.committed(partition, timeout_ms=Limits().request_ms)
 
     def _bury(self, message: Message, problem: MalformedEvent) -> Sent:
         """Send a malformed event to the dead letters, unchanged, with the reason and its origin."""

@@ -48,8 +48,10 @@ def precision(scores: Sequence[float], labels: Sequence[int]) -> float:
 class SlowStacker:
     """Combines what lanes said, document by document."""
 
-    def __init__(self, lanes: int, refit: int, window: int, cost: float, depth: int) -> None:
-        self.refit, self.cost, self.depth = refit, cost, depth
+    def __init__(
+        self, lanes: int, refit: int, window: int, cost: float, depth: int, proof: float = 2.0
+    ) -> None:
+        self.refit, self.cost, self.depth, self.proof = refit, cost, depth, proof
         self.weights = [1.0, 0.0, 0.0] * lanes
         self.followed = -1
         self.rounds = 0
@@ -106,4 +108,5 @@ class SlowStacker:
         for _, _, mine in self.lessons:
             total += mine[-1] - mine[best]
             squares += (mine[-1] - mine[best]) * (mine[-1] - mine[best])
-        self.followed = -1 if total > 0.0 and total * total > 4.0 * squares else best
+        enough = self.proof * self.proof * squares
+        self.followed = -1 if total > 0.0 and total * total > enough else best

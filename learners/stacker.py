@@ -151,13 +151,13 @@ def lesson_of(
 
 
 @njit
-def is_ahead(gains: Floats) -> bool:
-    """Whether gains are hardly by chance: they add up to more than two standard errors."""
+def is_ahead(gains: Floats, proof: float) -> bool:
+    """Whether gains are hardly by chance: they add up to more than so many standard errors."""
     total = squares = 0.0
     for gain in gains:
         total += gain
         squares += gain * gain
-    return total > 0.0 and total * total > 4.0 * squares
+    return total > 0.0 and total * total > proof * proof * squares
 
 
 class Lesson(NamedTuple):
@@ -173,7 +173,7 @@ class Stacker(Learner):
 
     Until the first refit all lanes count alike, by their scaled scores. From then on it ranks by
     the newest weights if, over the documents that it keeps, the weights of the time have done
-    clearly better than the best of the lanes; if not, it says what that lane says.
+    clearly better than the best of the lanes (see `proof`); if not, it says what that lane says.
     """
 
     summary = "combines other lanes, trained for average precision (SVM-map)"
@@ -185,6 +185,13 @@ class Stacker(Learner):
         ),
         Option("cost", 1000.0, "the price of a slack: C of the SVM", least=1e-6, most=1e9),
         Option("depth", 10, "first topics of each lane to train on", least=1, most=1000),
+        Option(
+            "proof",
+            2.0,
+            "standard errors by which it must beat the best lane, or say as that",
+            least=0,
+            most=1000,
+        ),
     )
 
     def __init__(
@@ -194,12 +201,14 @@ class Stacker(Learner):
         window: int = 2000,
         cost: float = 1000.0,
         depth: int = 10,
+        proof: float = 2.0,
     ) -> None:
         self.of = of
         self.refit = refit
         self.window = window
         self.cost = cost
         self.depth = depth
+        self.proof = proof
         self.weights: Floats = np.empty(0)
         self.followed = -1  # the lane that has done better, if any
         self.rounds = 0
@@ -255,7 +264,7 @@ class Stacker(Learner):
             self.weights = trained.weights
         worth = np.stack(worths)
         best = int(np.argmax(np.add.reduce(worth[:, :-1], axis=0)))
-        self.followed = -1 if is_ahead(worth[:, -1] - worth[:, best]) else best
+        self.followed = -1 if is_ahead(worth[:, -1] - worth[:, best], self.proof) else best
 
     def forget(self, keep: Longs) -> None:
         """It knows no terms."""

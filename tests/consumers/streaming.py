@@ -49,6 +49,7 @@ partitions = {partitions}
 {settings}
 lanes = [{lanes}]
 """
+PATIENCE_S = 180.0  # how long a test waits for what must come; how soon is for measurements to say
 SMALL = "block = 40\nmax_terms = 3000"
 
 
@@ -160,7 +161,7 @@ class Streaming:
         process.send_signal(signal.SIGTERM)
         return process.wait(60)
 
-    def code(self, name: str, seconds: float = 120.0) -> int | None:
+    def code(self, name: str, seconds: float = PATIENCE_S) -> int | None:
         """The exit code of a worker that ends by itself."""
         process = self.processes[name]
         assert eventually(lambda: process.poll() is not None, seconds), self.log(name)
@@ -197,7 +198,7 @@ class Streaming:
         producer.close(timeout=5)
 
     def read(
-        self, topic: str, partitions: int, wanted: int = 0, seconds: float = 60
+        self, topic: str, partitions: int, wanted: int = 0, seconds: float = PATIENCE_S
     ) -> list[Message]:
         """All committed records of a topic, once there are as many as wanted and no more come."""
         consumer: Any = new_consumer(self.config.kafka, auto_offset_reset="earliest")
@@ -213,15 +214,15 @@ class Streaming:
         consumer.close(autocommit=False)
         return found
 
-    def rankings(self, wanted: int, seconds: float = 60) -> list[Message]:
+    def rankings(self, wanted: int, seconds: float = PATIENCE_S) -> list[Message]:
         return self.read(self.stream.rankings, self.stream.partitions, wanted, seconds)
 
-    def wait_logged(self, seconds: float = 60) -> None:
+    def wait_logged(self, seconds: float = PATIENCE_S) -> None:
         """Wait until the tokenizers have written all documents to the log."""
         group = tokenizer_worker.group_of(self.stream)
         self._wait_for([group], self.stream.documents, self.stream.partitions, seconds)
 
-    def wait_learned(self, seconds: float = 60) -> None:
+    def wait_learned(self, seconds: float = PATIENCE_S) -> None:
         """Wait until all documents are in the log, and the published lanes at its end.
 
         It may have been a process that was killed since which came there; a worker that has just

@@ -74,7 +74,7 @@ def test_a_slow_broker_is_waited_for(tmp_path: Path) -> None:
         cluster.brokers[0].pause()
         time.sleep(14)
         cluster.brokers[0].resume()
-        found = [message.value for message in streaming.rankings(600, seconds=90)]
+        found = [message.value for message in streaming.rankings(600)]
         for name in ("tokenize-0", "learn"):
             assert streaming.end(name) == 0, streaming.log(name)
         assert found == streaming.undisturbed()[1]

@@ -92,7 +92,7 @@ def test_shards_rank_as_one(broker: str, tmp_path: Path, events: list[bytes]) ->
         for name in (*workers(SHARDS), "tokenize-0"):
             streaming.start(name)
         streaming.produce(events)
-        streaming.wait_learned(120)
+        streaming.wait_learned()
         found = streaming.rankings(2 * len(events))
         for name in list(streaming.processes):
             assert streaming.end(name) == 0, streaming.log(name)[-3000:]
@@ -124,7 +124,7 @@ def test_killed_shards_lose_and_double_nothing(seed: int, tmp_path: Path) -> Non
         # The last to be killed may have nothing left to do, and still be starting: these need all.
         last = list(open_source("synthetic:40,topics=30,seed=7"))
         streaming.produce(last)
-        streaming.wait_learned(180)
+        streaming.wait_learned()
         events = [*flow.written, *last]
         found = streaming.rankings(2 * len(events))
         for name in names:
@@ -148,7 +148,7 @@ def test_a_lane_is_divided_anew(broker: str, tmp_path: Path) -> None:
                 streaming.produce(some)
                 events += some
                 time.sleep(0.3)
-            streaming.wait_learned(120)
+            streaming.wait_learned()
             for name in names:
                 assert streaming.end(name) == 0, streaming.log(name)[-3000:]
         found = streaming.rankings(len(events))
@@ -202,5 +202,5 @@ def test_a_missing_shard_is_named(broker: str, tmp_path: Path) -> None:
             log = f"learn@{FIRST}#{present}"
             assert eventually(lambda log=log: "shard 2/3" in streaming.log(log), 90)  # type: ignore[misc]
         streaming.start(f"learn@{FIRST}#2")
-        streaming.wait_learned(120)
+        streaming.wait_learned()
         assert len(streaming.rankings(len(events))) == len(events)

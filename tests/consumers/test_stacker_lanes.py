@@ -246,7 +246,7 @@ def test_a_stacker_of_a_lane_that_is_divided(broker: str, tmp_path: Path) -> Non
                 streaming.kill(name)
             for name in killed:
                 bring_up(streaming, name)
-        streaming.wait_learned(120)
+        streaming.wait_learned()
         found = by_lane(streaming.rankings(3 * documents_in(events)))
         end_all(streaming)
         expected = expected_of(streaming)
@@ -268,7 +268,7 @@ def test_a_lane_is_divided_and_made_whole_under_its_stacker(broker: str, tmp_pat
                 streaming.start(worker)
             for half in (2 * number, 2 * number + 1):  # time passes in the log
                 streaming.produce(events[size * half : size * (half + 1)])
-                streaming.wait_learned(120)
+                streaming.wait_learned()
             for worker in ("learn", *workers):
                 assert streaming.end(worker) == 0, streaming.log(worker)[-3000:]
         found = by_lane(streaming.rankings(3 * documents_in(events)))

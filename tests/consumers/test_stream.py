@@ -112,7 +112,7 @@ def test_crash_exact(seed: int, tmp_path: Path) -> None:
             else:
                 streaming.kill(victim)
                 streaming.start(victim)
-        streaming.wait_learned(120)
+        streaming.wait_learned()
         found = streaming.rankings(2 * len(events))
         assert streaming.end("learn") == 0, streaming.log("learn")[-3000:]
         engine, expected = streaming.undisturbed()

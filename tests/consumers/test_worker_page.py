@@ -161,7 +161,7 @@ def test_the_page_waits_with_the_worker_for_a_broker(broker: str, tmp_path: Path
         assert streaming.end("learn") == 0
         with socket.create_server(("127.0.0.1", port)):
             streaming.start("learn", "--page", "--page-port", str(port))
-            assert streaming.code("learn", 60) == 2
+            assert streaming.code("learn") == 2
             said = f"cannot be served at port {port}: Address already in use."
             assert said in streaming.log("learn")
 

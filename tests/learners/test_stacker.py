@@ -70,6 +70,7 @@ OPTIONS = {"refit": 7, "window": 20, "cost": 10.0, "depth": 3}
 def test_the_stacker_equals_its_twin(seed: int) -> None:
     stream, rng = Stream(seed), random.Random(seed)
     options = {**OPTIONS, "depth": rng.choice([1, 3, 50]), "window": rng.choice([1, 20, 500])}
+    options["proof"] = rng.choice([0.0, 1.0, 2.0])
     cuts = [rng.randrange(len(stream.happenings)) for _ in range(rng.randrange(9))]
     found = combined(Stacker(**options), stream, cuts)  # type: ignore[arg-type]
     twin = SlowStacker(len(stream.said), **options)  # type: ignore[arg-type]
@@ -123,6 +124,20 @@ def test_a_lane_that_does_better_is_followed() -> None:
     scores = combined(stacker, stream, [])
     assert stacker.followed == 0
     assert np.array_equal(scores[30], np.append(stream.said[0, 30, :9], np.zeros(3)))
+
+
+def test_how_much_proof_the_weights_need() -> None:
+    """Lanes that know the same, but err apart: together they are ahead, by no thousand errors."""
+    stream = Stream(2, rows=600)
+    stream.said[:] = np.random.default_rng(2).normal(size=stream.said.shape)
+    for row, labels in enumerate(stream.labels):
+        stream.said[:, row, labels] += 1.5
+    follows = {}
+    for proof in (0.0, 2.0, 1000.0):
+        stacker = Stacker(refit=100, window=400, proof=proof)
+        combined(stacker, stream, [])
+        follows[proof] = stacker.followed >= 0
+    assert follows == {0.0: False, 2.0: False, 1000.0: True}
 
 
 def test_which_lanes_are_combined() -> None:

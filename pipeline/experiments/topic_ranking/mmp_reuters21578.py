@@ -84,7 +84,7 @@ AROW_SPECS = tuple(f"arow:rho={rho:g}" for rho in RHOS)
 COMBINED = (
     "arow:rho=0.5", "mmp:loss=1,margin=0.5,norm=l2", "perceptron:norm=l2", "rocchio:norm=l2",
 )  # fmt: skip
-STACKER_SPECS = ("svm-map:refit=1000,window=4000",)
+STACKER_SPECS = ("svm-map:refit=1000,window=4000,proof=0",)
 MMP_1 = next(method for method in ONLINE if method.key == "mmp1")
 MARGIN = Method("mmp-margin", "MMP, margin, l2", MMP_1.colour, added=True)
 AVERAGED = Method("mmp-average", "MMP, margin, averaged, l2", MMP_1.colour, added=True)
