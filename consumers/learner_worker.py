@@ -122,10 +122,8 @@ class LearnerWorker:
             while not stop.is_set():
                 self._step()
             self._publisher.settle()
-            if self._snapshotting is not None:
-                self._snapshotting.result(
-                    LAST_SNAPSHOT_SECONDS
-                )  # or the last one would be left out
+            if self._snapshotting is not None:  # or the last one would be left out
+                self._snapshotting.result(LAST_SNAPSHOT_SECONDS)
             self._snapshot(passing=self._shard is not None)
             if self._snapshotting is not None:
                 self._snapshotting.result(LAST_SNAPSHOT_SECONDS)

@@ -7,6 +7,7 @@ import resource
 import time
 from pathlib import Path
 
+from consumers.log_reader import log_facts
 from deploy.kafka import Cluster
 from pipeline.corpora import open_source
 from tests.consumers.streaming import Streaming, eventually
@@ -131,3 +132,20 @@ def test_a_full_disk_stops_snapshots_but_not_the_work(broker: str, tmp_path: Pat
         assert not list(tmp_path.glob("snapshots/*/*.partial*"))
         assert found == streaming.undisturbed()[1]
         assert len(streaming.rankings(200)) == 200
+
+
+def test_a_worker_that_ends_while_a_snapshot_is_written_takes_its_last(
+    broker: str, tmp_path: Path
+) -> None:
+    """What it learned since would have to be followed again by the next one."""
+    events = list(open_source("synthetic:150,topics=12"))
+    with Streaming(broker, tmp_path, [LANE], every=0.2) as streaming:
+        streaming.start("tokenize-0")
+        streaming.start("learn", program=("tests.consumers.slow_snapshots", "6"))
+        streaming.produce(events[:100])
+        assert eventually(lambda: "is on its way" in streaming.log("learn"), 120)
+        streaming.produce(events[100:])
+        streaming.wait_learned()
+        assert streaming.end("learn") == 0, streaming.log("learn")
+        end = log_facts(streaming.config.kafka, streaming.stream.blocks).end
+        assert streaming.snapshot().position == end
