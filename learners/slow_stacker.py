@@ -49,7 +49,7 @@ class SlowStacker:
     """Combines what lanes said, document by document."""
 
     def __init__(
-        self, lanes: int, refit: int, window: int, cost: float, depth: int, proof: float = 2.0
+        self, lanes: int, refit: int, window: int, cost: float, depth: int, proof: float = 1.0
     ) -> None:
         self.refit, self.cost, self.depth, self.proof = refit, cost, depth, proof
         self.weights = [1.0, 0.0, 0.0] * lanes

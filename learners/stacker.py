@@ -186,11 +186,7 @@ class Stacker(Learner):
         Option("cost", 1000.0, "the price of a slack: C of the SVM", least=1e-6, most=1e9),
         Option("depth", 10, "first topics of each lane to train on", least=1, most=1000),
         Option(
-            "proof",
-            2.0,
-            "standard errors by which it must beat the best lane, or say as that",
-            least=0,
-            most=1000,
+            "proof", 1.0, "standard errors to be ahead of its best lane by, or follow it", least=0
         ),
     )
 
@@ -201,7 +197,7 @@ class Stacker(Learner):
         window: int = 2000,
         cost: float = 1000.0,
         depth: int = 10,
-        proof: float = 2.0,
+        proof: float = 1.0,
     ) -> None:
         self.of = of
         self.refit = refit
