@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pipeline.experiments.ordinal_ranking.claims import FAILED, HELD, OPEN
 from pipeline.experiments.report.judging import (
     BETTER,
     VERDICTS,
@@ -15,9 +14,10 @@ from pipeline.experiments.report.judging import (
 )
 from pipeline.experiments.report.markup import Html, element, joined
 from pipeline.experiments.report.results import Column, Number, Row, Table
+from pipeline.experiments.verdict_words import FAILED, HELD, OPEN, TIED
 
 ARROWS = {1: ("↑", "more is better"), -1: ("↓", "less is better")}
-VERDICT_CLASSES = {HELD: "held", FAILED: "failed", OPEN: "open"}
+VERDICT_CLASSES = {HELD: "held", TIED: "open", FAILED: "failed", OPEN: "open"}
 
 
 def table_html(table: Table, label: str) -> Html:
