@@ -41,7 +41,7 @@ TREC = Need(
     "TREC runs and judgements, written RUNS,QRELS; RUNS a folder, file or pattern",
     r"(?!)",  # nothing in a folder says by its name which runs belong to which judgements
     lambda path: trec_files(str(path)),
-    lambda path: [*trec_files(str(path))[0], trec_files(str(path))[1]],
+    lambda path: [*(found := trec_files(str(path))).runs, found.judgements],
 )
 
 
@@ -74,7 +74,12 @@ class SvmMap(Experiment):
             if self.settings.quick:
                 queries = first_of(queries, QUICK_QUERIES)
             found[kind] = Workbench(queries)
+        for line in self._left_out():
+            self.say(line)
         return found
+
+    def _left_out(self) -> list[str]:
+        return trec_files(str(self.data["trec"])).remarks() if "trec" in self.data else []
 
     def _methods(self, kind: str) -> Sequence[Method]:
         return methods_for(self._benches[kind], self.settings.quick)
@@ -132,7 +137,7 @@ class SvmMap(Experiment):
                 "Queries without relevant documents are in no mean, except where a column says "
                 "that they count as 0."
             )
-        return [*said, *REMARKS]
+        return [*said, *self._left_out(), *REMARKS]
 
 
 TITLES = {"letor": "LETOR", "trec": "TREC runs"}

@@ -29,7 +29,9 @@ SMALL = Shape(systems=6, topics=30, depth=60, documents=600, relevant=(4, 30))
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return write_runs(tmp_path_factory.mktemp("trec"), seed=3, shape=SMALL)
+    where = write_runs(tmp_path_factory.mktemp("trec"), seed=3, shape=SMALL)
+    (Path(where.partition(",")[0]) / "README.md").write_text("These are runs.\n")
+    return where
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +138,8 @@ def test_the_experiment_on_runs(runs: str, tmp_path: Path) -> None:
     found = experiment(*arguments)
     parts = found["parts"]
     assert {name.split(" ")[1] for name in parts} == {"halves", "trials"}
+    (said,) = (remark for remark in found["remarks"] if "left out" in remark)
+    assert said.endswith(": README.md.")
     ours, best = (
         {
             query: measures[0]
