@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from pipeline.corpora.letor import read_letor
 from pipeline.corpora.trec import read_trec
 from pipeline.errors import UsageError
 from pipeline.experiments.query_ranking.reported import Probability
+from pipeline.experiments.query_ranking.svm_map import first_of, remarks_on_parts
 from pipeline.experiments.tables import Number
 from pipeline.retrieval.choosing import Split, Workbench
 from pipeline.retrieval.features import Form
 from pipeline.retrieval.measures import average_precisions, mean
-from pipeline.retrieval.protocols import folds, halves, random_splits, trials
+from pipeline.retrieval.protocols import PARTS, folds, halves, random_splits, trials
 from pipeline.retrieval.ranker import Ranker
 from pipeline.retrieval.significance import compare
 from tests.pipeline.command_line import wirerank
@@ -189,6 +191,49 @@ def test_the_experiment_on_a_letor_file(tmp_path: Path) -> None:
     columns = found["tables"]["letor-splits"]["columns"]
     undecided = {column["key"] for column in columns if column["better"] != 1}
     assert undecided == {"wins", "losses", "p"}  # of all others the report marks the highest
+
+
+def write_parts(folder: Path, without: str, queries: int = 2) -> Path:
+    """LETOR's five parts, one of them without relevant documents."""
+    folder.mkdir()
+    for number in range(1, 6):
+        relevant = f"S{number}" != without
+        lines = [
+            f"{int(relevant and document < 2)} qid:{number}{query} 1:{-document} 2:{query}"
+            for query in range(queries)
+            for document in range(4)
+        ]
+        (folder / f"S{number}.txt").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_a_quick_run_keeps_the_folds(tmp_path: Path) -> None:
+    """Also where a part has no query with a relevant document, of which it tells."""
+    path = write_parts(tmp_path / "letor", without="S3", queries=10)
+    sample = first_of(read_letor(path), 40)
+    assert Counter(sample.parts) == dict.fromkeys(PARTS, 8)
+    assert len(sample.with_relevant()) == 32
+    assert remarks_on_parts(sample)[0].startswith("letor: no query of S3 has a relevant document.")
+    path = write_parts(tmp_path / "small", without="S3")
+    found = experiment("--data", f"letor:{path}", "--quick", "--out", str(tmp_path / "out"))
+    assert list(found["tables"]) == ["letor-folds"]
+    assert found["remarks"][1:3] == [
+        "With --quick the first 40 queries with relevant documents are used, as many of each part.",
+        *remarks_on_parts(sample),
+    ]
+    values = [row["ours"]["ap"]["value"] for row in found["tables"]["letor-folds"]["rows"]]
+    assert all(0 < value <= 1 for value in values)
+
+
+def test_splits_that_are_random_for_want_of_a_part_are_said(tmp_path: Path) -> None:
+    path = write_parts(tmp_path / "letor", without="")
+    assert remarks_on_parts(read_letor(path)) == []
+    (path / "S5.txt").write_text("\n")
+    assert remarks_on_parts(read_letor(path)) == [
+        "letor: no queries in S5, so there are no five folds: splits are random."
+    ]
+    other = read_letor(write_letor(tmp_path / "one.txt", 12))
+    assert remarks_on_parts(other) == []
 
 
 def test_queries_without_relevant_documents_are_refused_in_quick_runs_too(tmp_path: Path) -> None:
