@@ -139,8 +139,8 @@ class SvmMap(Experiment):
             )
         if self.settings.quick:
             said.append(
-                f"With --quick the first {QUICK_QUERIES} queries with relevant documents are used, "
-                "as many of each part."
+                f"With --quick at most {QUICK_QUERIES} queries are used, the first with relevant "
+                "documents of each part."
             )
         if "letor" in self._benches:
             said += remarks_on_parts(self._benches["letor"].queries)

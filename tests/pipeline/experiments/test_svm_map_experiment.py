@@ -16,6 +16,8 @@ from pipeline.corpora.trec import read_trec
 from pipeline.errors import UsageError
 from pipeline.experiments.query_ranking.reported import Probability
 from pipeline.experiments.query_ranking.svm_map import first_of, remarks_on_parts
+from pipeline.experiments.report.page import page
+from pipeline.experiments.report.reading import find_experiments
 from pipeline.experiments.tables import Number
 from pipeline.retrieval.choosing import Split, Workbench
 from pipeline.retrieval.features import Form
@@ -167,6 +169,11 @@ def test_the_experiment_on_runs(runs: str, tmp_path: Path) -> None:
         validated = [parts[f"trec halves half {half} {key}"]["chosen"] for half in (1, 2)]
         assert rows[label]["ap"]["value"] > 0.0
         assert key == "acc" or {one["form"] for one in validated} == {"minmax, 50 cuts"}
+    tables = found["tables"].values()
+    every = [one["p"]["value"] for t in tables for r in t["rows"] if (one := r["ours"])["p"]]
+    starred = page(find_experiments(tmp_path / "out")).count(b'title="below 0.05">**</span>')
+    assert starred == sum(p < 0.05 for p in every)
+    assert 0 < starred < len(every)
     for name in ("map.png", "map.svg", "trec-halves.csv", "trec-trials.csv"):
         assert (tmp_path / "out" / name).stat().st_size > 0
     (tmp_path / "out" / "results.json").unlink()
@@ -218,7 +225,7 @@ def test_a_quick_run_keeps_the_folds(tmp_path: Path) -> None:
     found = experiment("--data", f"letor:{path}", "--quick", "--out", str(tmp_path / "out"))
     assert list(found["tables"]) == ["letor-folds"]
     assert found["remarks"][1:3] == [
-        "With --quick the first 40 queries with relevant documents are used, as many of each part.",
+        "With --quick at most 40 queries are used, the first with relevant documents of each part.",
         *remarks_on_parts(sample),
     ]
     values = [row["ours"]["ap"]["value"] for row in found["tables"]["letor-folds"]["rows"]]
@@ -251,7 +258,7 @@ def test_queries_without_relevant_documents_are_refused_in_quick_runs_too(tmp_pa
     [(0.0, "<0.0001 **"), (3e-9, "<0.0001 **"), (0.00012, "0.0001 **"), (0.05, "0.0500   ")],
 )
 def test_no_probability_is_said_to_be_zero(p: float, text: str) -> None:
-    assert Probability("p", "p", 4).shown(Number(p)) == text
+    assert Probability("p", "p", 4, starred_below=0.05).shown(Number(p)) == text
 
 
 def test_data_that_are_none_are_named(tmp_path: Path) -> None:
