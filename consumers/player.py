@@ -23,7 +23,7 @@ from consumers.outbox import NEVER_MS, InterruptedWaiting, Outbox, Outgoing, Und
 from consumers.provenance import Already, Mark, link, look_back, source_name
 from consumers.ranked import Ranked
 from consumers.topics import documents_plan, ensure, partitions_by_topic
-from pipeline.corpora import SourceError, open_source
+from pipeline.corpora import SourceError, open_source, remarks_for
 from pipeline.errors import UsageError
 from pipeline.events import MalformedEvent
 from pipeline.formats import FORMATS
@@ -50,6 +50,8 @@ def play(settings: PlaySettings, kafka: KafkaSettings, watch: Watch) -> Played:
             f"Got {settings.topic!r}."
         )
     source = open_source(settings.source, settings.max_event_bytes)
+    for line in remarks_for(settings.source):
+        watch.say(line)
     total = expected(source, settings.limit)
     interruption = Interruption()
     with interruption.installed(), ExitStack() as stack:

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from learners.specs import LaneSpec, parse_spec, resolved
 from pipeline.blocks import Block
-from pipeline.corpora import Source, SourceError, open_source, source_path
+from pipeline.corpora import Source, SourceError, open_source, remarks_for, source_path
 from pipeline.dead_letters import DeadLetterFile
 from pipeline.engine import Engine, EngineSettings, Ranked
 from pipeline.errors import UsageError
@@ -160,7 +160,7 @@ def replay(settings: ReplaySettings, watch: Watch, feed: Feed | None = None) -> 
     declared = read_topics(settings.topics) if settings.topics else source.topics
     engine = Engine(lanes, declared, settings.engine)
     tokenizer = Tokenizer(settings.profile)
-    for line in describe(settings, engine):
+    for line in (*describe(settings, engine), *remarks_for(settings.source)):
         watch.say(line)
     metrics = serve_metrics(settings, watch)
     warm_up(lanes, tokenizer, watch.say, source)

@@ -21,7 +21,15 @@ from pipeline.corpora.text import ROOM, TextWords
 from pipeline.corpora.trec import Trec, read_judgements, trec_files
 from pipeline.events import MAX_EVENT_BYTES
 
-__all__ = ["Source", "SourceError", "open_source", "ranks_for", "room_for", "source_path"]
+__all__ = [
+    "Source",
+    "SourceError",
+    "open_source",
+    "ranks_for",
+    "remarks_for",
+    "room_for",
+    "source_path",
+]
 
 Options = dict[str, str]
 OPTIONS = re.compile(r"(,[a-z_]+=[^,/]*)+$")  # at the end of a source; a path may have commas
@@ -119,9 +127,15 @@ def ranks_for(text: str) -> int | None:
     if kind == "letor":
         return max(1, int(read_letor(Path(where)).grades.max())) + 1
     if kind == "trec":
-        judged = read_judgements(trec_files(where)[1])
+        judged = read_judgements(trec_files(where).judgements)
         return max(1, *(grade for mine in judged.values() for grade in mine.values())) + 1
     return None
+
+
+def remarks_for(text: str) -> list[str]:
+    """What is to be said of a source: what of it is not read."""
+    kind, _, rest = text.partition(":")
+    return trec_files(_taken_apart(rest)[0]).remarks() if kind == "trec" else []
 
 
 def _taken_apart(text: str) -> tuple[str, Options]:

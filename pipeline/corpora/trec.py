@@ -8,10 +8,12 @@ not judged do not count.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from glob import glob
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +21,9 @@ import numpy as np
 
 from learners.segment import Longs
 from pipeline.corpora.graded import GradedDocuments
+from pipeline.corpora.jsonl import JsonLines
 from pipeline.corpora.query_lines import (
+    LONGEST_LINE,
     MOST_VALUES,
     numbered_lines,
     read_grade,
@@ -32,6 +36,10 @@ from pipeline.retrieval.query_sets import QuerySet
 
 DEPTH = 1000
 MOST_RUNS = 200
+# What people put beside runs; a README may show what a line of a run looks like.
+NO_RUN = re.compile(r"^(readme|licen[cs]e)|\.(md|html?|pdf)$", re.IGNORECASE)
+LOOKED_AT = 20  # lines that are not blank
+MOST_NAMED = 10
 LEAST_GRADE = -10  # spam and such
 HOW = (
     "expected RUNS,QRELS: a folder, file or pattern ('runs/*.gz') of runs, a comma, and the file "
@@ -60,8 +68,30 @@ class Trec(GradedDocuments):
         super().__init__(read_trec(where, depth), normalise)
 
 
-def trec_files(where: str) -> tuple[list[Path], Path]:
-    """The runs and the judgements that `RUNS,QRELS` stands for."""
+class TrecFiles(NamedTuple):
+    """What `RUNS,QRELS` stands for."""
+
+    runs: list[Path]
+    judgements: Path
+    left_out: list[Path]  # beside the runs, and none of them
+
+    def remarks(self) -> list[str]:
+        """What was left out, for whoever thinks that it is a run."""
+        if not self.left_out:
+            return []
+        names = ", ".join(path.name for path in self.left_out[:MOST_NAMED])
+        more = len(self.left_out) - MOST_NAMED
+        return [
+            f"trec: left out as no runs, by their names or their first {LOOKED_AT} lines "
+            f"(expected {OF_RUNS}): {names}{f' and {more:,} more' if more > 0 else ''}."
+        ]
+
+
+def trec_files(where: str) -> TrecFiles:
+    """The runs and the judgements that `RUNS,QRELS` stands for.
+
+    In a folder, or by a pattern, what is no run is left out; a file that is named is one.
+    """
     runs, comma, qrels = where.rpartition(",")
     if not comma or not runs or not qrels:
         raise SourceError(f"{where!r} has no comma with something on both sides; {HOW}")
@@ -70,16 +100,34 @@ def trec_files(where: str) -> tuple[list[Path], Path]:
         raise SourceError(f"{judgements} is no file; {HOW}")
     path = Path(runs)
     if path.is_file():
-        found = [path]
-    else:
-        inside = path.iterdir() if path.is_dir() else map(Path, glob(runs, recursive=True))
-        found = sorted(p for p in inside if p.is_file() and not p.name.startswith("."))
-        found = [p for p in found if not p.samefile(judgements)]
-    if not found:
-        raise SourceError(f"{runs} has no runs; {HOW}")
-    if len(found) > MOST_RUNS:
-        raise SourceError(f"{runs} has {len(found):,} files; expected at most {MOST_RUNS} runs")
-    return found, judgements
+        return TrecFiles([path], judgements, [])
+    inside = path.iterdir() if path.is_dir() else map(Path, glob(runs, recursive=True))
+    files = sorted(p for p in inside if p.is_file() and not p.name.startswith("."))
+    found = TrecFiles([], judgements, [])
+    for one in files:
+        if not one.samefile(judgements):
+            (found.runs if meant_as_run(one) else found.left_out).append(one)
+        if len(found.runs) > MOST_RUNS:
+            raise SourceError(f"{runs} has more than {MOST_RUNS} runs, which is all that is read")
+    if not found.runs:
+        raise SourceError(" ".join((f"{runs} has no runs; {HOW}.", *found.remarks())))
+    return found
+
+
+def meant_as_run(path: Path) -> bool:
+    """Whether a file is a run, be it one with errors: some line at its beginning looks like one.
+
+    A file without lines counts as a run: one that failed, and is to be looked at.
+    """
+    if NO_RUN.search(path.name):
+        return False
+    lines = (line for line in JsonLines(path, LONGEST_LINE) if line.strip())
+    first = [line.split() for line in islice(lines, LOOKED_AT)]
+    return not first or any(
+        (len(fields) == 6 and read_number(fields[4]) is not None)
+        or (len(fields) >= 5 and fields[1] == b"Q0")  # judgements may have it, too, but four fields
+        for fields in first
+    )
 
 
 def read_trec(where: str, depth: int = DEPTH) -> QuerySet:
@@ -89,10 +137,10 @@ def read_trec(where: str, depth: int = DEPTH) -> QuerySet:
     """
     if depth < 1:
         raise SourceError(f"depth={depth}: expected how many documents of a run count, 1 or more")
-    paths, path = trec_files(where)
-    judgements = read_judgements(path)
-    runs = [read_run(one, judgements, depth) for one in paths]
-    return united(run_names(paths), runs, judgements)
+    files = trec_files(where)
+    judgements = read_judgements(files.judgements)
+    runs = [read_run(one, judgements, depth) for one in files.runs]
+    return united(run_names(files.runs), runs, judgements)
 
 
 def run_names(paths: Sequence[Path]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.experiments.tables import Number
@@ -40,6 +41,7 @@ class Panel(NamedTuple):
     log: bool = False
 
 
+TITLE_CHARACTERS = 36  # in a line above dots, of whose room the labels of methods take half
 COLUMN = 2.0  # inches that one column of a legend takes
 LEGEND_COLUMNS = 4
 
@@ -77,7 +79,7 @@ def draw_dots(title: str, measure: str, panels: Sequence[Panel]) -> Figure:
         axis.margins(x=0.08, y=0.08)
         axis.locator_params(axis="x", nbins=6)
         axis.set_xlabel(measure)
-        axis.set_title(panel.title, fontsize=10)
+        axis.set_title(fill(panel.title, TITLE_CHARACTERS), fontsize=10)
         axis.grid(True, axis="x", alpha=0.3)
     several = any(dot.ours.deviation for panel in panels for dot in panel.dots)
     words = "ours, with deviation" if several else "ours"

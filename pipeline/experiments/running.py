@@ -177,5 +177,6 @@ def described(figure: Figure) -> dict[str, str]:
         lines = [label for label in axis.get_legend_handles_labels()[1] if label]
         measures = " against ".join(filter(None, (axis.get_ylabel(), axis.get_xlabel())))
         shown = "; ".join(", ".join(names) for names in (lines, rows) if names)
-        panels.append(f"{axis.get_title()}: {measures}" + (f" ({shown})" if shown else ""))
+        title = " ".join(axis.get_title().split())  # without line ends
+        panels.append(f"{title}: {measures}" + (f" ({shown})" if shown else ""))
     return {"title": figure.get_suptitle(), "text": ". ".join(panels) + "."}

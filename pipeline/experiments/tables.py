@@ -39,6 +39,7 @@ class Column:
     digits: int
     with_deviation: bool = False
     better: int = 0  # 1 if more is, -1 if less is, 0 if neither or if it depends
+    starred_below: float | None = None  # of probabilities: two stars where one is significant
 
     def shown(self, number: Number | None, sign: str = "") -> str:
         """A number as text; what does not exist is `n.a.`."""

@@ -10,9 +10,9 @@ import numpy as np
 from learners.segment import Floats
 from pipeline.experiments.sign_test import SignTest, sign_test
 from pipeline.experiments.tables import Column, Number, Row, Table, mean_of
+from pipeline.experiments.verdict_words import FAILED, HELD, OPEN
 
 SIGNIFICANT = 0.05
-HELD, FAILED, OPEN = "HELD", "DID NOT HOLD", "NOT SETTLED"
 
 COLUMNS = (
     Column("lower", "to be lower", 3),

@@ -28,7 +28,7 @@ class Probability(Column):
         least = 10.0**-self.digits
         under = "<" if number.value < least / 2 else ""  # a p of 0 would be too good
         text = f"{under}{least if under else number.value:.{self.digits}f}"
-        return f"{text} {'**' if number.value < LEVEL else '  '}"
+        return f"{text} {'**' if number.value < (self.starred_below or 0.0) else '  '}"
 
 
 COLUMNS = (
@@ -36,7 +36,7 @@ COLUMNS = (
     Column("all", "MAP, none = 0", 4, better=1),
     Column("wins", "W", 0),
     Column("losses", "L", 0),
-    Probability("p", "p   ", 4),
+    Probability("p", "p   ", 4, starred_below=LEVEL),
     *(Column(f"p@{k}", f"P@{k}", 3, better=1) for k in CUTOFFS),
     *(Column(f"ndcg@{k}", f"NDCG@{k}", 3, better=1) for k in CUTOFFS),
 )

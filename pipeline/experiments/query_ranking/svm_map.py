@@ -23,7 +23,7 @@ from pipeline.experiments.query_ranking.methods import Method, methods_for, resu
 from pipeline.experiments.query_ranking.reported import dots_of, table_of
 from pipeline.retrieval.choosing import FORMS, Split, Workbench
 from pipeline.retrieval.machines import COSTS, GAP, MOST_SEARCHES
-from pipeline.retrieval.protocols import Protocol, folds, halves, random_splits, trials
+from pipeline.retrieval.protocols import PARTS, Protocol, folds, halves, random_splits, trials
 from pipeline.retrieval.query_sets import QuerySet
 
 PAPER = "Yue, Finley, Radlinski and Joachims 2007, SIGIR"
@@ -41,7 +41,7 @@ TREC = Need(
     "TREC runs and judgements, written RUNS,QRELS; RUNS a folder, file or pattern",
     r"(?!)",  # nothing in a folder says by its name which runs belong to which judgements
     lambda path: trec_files(str(path)),
-    lambda path: [*trec_files(str(path))[0], trec_files(str(path))[1]],
+    lambda path: [*(found := trec_files(str(path))).runs, found.judgements],
 )
 
 
@@ -74,7 +74,12 @@ class SvmMap(Experiment):
             if self.settings.quick:
                 queries = first_of(queries, QUICK_QUERIES)
             found[kind] = Workbench(queries)
+        for line in self._left_out():
+            self.say(line)
         return found
+
+    def _left_out(self) -> list[str]:
+        return trec_files(str(self.data["trec"])).remarks() if "trec" in self.data else []
 
     def _methods(self, kind: str) -> Sequence[Method]:
         return methods_for(self._benches[kind], self.settings.quick)
@@ -132,7 +137,14 @@ class SvmMap(Experiment):
                 "Queries without relevant documents are in no mean, except where a column says "
                 "that they count as 0."
             )
-        return [*said, *REMARKS]
+        if self.settings.quick:
+            said.append(
+                f"With --quick at most {QUICK_QUERIES} queries are used, the first with relevant "
+                "documents of each part."
+            )
+        if "letor" in self._benches:
+            said += remarks_on_parts(self._benches["letor"].queries)
+        return [*said, *self._left_out(), *REMARKS]
 
 
 TITLES = {"letor": "LETOR", "trec": "TREC runs"}
@@ -152,11 +164,38 @@ def part_name(kind: str, protocol: Protocol, split: Split, method: Method) -> st
 
 
 def first_of(queries: QuerySet, count: int) -> QuerySet:
-    """The first queries with relevant documents of each part; all, if none has such documents."""
+    """The first queries with relevant documents of each part; all, if none has such documents.
+
+    Of a part without any the first queries as they are: the folds need all parts.
+    """
     known = queries.with_relevant()
     if not len(known):
         return queries
-    parts = np.array(queries.parts)[known]
-    names = list(dict.fromkeys(parts.tolist()))
+    parts = np.array(queries.parts)
+    names = list(dict.fromkeys(queries.parts))
     each = count // len(names) or 1
-    return queries.some(np.concatenate([known[parts == name][:each] for name in names]))
+    chosen = []
+    for name in names:
+        mine = np.flatnonzero(parts == name)
+        with_relevant = np.intersect1d(mine, known)
+        chosen.append((with_relevant if len(with_relevant) else mine)[:each])
+    return queries.some(np.concatenate(chosen))
+
+
+def remarks_on_parts(queries: QuerySet) -> list[str]:
+    """What is not as it should be with the parts that LETOR's folds are made of."""
+    there = set(queries.parts)
+    if missing := [part for part in PARTS if part not in there]:
+        if len(missing) == len(PARTS):
+            return []  # another set, which has no such parts
+        return [
+            f"letor: no queries in {', '.join(missing)}, so there are no five folds: splits are "
+            "random."
+        ]
+    known = {queries.parts[query] for query in queries.with_relevant()}
+    if not (empty := [part for part in PARTS if part not in known]):
+        return []
+    return [
+        f"letor: no query of {', '.join(empty)} has a relevant document. Such a part measures "
+        "nothing, and where it is to choose, the first form and the smallest C are taken."
+    ]

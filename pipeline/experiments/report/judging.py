@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from pipeline.experiments.ordinal_ranking.claims import FAILED, HELD, OPEN
 from pipeline.experiments.report.results import Column, Number, Results, Row, Table
+from pipeline.experiments.verdict_words import FAILED, HELD, OPEN, TIED
 
 BETTER, WORSE, LEVEL, UNJUDGED = "better", "worse", "level", "unjudged"
-VERDICTS = {HELD: "held", FAILED: "did not hold", OPEN: "not settled"}
+VERDICTS = {HELD: "held", TIED: "level", FAILED: "did not hold", OPEN: "not settled"}
 
 
 def value(number: Number | None, column: Column) -> float | None:

@@ -46,6 +46,7 @@ class Column(Model):
     digits: Annotated[int, Field(ge=0, le=12)]
     with_deviation: bool = False
     better: Literal[-1, 0, 1] = 0
+    starred_below: float | None = None
 
 
 class Row(Model):

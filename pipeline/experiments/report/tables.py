@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pipeline.experiments.ordinal_ranking.claims import FAILED, HELD, OPEN
 from pipeline.experiments.report.judging import (
     BETTER,
     VERDICTS,
@@ -15,9 +14,10 @@ from pipeline.experiments.report.judging import (
 )
 from pipeline.experiments.report.markup import Html, element, joined
 from pipeline.experiments.report.results import Column, Number, Row, Table
+from pipeline.experiments.verdict_words import FAILED, HELD, OPEN, TIED
 
 ARROWS = {1: ("↑", "more is better"), -1: ("↓", "less is better")}
-VERDICT_CLASSES = {HELD: "held", FAILED: "failed", OPEN: "open"}
+VERDICT_CLASSES = {HELD: "held", TIED: "open", FAILED: "failed", OPEN: "open"}
 
 
 def table_html(table: Table, label: str) -> Html:
@@ -74,11 +74,21 @@ def number_html(number: Number | None, column: Column, room: int, tag: str = "sp
     if known is None:
         return element("td", element("span", "n.a.", class_="none"))
     deviation = deviation_html(deviation_text(number, column), room)
-    if known == 0 and number is not None and (number.value or 0) > 0:
+    if known == 0 and number is not None and (number.value or column.starred_below or 0) > 0:
         text = f"<{shown(10**-column.digits, column)}"  # a p of 0 would be too good
     else:
         text = shown(known, column)
-    return element("td", element(tag, text), deviation)
+    return element("td", element(tag, text), deviation, stars_html(number, column))
+
+
+def stars_html(number: Number | None, column: Column) -> Html | None:
+    """Two stars where a probability is significant, as in the paper, or room for them."""
+    level, known = column.starred_below, number.known if number is not None else None
+    if level is None or known is None:
+        return None
+    if known < level:
+        return joined(" ", element("span", "**", class_="stars", title=f"below {level:g}"))
+    return joined(" ", element("i", "**", class_="stars", aria_hidden="true"))
 
 
 def deviation_text(number: Number | None, column: Column) -> str:

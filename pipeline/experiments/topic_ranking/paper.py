@@ -14,6 +14,7 @@ from pipeline.curves import Curve
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.methods import COLOUR
 from pipeline.experiments.tables import Column, Number, Row, Table, mean_of
+from pipeline.experiments.verdict_words import FAILED, HELD, TIED
 from pipeline.plots import COLOURS
 
 PAPER = "Crammer and Singer, A New Family of Online Algorithms for Category Ranking, SIGIR 2002"
@@ -63,6 +64,14 @@ OF_LOSSES, OF_RETRIEVAL = COLUMNS[:3], COLUMNS[3:]
 def column_of(measure: str) -> str:
     """The key of the column that shows a measure."""
     return f"{measure}_percent" if measure in IN_PERCENT else measure
+
+
+SHOWN_IN = {
+    measure: column
+    for measure in MEASURES
+    for column in COLUMNS
+    if column.key == column_of(measure)
+}
 
 
 def measured(curve: Curve) -> Result:
@@ -174,27 +183,53 @@ def lines_of(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     return file.getvalue().encode()
 
 
+class Ordering(NamedTuple):
+    """That some methods are best (or worst) on some measures, as the paper says."""
+
+    text: str
+    methods: tuple[str, ...]
+    measures: tuple[str, ...]
+    worst: bool = False
+
+    def standing(self, means: Mapping[str, Mapping[str, float]], measure: str) -> int:
+        """1 if it is so on a measure, -1 if not, 0 if others are level in the digits shown."""
+        column = SHOWN_IN[measure]
+        scale = 100.0 if measure in IN_PERCENT else 1.0
+        sign = -column.better if self.worst else column.better
+        shown = {key: round(sign * scale * means[key][measure], column.digits) for key in means}
+        mine = max(shown[key] for key in self.methods)
+        others = max(value for key, value in shown.items() if key not in self.methods)
+        return (mine > others) - (mine < others)
+
+    def line(self, means: Mapping[str, Mapping[str, float]]) -> str:
+        """As it is printed; on several measures it is no better than on the worst of them."""
+        found = {measure: self.standing(means, measure) for measure in self.measures}
+        word = {1: HELD, 0: TIED, -1: FAILED}[min(found.values())]
+        level = [
+            SHOWN_IN[measure].title.removesuffix(" %") for measure in found if not found[measure]
+        ]
+        more = f" Level with another on {' and '.join(level)}." if level else ""
+        return f"{word}: {self.text}.{more}"
+
+
+ORDERINGS = (
+    Ordering(
+        "MMP for loss 1 is best on loss1, OneErr, AvgP and maxF1",
+        ("mmp1",),
+        ("loss1", "one_error", "average_precision", "max_f1"),
+    ),
+    Ordering("MMP for loss 2 or 3 is best on Coverage", ("mmp2", "mmp3"), ("coverage",)),
+    Ordering("the Perceptron is worst on Coverage", ("perceptron",), ("coverage",), worst=True),
+)
+
+
 def orderings(numbers: Sequence[Numbers]) -> list[str]:
     """What the paper says of the order of its five methods, and whether it held."""
     means = {
         one.method.key: {measure: float(np.mean(one.of(measure))) for measure in MEASURES}
         for one in numbers
     }
-
-    def ranked(measure: str) -> list[str]:
-        return sorted(
-            means, key=lambda key: means[key][measure], reverse=measure in HIGHER_IS_BETTER
-        )
-
-    first = ("loss1", "one_error", "average_precision", "max_f1")
-    claims = {
-        "MMP for loss 1 is best on loss1, OneErr, AvgP and maxF1": all(
-            ranked(measure)[0] == "mmp1" for measure in first
-        ),
-        "MMP for loss 2 or 3 is best on Coverage": ranked("coverage")[0] in ("mmp2", "mmp3"),
-        "the Perceptron is worst on Coverage": ranked("coverage")[-1] == "perceptron",
-    }
-    return [f"{'HELD' if held else 'DID NOT HOLD'}: {claim}." for claim, held in claims.items()]
+    return [ordering.line(means) for ordering in ORDERINGS]
 
 
 def against(name: str, title: str, pairs: Sequence[tuple[Numbers, Numbers]]) -> list[Table]:

@@ -15,6 +15,7 @@ from pipeline.corpora.trec import read_trec, trec_files
 from pipeline.defaults import lanes_for
 from pipeline.events import parse_event
 from pipeline.retrieval.measures import average_precisions
+from tests.pipeline.command_line import wirerank
 
 # Ranks contradict scores on purpose; documents b and c are level in the first run.
 RUN_A = """\
@@ -87,6 +88,76 @@ def test_folders_files_and_patterns(tmp_path: Path) -> None:
     assert len(set(found.functions)) == 2
 
 
+PROSE = "Six words and a number, 2 of them\n" * 30
+
+
+def test_what_is_no_run_is_left_out_and_named(tmp_path: Path) -> None:
+    where = write(tmp_path)
+    runs = tmp_path / "runs"
+    (runs / "README").write_text(f"A run has lines such as\n{RUN_A}")
+    (runs / "notes.md").write_text(RUN_A)
+    (runs / "prose.txt").write_text(PROSE)
+    (runs / "qrels.old").write_text(QRELS.replace(" 0 ", " Q0 "))
+    (runs / "binary").write_bytes(bytes(range(256)) * 2000)
+    names = ["README", "binary", "notes.md", "prose.txt", "qrels.old"]
+    for one in (where, f"{runs}/*,{tmp_path}/qrels"):
+        found = trec_files(one)
+        assert [path.name for path in found.runs] == ["one", "two.gz"]
+        assert [path.name for path in found.left_out] == names
+        (said,) = found.remarks()
+        assert said.startswith("trec: left out as no runs, by their names or their first 20 lines ")
+        assert said.endswith(f": {', '.join(names)}.")
+    assert read_trec(where).functions == ("one", "two")
+    with pytest.raises(SourceError, match=r"README, line 1: expected query Q0 document"):
+        read_trec(f"{runs}/README,{tmp_path}/qrels")  # named, so meant
+    for name in ("one", "two.gz"):
+        (runs / name).unlink()
+    with pytest.raises(
+        SourceError, match=r"has no runs; .* left out as no runs.*: README, binary, notes.md"
+    ):
+        read_trec(where)
+    assert trec_files(f"{runs}/binary,{tmp_path}/qrels").remarks() == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (f"a heading\n{RUN_A}", "three, line 1: expected query Q0 document"),
+        ("9 Q0 a 1 2\n9 Q0 b 2 1\n", "three, line 1: expected query Q0 document"),
+        ("9 Q0 a 1 NaN tag\n", "three, line 1: expected .* the score a finite number"),
+        (f"{RUN_A}9 Q0\n", "three, line 7: expected query Q0 document"),
+        ("\n", "three has no document for a judged query"),
+    ],
+)
+def test_a_run_with_errors_is_no_file_to_leave_out(
+    tmp_path: Path, content: str, message: str
+) -> None:
+    where = write(tmp_path)
+    (tmp_path / "runs" / "three").write_text(content)
+    with pytest.raises(SourceError, match=message):
+        read_trec(where)
+
+
+def test_a_replay_says_what_it_leaves_out(tmp_path: Path) -> None:
+    where = write(tmp_path)
+    for number in range(12):
+        (tmp_path / "runs" / f"README.{number:02}").touch()
+    more = ("--lane", "prank:ranks=3", "--dead-letters", str(tmp_path / "dead"))
+    result = wirerank("replay", f"trec:{where},depth=3", *more)
+    assert result.exit_code == 0, result.stderr
+    assert "README.08, README.09 and 2 more." in result.stderr
+
+
+def test_too_many_runs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = write(tmp_path)
+    (tmp_path / "runs" / "README").touch()
+    monkeypatch.setattr("pipeline.corpora.trec.MOST_RUNS", 2)
+    assert len(trec_files(where).runs) == 2
+    (tmp_path / "runs" / "three").write_text(RUN_A)
+    with pytest.raises(SourceError, match="has more than 2 runs"):
+        trec_files(where)
+
+
 @pytest.mark.parametrize(
     ("where", "message"),
     [
@@ -155,6 +226,7 @@ def test_files_that_hold_nothing_of_use(tmp_path: Path) -> None:
     (tmp_path / "runs" / "one").write_bytes(gzip.compress(RUN_A.encode())[:-9])
     with pytest.raises(SourceError, match="damaged or cut off"):
         read_trec(where)
+    (tmp_path / "runs" / "one").write_text(RUN_A)
     (tmp_path / "qrels").write_text("\n")
     with pytest.raises(SourceError, match="has no judgements"):
         read_trec(where)

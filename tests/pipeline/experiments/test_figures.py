@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.experiments.figures import Dot, Line, Panel, draw_dots, draw_lines
+from pipeline.experiments.running import described
 from pipeline.experiments.tables import Number
 
 pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")
@@ -23,6 +24,17 @@ def test_the_legend_of_many_lines_fits(panels: int) -> None:
     box = legend.get_window_extent()
     assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
     assert figure.bbox.y0 <= box.y0
+
+
+def test_long_titles_of_panels_fit() -> None:
+    label = "SVM-acc2 (min-max bins, balanced)"
+    title = "TREC runs: 10 queries train, 5 choose, the others are measured"
+    dots = [Dot(label, "#000000", Number(0.5), None)]
+    figure = draw_dots("title", "MAP", [Panel(title, dots=dots)] * 2)
+    figure.draw_without_rendering()
+    left, right = (axis.title.get_window_extent() for axis in figure.axes)
+    assert figure.bbox.x0 <= left.x0 < left.x1 < right.x0 < right.x1 <= figure.bbox.x1
+    assert described(figure)["text"].startswith(f"{title}: MAP")
 
 
 @pytest.mark.parametrize(("deviation", "said"), [(0.1, "ours, with deviation"), (None, "ours")])

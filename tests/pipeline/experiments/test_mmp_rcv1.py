@@ -205,6 +205,27 @@ def test_the_svm_ranks_almost_as_well_as_it_can(results: Any) -> None:  # noqa: 
     )
 
 
+@pytest.mark.parametrize(
+    ("most", "seen", "said"),
+    [
+        (20_000, TRAINED - 1, f"saw all {TRAINED - 1} training documents."),
+        (50, 39, f"saw 39 training documents, evenly spaced: on all {TRAINED - 1} it"),  # every 3rd
+    ],
+)
+def test_the_svm_row_says_how_many_documents_it_saw(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, seen: int, said: str
+) -> None:
+    monkeypatch.setattr("pipeline.experiments.topic_ranking.mmp_rcv1.SVM_DOCUMENTS", most)
+    shown = wirerank("experiment", "mmp-rcv1", "--data", str(folder), "--out", str(tmp_path / "o"))
+    assert shown.exit_code == 0, shown.output
+    assert said in shown.stdout
+    found = orjson.loads((tmp_path / "o" / "results.json").read_bytes())
+    for name in ("table-3", "table-4"):
+        labels = [row["label"] for row in found["tables"][name]["rows"]]
+        assert labels[-1] == f"linear SVM of {seen} (added)"
+    assert f"linear SVM of {seen} (added)" in (tmp_path / "o" / "figure-6-points.csv").read_text()
+
+
 def test_newsml_stories_give_the_same(results: Any, folder: Path, tmp_path: Path) -> None:  # noqa: ANN401
     """The same words and topics in the other edition, a zip for each day."""
     stories = [orjson.loads(raw) for raw in Rcv1(folder)]

@@ -72,6 +72,7 @@ def test_columns_and_pictures_are_described(tmp_path: Path) -> None:
     first = found["tables"]["comparison"]["columns"][0]
     assert first == {
         "key": "r1", "title": "R1", "digits": 3, "with_deviation": True, "better": 1,
+        "starred_below": None,
     }  # fmt: skip
     (drawing,) = found["drawings"]
     assert drawing["title"] == "A picture"

@@ -104,7 +104,23 @@ def test_differences_have_signs_and_say_which_is_better(done: Path) -> None:
     counts = re.findall(r'<li class="(\w+)"><b>(\d+)</b>', content)
     assert counts == [
         ("better", "2"), ("worse", "1"), ("unjudged", "1"), ("held", "1"), ("open", "1"),
+        ("open", "1"),
     ]  # fmt: skip
+
+
+def test_a_significant_p_has_its_stars(done: Path) -> None:
+    """As in the printed table; and none is said to be zero."""
+    columns = [{"key": "p", "title": "p", "digits": 4, "starred_below": 0.05}]
+    rows = [{"label": "a", "ours": {"p": {"value": p}}} for p in (0.0, 0.049, 0.05, None)]
+    change(done / "tiny", tables={"t": {"title": "t", "columns": columns, "rows": rows}})
+    cells = re.findall(r"<td>(<span.*?)</td>", page(find_experiments(done)).decode())
+    stars = ' <span class="stars" title="below 0.05">**</span>'
+    assert cells == [
+        f"<span>&lt;0.0001</span>{stars}",
+        f"<span>0.0490</span>{stars}",
+        '<span>0.0500</span> <i class="stars" aria-hidden="true">**</i>',
+        '<span class="none">n.a.</span>',
+    ]
 
 
 def test_whatever_files_hold_is_text(tmp_path: Path) -> None:

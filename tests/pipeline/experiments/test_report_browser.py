@@ -29,6 +29,26 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     return out.as_uri()
 
 
+SHOWN = "[...document.querySelectorAll('figure .scroll')].map(o => [o.clientWidth, o.scrollWidth])"
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+def test_pictures_are_seen_as_a_whole(width: int, address: str, browser: Browser) -> None:
+    """On a narrow screen one that is tapped is large, and scrolls by itself."""
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto(address)
+    before = page.evaluate(SHOWN)
+    assert len(before) == 2
+    assert all(inside == whole for inside, whole in before)
+    page.locator("figure .scroll").first.click()
+    enlarged = page.evaluate(SHOWN)[0]
+    assert enlarged == (before[0] if width == 1200 else [before[0][0], 48 * 16])
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator("h1").click()
+    assert page.evaluate(SHOWN) == before
+    page.close()
+
+
 @pytest.mark.parametrize("width", [1200, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_run_nothing_is_asked_for_nothing_sticks_out(

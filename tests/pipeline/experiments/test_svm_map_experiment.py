@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,14 @@ from pipeline.corpora.letor import read_letor
 from pipeline.corpora.trec import read_trec
 from pipeline.errors import UsageError
 from pipeline.experiments.query_ranking.reported import Probability
+from pipeline.experiments.query_ranking.svm_map import first_of, remarks_on_parts
+from pipeline.experiments.report.page import page
+from pipeline.experiments.report.reading import find_experiments
 from pipeline.experiments.tables import Number
 from pipeline.retrieval.choosing import Split, Workbench
 from pipeline.retrieval.features import Form
 from pipeline.retrieval.measures import average_precisions, mean
-from pipeline.retrieval.protocols import folds, halves, random_splits, trials
+from pipeline.retrieval.protocols import PARTS, folds, halves, random_splits, trials
 from pipeline.retrieval.ranker import Ranker
 from pipeline.retrieval.significance import compare
 from tests.pipeline.command_line import wirerank
@@ -29,7 +33,9 @@ SMALL = Shape(systems=6, topics=30, depth=60, documents=600, relevant=(4, 30))
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return write_runs(tmp_path_factory.mktemp("trec"), seed=3, shape=SMALL)
+    where = write_runs(tmp_path_factory.mktemp("trec"), seed=3, shape=SMALL)
+    (Path(where.partition(",")[0]) / "README.md").write_text("These are runs.\n")
+    return where
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +142,8 @@ def test_the_experiment_on_runs(runs: str, tmp_path: Path) -> None:
     found = experiment(*arguments)
     parts = found["parts"]
     assert {name.split(" ")[1] for name in parts} == {"halves", "trials"}
+    (said,) = (remark for remark in found["remarks"] if "left out" in remark)
+    assert said.endswith(": README.md.")
     ours, best = (
         {
             query: measures[0]
@@ -161,6 +169,11 @@ def test_the_experiment_on_runs(runs: str, tmp_path: Path) -> None:
         validated = [parts[f"trec halves half {half} {key}"]["chosen"] for half in (1, 2)]
         assert rows[label]["ap"]["value"] > 0.0
         assert key == "acc" or {one["form"] for one in validated} == {"minmax, 50 cuts"}
+    tables = found["tables"].values()
+    every = [one["p"]["value"] for t in tables for r in t["rows"] if (one := r["ours"])["p"]]
+    starred = page(find_experiments(tmp_path / "out")).count(b'title="below 0.05">**</span>')
+    assert starred == sum(p < 0.05 for p in every)
+    assert 0 < starred < len(every)
     for name in ("map.png", "map.svg", "trec-halves.csv", "trec-trials.csv"):
         assert (tmp_path / "out" / name).stat().st_size > 0
     (tmp_path / "out" / "results.json").unlink()
@@ -187,6 +200,49 @@ def test_the_experiment_on_a_letor_file(tmp_path: Path) -> None:
     assert undecided == {"wins", "losses", "p"}  # of all others the report marks the highest
 
 
+def write_parts(folder: Path, without: str, queries: int = 2) -> Path:
+    """LETOR's five parts, one of them without relevant documents."""
+    folder.mkdir()
+    for number in range(1, 6):
+        relevant = f"S{number}" != without
+        lines = [
+            f"{int(relevant and document < 2)} qid:{number}{query} 1:{-document} 2:{query}"
+            for query in range(queries)
+            for document in range(4)
+        ]
+        (folder / f"S{number}.txt").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_a_quick_run_keeps_the_folds(tmp_path: Path) -> None:
+    """Also where a part has no query with a relevant document, of which it tells."""
+    path = write_parts(tmp_path / "letor", without="S3", queries=10)
+    sample = first_of(read_letor(path), 40)
+    assert Counter(sample.parts) == dict.fromkeys(PARTS, 8)
+    assert len(sample.with_relevant()) == 32
+    assert remarks_on_parts(sample)[0].startswith("letor: no query of S3 has a relevant document.")
+    path = write_parts(tmp_path / "small", without="S3")
+    found = experiment("--data", f"letor:{path}", "--quick", "--out", str(tmp_path / "out"))
+    assert list(found["tables"]) == ["letor-folds"]
+    assert found["remarks"][1:3] == [
+        "With --quick at most 40 queries are used, the first with relevant documents of each part.",
+        *remarks_on_parts(sample),
+    ]
+    values = [row["ours"]["ap"]["value"] for row in found["tables"]["letor-folds"]["rows"]]
+    assert all(0 < value <= 1 for value in values)
+
+
+def test_splits_that_are_random_for_want_of_a_part_are_said(tmp_path: Path) -> None:
+    path = write_parts(tmp_path / "letor", without="")
+    assert remarks_on_parts(read_letor(path)) == []
+    (path / "S5.txt").write_text("\n")
+    assert remarks_on_parts(read_letor(path)) == [
+        "letor: no queries in S5, so there are no five folds: splits are random."
+    ]
+    other = read_letor(write_letor(tmp_path / "one.txt", 12))
+    assert remarks_on_parts(other) == []
+
+
 def test_queries_without_relevant_documents_are_refused_in_quick_runs_too(tmp_path: Path) -> None:
     path = tmp_path / "none.txt"
     path.write_text("".join(f"0 qid:{query} 1:{query}\n" for query in range(30)))
@@ -202,7 +258,7 @@ def test_queries_without_relevant_documents_are_refused_in_quick_runs_too(tmp_pa
     [(0.0, "<0.0001 **"), (3e-9, "<0.0001 **"), (0.00012, "0.0001 **"), (0.05, "0.0500   ")],
 )
 def test_no_probability_is_said_to_be_zero(p: float, text: str) -> None:
-    assert Probability("p", "p", 4).shown(Number(p)) == text
+    assert Probability("p", "p", 4, starred_below=0.05).shown(Number(p)) == text
 
 
 def test_data_that_are_none_are_named(tmp_path: Path) -> None:

@@ -84,6 +84,13 @@ def paper_like() -> dict[str, dict[str, float]]:
         ("rocchio", "one_error", 0.05, ["DID NOT HOLD", "HELD", "HELD"]),
         ("mmp1", "coverage", 0.1, ["HELD", "DID NOT HOLD", "HELD"]),
         ("rocchio", "coverage", 2.0, ["HELD", "HELD", "DID NOT HOLD"]),
+        # Level is what is equal in the digits shown, whichever row is first.
+        ("perceptron", "one_error", 0.1, ["LEVEL", "HELD", "HELD"]),
+        ("mmp3", "one_error", 0.10004, ["LEVEL", "HELD", "HELD"]),
+        ("mmp3", "one_error", 0.1001, ["HELD", "HELD", "HELD"]),
+        ("mmp1", "coverage", 0.2, ["HELD", "LEVEL", "HELD"]),
+        ("mmp3", "coverage", 0.2, ["HELD", "HELD", "HELD"]),
+        ("rocchio", "coverage", 0.9, ["HELD", "HELD", "LEVEL"]),
     ],
 )
 def test_claims_are_judged(key: str, measure: str, value: float, expected: list[str]) -> None:
@@ -91,6 +98,19 @@ def test_claims_are_judged(key: str, measure: str, value: float, expected: list[
     values[key][measure] = value
     numbers = [Numbers(method, [measured(**values[method.key])]) for method in OF_THE_PAPER]
     assert [said.partition(":")[0] for said in orderings(numbers)] == expected
+
+
+def test_a_claim_that_is_level_says_on_what() -> None:
+    """And where it fails on another measure, it does not hold."""
+    values = paper_like()
+    values["perceptron"]["one_error"] = 0.1
+    values["mmp2"]["average_precision"] = 0.9
+    numbers = [Numbers(method, [measured(**values[method.key])]) for method in OF_THE_PAPER]
+    claim = "MMP for loss 1 is best on loss1, OneErr, AvgP and maxF1."
+    assert orderings(numbers)[0] == f"LEVEL: {claim} Level with another on OneErr and AvgP."
+    values["rocchio"]["max_f1"] = 0.95
+    numbers = [Numbers(method, [measured(**values[method.key])]) for method in OF_THE_PAPER]
+    assert orderings(numbers)[0].startswith("DID NOT HOLD: ")
 
 
 def test_differences_and_wins() -> None:
