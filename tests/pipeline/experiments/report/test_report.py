@@ -16,7 +16,7 @@ from pipeline.experiments.report import reading
 from pipeline.experiments.report.page import page
 from pipeline.experiments.report.reading import find_experiments
 from tests.pipeline.command_line import wirerank
-from tests.pipeline.experiments.html_check import Page
+from tests.pipeline.experiments.report.html_check import Page
 from tests.pipeline.experiments.tiny import Tiny, run_tiny
 
 pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")
