@@ -215,8 +215,22 @@ def new_group_consumer(
     )
     assignor.owned = consumer.assignment
     make_swift(consumer)
+    finish_joins(consumer)
     pace_lookups(consumer)
     return consumer
+
+
+def finish_joins(consumer: GroupConsumer) -> None:
+    """Have every join that was begun be brought to its end.
+
+    A poll that is short, or a broker that is slow, leaves a join on its way, and the next poll is
+    to take it up. kafka-python asks once more whether to join, then. If a change of the topic was
+    the reason, the leader has taken that into account by now, and the answer is no: the member
+    waits for ever, for a group that the broker has long put it out of.
+    """
+    coordinator = consumer._coordinator  # type: ignore[attr-defined]
+    need_rejoin = coordinator.need_rejoin
+    coordinator.need_rejoin = lambda: coordinator.rejoining or need_rejoin()
 
 
 def pace_lookups(consumer: GroupConsumer) -> None:

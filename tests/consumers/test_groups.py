@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,28 @@ class Member(Background):
             except NoOffsetForPartitionError:
                 self.consumer.seek_to_beginning(*self.consumer.assignment())
         self.consumer.close(autocommit=False, timeout_ms=2000)
+
+
+def test_a_join_that_outlasts_a_poll_is_finished(broker: str, tmp_path: Path) -> None:
+    """The leader joins again as the topic has changed; polls end between the steps of that."""
+    streaming = Streaming(broker, tmp_path, LANES[:1])
+    topic = streaming.stream.documents
+    consumer = new_group_consumer(streaming.config.kafka, f"{streaming.name}.members", "me", 10)
+    consumer.subscribe([topic])
+    generation = -1
+    for _ in range(6):
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            with suppress(NoOffsetForPartitionError):
+                consumer.poll(1)
+            now = consumer.group_metadata()
+            if now.state == "<stable>" and now.generation_id > generation:
+                break
+        assert (now.state, consumer.assignment()) == ("<stable>", {TopicPartition(topic, 0)})
+        assert now.generation_id > generation
+        generation = now.generation_id
+        consumer._coordinator._assignment_snapshot = {}  # type: ignore[attr-defined]
+    consumer.close(autocommit=False)
 
 
 def test_an_expelled_member_does_not_claim_what_it_had(broker: str, tmp_path: Path) -> None:
