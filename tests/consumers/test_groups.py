@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient, MemberToRemove
-from kafka.errors import NoOffsetForPartitionError
+from kafka.errors import CoordinatorNotAvailableError, NoOffsetForPartitionError
 
-from consumers.clients import committable, connection, new_group_consumer
+from consumers.clients import GroupConsumer, committable, connection, new_group_consumer
 from consumers.config import KafkaSettings
 from consumers.tokenizer_worker import group_of
 from pipeline.corpora import open_source
@@ -220,21 +220,34 @@ class Member(Background):
 def test_a_join_that_outlasts_a_poll_is_finished(broker: str, tmp_path: Path) -> None:
     """The leader joins again as the topic has changed; polls end between the steps of that."""
     streaming = Streaming(broker, tmp_path, LANES[:1])
-    topic = streaming.stream.documents
-    consumer = new_group_consumer(streaming.config.kafka, f"{streaming.name}.members", "me", 10)
+    settings, topic = streaming.config.kafka, streaming.stream.documents
+    made: list[GroupConsumer] = []
+
+    def is_made() -> bool:
+        with suppress(CoordinatorNotAvailableError):  # a broker that was started just now
+            made.append(new_group_consumer(settings, f"{streaming.name}.members", "me", 10))
+        return bool(made)
+
+    assert eventually(is_made)
+    (consumer,) = made
     consumer.subscribe([topic])
-    generation = -1
-    for _ in range(6):
-        until = time.monotonic() + 30
+
+    def has_joined(after: int) -> bool:
+        """Whether it is in, with its share; it may hear of a new topic only after it has joined."""
+        until = time.monotonic() + 60
         while time.monotonic() < until:
             with suppress(NoOffsetForPartitionError):
                 consumer.poll(1)
             now = consumer.group_metadata()
-            if now.state == "<stable>" and now.generation_id > generation:
-                break
-        assert (now.state, consumer.assignment()) == ("<stable>", {TopicPartition(topic, 0)})
-        assert now.generation_id > generation
-        generation = now.generation_id
+            if now.state == "<stable>" and now.generation_id > after and consumer.assignment():
+                return True
+        return False
+
+    generation = -1
+    for _ in range(6):
+        assert has_joined(generation), consumer.group_metadata()
+        assert consumer.assignment() == {TopicPartition(topic, 0)}
+        generation = consumer.group_metadata().generation_id
         consumer._coordinator._assignment_snapshot = {}  # type: ignore[attr-defined]
     consumer.close(autocommit=False)
 
