@@ -271,7 +271,7 @@ def test_data_that_are_none_are_named(tmp_path: Path) -> None:
 
 
 def test_scales_of_queries_matter_to_global_bins_alone(tmp_path: Path) -> None:
-    """What holds on real runs: combined by query SVM-map is above the best, globally well below."""
+    """Where scales differ by query: combined by query SVM-map is above the best, globally below."""
     pytest.importorskip("sklearn")
     shape = Shape(systems=8, topics=60, depth=200, documents=2500)
     bench = Workbench(read_trec(write_runs(tmp_path, seed=5, shape=shape)))
