@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-import pipeline.cli
+import pipeline.commands.app
+from consumers.assignment import instance_of, share_of
 from consumers.config import (
     Config,
     ConfigError,
@@ -20,20 +21,19 @@ from consumers.config import (
     kafka_settings,
     read_config,
 )
-from consumers.shares import instance_of, share_of
-from pipeline import options
-from pipeline.cli import app, check_page, page_server
-from pipeline.cli import main as run_command_line
-from pipeline.ending import fail
+from pipeline.commands import options
+from pipeline.commands.app import app, check_page, page_server
+from pipeline.commands.app import main as run_command_line
+from pipeline.commands.outcome import fail
 from pipeline.errors import UsageError
 from pipeline.page.feed import PageFeed
-from pipeline.playing import Played, PlaySettings
-from pipeline.replay import Watch
+from pipeline.replay.playback import Played, PlaySettings
+from pipeline.replay.watch import Watch
 
 if TYPE_CHECKING:
-    from consumers.observed import Observed
-    from consumers.paged import LearnerPage
-    from consumers.workers import Worker
+    from consumers.learner.live_page import LearnerPage
+    from consumers.worker_loop import Worker
+    from consumers.worker_metrics import Observed
 
 ConfigFile = Annotated[Path, typer.Argument(help="The configuration; deploy/wirerank.toml is one.")]
 StreamName = Annotated[
@@ -74,7 +74,7 @@ def tokenize_command(
     ] = "0",
 ) -> None:
     """Work as a tokenizer: documents in, blocks out. Start as many as there is work for."""
-    from consumers.tokenizer_worker import TokenizerWorker  # noqa: PLC0415 - slow to import
+    from consumers.tokenizer.worker import TokenizerWorker  # noqa: PLC0415 - slow to import
 
     config = configured(path)
     mine = stream_of(config, stream)
@@ -102,7 +102,7 @@ def learn_command(
     page_port: options.PagePort = 0,
 ) -> None:
     """Work as a learner: blocks in, rankings out, with all lanes of a stream or one of them."""
-    from consumers.learner_worker import LearnerWorker  # noqa: PLC0415 - slow to import
+    from consumers.learner.worker import LearnerWorker  # noqa: PLC0415 - slow to import
 
     config = configured(path)
     mine = stream_of(config, stream)
@@ -122,7 +122,7 @@ def learn_command(
 @contextmanager
 def live_page(title: str, asked: bool, port: int) -> Iterator[LearnerPage]:
     """The page of a learner if it is asked for; it stays while workers come and go."""
-    from consumers.paged import LearnerPage  # noqa: PLC0415 - slow to import
+    from consumers.learner.live_page import LearnerPage  # noqa: PLC0415 - slow to import
 
     check_page(asked, port)
     if not asked:
@@ -142,7 +142,7 @@ def observe(
     config: Config, stream: StreamSettings, role: Literal["learner", "tokenizer"], instance: str
 ) -> Observed:
     """Serve the metrics of a worker at its port, or end with why that cannot be."""
-    from consumers.observed import Observed  # noqa: PLC0415 - slow to import
+    from consumers.worker_metrics import Observed  # noqa: PLC0415 - slow to import
 
     try:
         port = config.metrics.port_of(config.streams.index(stream), role, instance)
@@ -155,9 +155,9 @@ def observe(
 
 def work(config: Config, stream: StreamSettings, new_worker: Callable[[], Worker]) -> None:
     """Run a worker until it is asked to stop, or needs somebody to look."""
-    from consumers import workers  # noqa: PLC0415 - slow to import
+    from consumers import worker_loop as workers  # noqa: PLC0415 - slow to import
+    from consumers.kafka.topics import ensure_topics  # noqa: PLC0415
     from consumers.supervisor import NEEDS_A_PERSON  # noqa: PLC0415
-    from consumers.topics import ensure_topics  # noqa: PLC0415
 
     def prepared() -> Worker:
         ensure_topics(config.kafka, stream)
@@ -188,7 +188,7 @@ def run_workers_command(
 ) -> None:
     """Run all workers of a configuration on this machine, each as a process of its own."""
     from consumers.supervisor import children, supervise  # noqa: PLC0415 - slow to import
-    from consumers.workers import stopped_by_signals  # noqa: PLC0415
+    from consumers.worker_loop import stopped_by_signals  # noqa: PLC0415
 
     config = configured(path)
     pages = page_ports(len(config.streams), page, page_port)
@@ -216,7 +216,7 @@ def page_ports(streams: int, asked: bool, first: int) -> list[int]:
 
 def play_into_kafka(settings: PlaySettings, watch: Watch) -> Played:
     """Play a source into a topic, for `wirerank replay --kafka`."""
-    from consumers.player import play  # noqa: PLC0415 - slow to import
+    from consumers.player.player import play  # noqa: PLC0415 - slow to import
 
     try:
         kafka = kafka_settings(settings.bootstrap, os.environ)
@@ -225,7 +225,7 @@ def play_into_kafka(settings: PlaySettings, watch: Watch) -> Played:
     return play(settings, kafka, watch)
 
 
-pipeline.cli.kafka_player = play_into_kafka
+pipeline.commands.app.kafka_player = play_into_kafka
 
 
 def main() -> None:

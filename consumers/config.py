@@ -28,11 +28,11 @@ from pydantic import (
 from consumers.tls import client_context
 from learners.learner import OptionError
 from learners.specs import LaneSpec, parse_spec, resolved
-from pipeline.engine import EngineSettings, ranks_of
+from pipeline.engine.engine import EngineSettings, ranks_of
+from pipeline.engine.topic_index import MOST_WATCHED
 from pipeline.errors import UsageError
-from pipeline.events import MAX_EVENT_BYTES
+from pipeline.events.event import MAX_EVENT_BYTES
 from pipeline.text.features import FeatureSettings
-from pipeline.topics import MOST_WATCHED
 
 ENVIRONMENT_PREFIX = "WIRERANK__"
 # From the environment as they stand there: a password may look like a number or a comment.

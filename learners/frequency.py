@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from learners.growing import Growing
+from learners.arrays import Bools, Floats, Ints, Longs
+from learners.growing_array import Growing
 from learners.jit import njit
 from learners.learner import Learner, State
-from learners.segment import Bools, Floats, Ints, Longs, Segment
+from learners.segment import Segment
 
 
 @njit

@@ -11,7 +11,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from learners.segment import Floats, Ints, Longs, Segment
+from learners.arrays import Floats, Ints, Longs
+from learners.segment import Segment
 
 State = dict[str, npt.NDArray[np.generic]]
 Value = int | float | bool | str

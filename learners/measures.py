@@ -29,8 +29,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from learners.arrays import Floats, Longs
 from learners.jit import njit
-from learners.segment import Floats, Longs
 
 LOSS1, LOSS2, LOSS3, ONE_ERROR, COVERAGE, AVERAGE_PRECISION, R1, R5, MRR = range(9)
 MEASURES = (

@@ -18,8 +18,8 @@ import math
 
 import numpy as np
 
+from learners.arrays import Longs
 from learners.jit import njit
-from learners.segment import Longs
 
 RANK_MEASURES = ("ranking_loss", "hit_rate", "tau_b")
 

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from learners.arrays import Bools, Floats, Ints, Longs
 from learners.jit import njit
-from learners.segment import Bools, Floats, Ints, Longs, Steps
+from learners.segment import Steps
 
 
 class Kept(NamedTuple):

@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from learners.arrays import Bools, Floats, Ints, Longs
 
 
 @dataclass(frozen=True, slots=True)

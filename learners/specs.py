@@ -10,18 +10,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from learners.arow import Arow
-from learners.committee import Committee
-from learners.feature_focus import FeatureFocus, Independent
 from learners.frequency import Frequency
-from learners.index import IndexLearner
-from learners.kernel_mmp import KernelMMP
+from learners.index.base import IndexLearner
+from learners.index.feature_focus import FeatureFocus, Independent
 from learners.learner import Learner, Option, OptionError, Value
-from learners.ordinal import MulticlassPerceptron, OrdinalLearner, PRank, WidrowHoff
-from learners.prototypes import MMP, Perceptron, PrototypeLearner
-from learners.rocchio import Rocchio
-from learners.sharded import Shards
-from learners.stacker import Stacker
+from learners.ordinal.base import MulticlassPerceptron, OrdinalLearner, PRank, WidrowHoff
+from learners.prototypes.arow import Arow
+from learners.prototypes.base import MMP, Perceptron, PrototypeLearner
+from learners.prototypes.committee import Committee
+from learners.prototypes.kernel_mmp import KernelMMP
+from learners.prototypes.rocchio import Rocchio
+from learners.sharding.shard import Shards
+from learners.svm_map.stacker import Stacker
 
 LEARNERS: dict[str, type[Learner]] = {
     "arow": Arow,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pipeline.blocks import Block
-from pipeline.engine import Engine, Ranked
-from pipeline.log import Coverage, coverage_from, decode_record
+from pipeline.engine.engine import Engine, Ranked
+from pipeline.log.block import Block
+from pipeline.log.record import Coverage, coverage_from, decode_record
 from pipeline.snapshots.state import Snapshot, resume, take
 
 

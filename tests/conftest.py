@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["tests.browser_fixture", "tests.kafka_fixture"]
+pytest_plugins = ["tests.support.browser_fixture", "tests.support.kafka_fixture"]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 ARCHIVES = {

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.cli import app
+from pipeline.commands.app import app
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 import consumers.cli  # noqa: F401 - its commands join the others
-from pipeline.cli import app
-from pipeline.plots import can_plot
+from pipeline.commands.app import app
+from pipeline.reports.plots import can_plot
 from tests.conftest import REPOSITORY, missing
-from tests.prometheus_server import program as need_program
+from tests.support.prometheus_server import program as need_program
 
 DOCUMENTS = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 
@@ -49,7 +49,7 @@ def test_shown_command(command: str, tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "docs", tmp_path / "docs")
     script = tmp_path / "bin" / "wirerank"
     script.parent.mkdir()
-    program = f"{shlex.quote(sys.executable)} -c 'from pipeline.cli import main; main()'"
+    program = f"{shlex.quote(sys.executable)} -c 'from pipeline.commands.app import main; main()'"
     script.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
     script.chmod(0o755)
     path = f"{script.parent}{os.pathsep}{os.environ['PATH']}"

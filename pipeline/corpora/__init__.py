@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import TypeVar
 
 from pipeline.corpora.catalogue import CORPORA
-from pipeline.corpora.classes import MOST_CLASSES, SyntheticClasses, room_of
 from pipeline.corpora.jsonl import JsonLines, StandardInput
 from pipeline.corpora.letor import Letor, read_letor
+from pipeline.corpora.many_classes import MOST_CLASSES, SyntheticClasses, room_of
 from pipeline.corpora.movielens import MovieLens
 from pipeline.corpora.newsgroups import Newsgroups
 from pipeline.corpora.rcv1 import Rcv1
 from pipeline.corpora.reuters21578 import Reuters21578
 from pipeline.corpora.source import Room, Source, SourceError
 from pipeline.corpora.synthetic import SyntheticNewswire
-from pipeline.corpora.text import ROOM, TextWords
 from pipeline.corpora.trec import Trec, read_judgements, trec_files
-from pipeline.events import MAX_EVENT_BYTES
+from pipeline.corpora.word_prediction import ROOM, TextWords
+from pipeline.events.event import MAX_EVENT_BYTES
 
 __all__ = [
     "Source",

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from pipeline.corpora.source import SourceError
-from pipeline.corpora.text import ROOM
+from pipeline.corpora.word_prediction import ROOM
 
 TIMEOUT_SECONDS = 30.0
 CHUNK_BYTES = 1 << 16

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from pipeline.corpora.source import SourceError
-from pipeline.events import MAX_EVENT_BYTES
+from pipeline.events.event import MAX_EVENT_BYTES
 
 CHUNK_BYTES = 1 << 16
 GZIP = b"\x1f\x8b"  # how a gzip file begins, whatever it is called

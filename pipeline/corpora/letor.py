@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from learners.segment import Longs
+from learners.arrays import Longs
 from pipeline.corpora.files import open_files
-from pipeline.corpora.graded import GradedDocuments
+from pipeline.corpora.graded_documents import GradedDocuments
 from pipeline.corpora.query_lines import (
     MOST_VALUES,
     numbered_lines,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from learners.segment import Longs
+from learners.arrays import Longs
 from pipeline.corpora.source import SourceError
 
 QRELS = re.compile(r".*topics.*qrels(\.txt)?(\.gz)?", re.IGNORECASE)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from learners.segment import Ints, Longs
+from learners.arrays import Ints, Longs
 from pipeline.corpora.files import DAMAGE, OpenableFiles
 from pipeline.corpora.source import SourceError
 from pipeline.text.markup import text_of

@@ -20,11 +20,11 @@ from typing import IO, NamedTuple
 import numpy as np
 import orjson
 
-from learners.segment import Longs
+from learners.arrays import Longs
 from pipeline.corpora.files import OpenableFiles
 from pipeline.corpora.rcv1_labels import QRELS, Labels, read_labels
 from pipeline.corpora.source import SourceError
-from pipeline.events import MAX_EVENT_BYTES
+from pipeline.events.event import MAX_EVENT_BYTES
 
 TOKENS = re.compile(r".*tokens.*\.dat(\.gz)?", re.IGNORECASE)  # lyrl2004_tokens_train.dat
 

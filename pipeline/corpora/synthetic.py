@@ -12,6 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
+from pipeline.corpora.lexicon import Forms, Lexicon, load
 from pipeline.corpora.synthetic_kernel import (
     AT_CHAR_START,
     AT_COUNTS,
@@ -41,7 +42,6 @@ from pipeline.corpora.synthetic_kernel import (
     Ints,
     write_events,
 )
-from pipeline.corpora.words import Forms, Lexicon, load
 
 BLOCK = 1_000
 BUFFER_BYTES = 1 << 22

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.segment import Longs
-from pipeline.corpora.graded import GradedDocuments
+from learners.arrays import Longs
+from pipeline.corpora.graded_documents import GradedDocuments
 from pipeline.corpora.jsonl import JsonLines
 from pipeline.corpora.query_lines import (
     LONGEST_LINE,

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from learners.segment import Ints, Longs, Rows, Segment, Steps
-from pipeline.blocks import make_block
-from pipeline.events import Event
+from learners.arrays import Ints, Longs
+from learners.segment import Rows, Segment, Steps
+from pipeline.events.event import Event
+from pipeline.log.block import make_block
 from pipeline.text.features import FeatureSettings, Vocabulary
 from pipeline.text.tokenizer import Tokenizer
 
@@ -109,7 +110,8 @@ def text_split(
 
     def vectors(numbers: Longs) -> Rows:
         events = [Event(int(i), texts[i], None, None, None) for i in numbers]
-        (piece,) = vocabulary.vectors(make_block(events, tokenizer))
+        block = make_block(events, tokenizer)
+        (piece,) = vocabulary.vectors(block.counts, block.ready)
         return piece.rows
 
     vectors(train)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from learners.segment import Floats, Ints, Longs
+from learners.arrays import Floats, Ints, Longs
 
 
 def hits_in(scores: Floats, labels: Ints, retrieved_above: float) -> Longs:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.hits import harmonic
 from pipeline.experiments.tables import Column, Number, mean_of
-from pipeline.plots import COLOURS
+from pipeline.reports.plots import COLOURS
 
 # A colour for each learner, in every picture.
 COLOUR = {

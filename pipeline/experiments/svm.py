@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from learners.segment import Floats, Ints, Rows
+from learners.arrays import Floats, Ints
+from learners.segment import Rows
 from pipeline.experiments.examples import Examples, Split
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.hits import hits_in, measures_of

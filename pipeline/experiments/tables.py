@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.report import aligned
+from pipeline.reports.report import aligned
 
 
 class Number(NamedTuple):

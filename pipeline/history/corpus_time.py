@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from pipeline.blocks import Entry
-from pipeline.events import Id
+from pipeline.events.event import Id
+from pipeline.log.block import Entry
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

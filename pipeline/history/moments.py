@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from learners.arrays import Floats, Longs
 from learners.measures import MEASURES, ONE_ERROR
-from learners.segment import Floats, Longs
-from pipeline.blocks import Block
-from pipeline.curves import is_kept
-from pipeline.engine import Ranked
+from pipeline.curves.topic_curve import is_kept
+from pipeline.engine.engine import Ranked
 from pipeline.errors import UsageError
 from pipeline.history.corpus_time import CorpusClock, as_text
+from pipeline.log.block import Block
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 # Each is a multiple of the one before it, so that moments can be thinned out later.

@@ -21,12 +21,12 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import Metric
 
-from pipeline.engine import Engine
-from pipeline.events import REASONS
+from pipeline.engine.engine import Engine
+from pipeline.events.event import REASONS
 from pipeline.metrics import families
 from pipeline.metrics.families import NO_DURATIONS, Collected, Durations
 from pipeline.metrics.health import Health
-from pipeline.metrics.topics import TopicsSample, collect_topics, sample_topics
+from pipeline.metrics.topic_losses import TopicsSample, collect_topics, sample_topics
 
 Clock = Callable[[], float]
 

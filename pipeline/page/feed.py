@@ -19,12 +19,13 @@ from typing import Concatenate, ParamSpec
 
 import numpy as np
 
-from pipeline.blocks import Block
-from pipeline.courses import Course
-from pipeline.curves import Point
-from pipeline.engine import Engine, Ranked
-from pipeline.explanations import Explained, rank_of
-from pipeline.lanes import Lane
+from pipeline.curves.rank_curve import RankCurve
+from pipeline.curves.topic_curve import Point
+from pipeline.engine.engine import Engine, Ranked
+from pipeline.engine.explanations import Explained, rank_of
+from pipeline.engine.lane import Lane
+from pipeline.engine.lane_group import Course
+from pipeline.log.block import Block
 from pipeline.page.samples import (
     FROZEN,
     RANKS,
@@ -40,7 +41,6 @@ from pipeline.page.samples import (
     TrueTopic,
     milliseconds,
 )
-from pipeline.rank_curves import RankCurve
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from pipeline.comparison import Comparison
-from pipeline.explanations import Explained
+from pipeline.curves.confidence import Comparison
+from pipeline.engine.explanations import Explained
 
 STARTING = "starting"
 RUNNING = "running"

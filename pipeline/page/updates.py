@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from learners.measures import MEASURES
-from pipeline.comparison import CONFIDENCE, Difference
+from pipeline.curves.confidence import CONFIDENCE, Difference
+from pipeline.curves.rank_curve import WINDOW, value_of
 from pipeline.page.feed import LAST_DOCUMENTS
 from pipeline.page.samples import LaneSample, Sample, ShownDocument, milliseconds
-from pipeline.rank_curves import WINDOW, value_of
-from pipeline.report import HIGHER_IS_BETTER, OF_RANKS, column, columns_for
-from pipeline.verdicts import SHOWN, as_text
+from pipeline.reports.lane_comparison import SHOWN, as_text
+from pipeline.reports.report import HIGHER_IS_BETTER, OF_RANKS, column, columns_for
 
 MEANINGS = {
     "loss1": "share of rankings with an error, in percent",

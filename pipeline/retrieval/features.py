@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from learners.items import BinnedItems, DenseItems, Items
-from learners.segment import Floats
+from learners.arrays import Floats
+from learners.svm_map.features import BinnedItems, DenseItems, Items
 from pipeline.errors import UsageError
-from pipeline.retrieval.normalising import (
+from pipeline.retrieval.normalisation import (
     CUTS,
     MOST_CUTS,
     NORMALISATIONS,

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from learners.segment import Floats, Longs
+from learners.arrays import Floats, Longs
 from pipeline.retrieval.query_sets import QuerySet
 
 CUTOFFS = (1, 5, 10)

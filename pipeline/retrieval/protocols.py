@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from learners.segment import Longs
+from learners.arrays import Longs
 from pipeline.errors import UsageError
-from pipeline.retrieval.choosing import Split
+from pipeline.retrieval.model_selection import Split
 from pipeline.retrieval.query_sets import QuerySet
 
 PARTS = ("S1", "S2", "S3", "S4", "S5")

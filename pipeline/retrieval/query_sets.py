@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from learners.segment import Bools, Floats, Longs
+from learners.arrays import Bools, Floats, Longs
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """A ranker that was trained: it scores query-document sets, and is kept in a file.
 
-The file is a box of named arrays (`pipeline/container.py`): weights and cuts, bit for bit, with the
-names of the functions, the form of the features and whatever else is worth knowing. Nothing in it
-is executed.
+The file is a container of named arrays (`pipeline/storage/container.py`): weights and cuts, bit for
+bit, with the names of the functions, the form of the features and whatever else is worth knowing.
+Nothing in the file is executed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from learners.segment import Floats
-from pipeline.container import DamagedError, pack, unpack
+from learners.arrays import Floats
 from pipeline.errors import UsageError
-from pipeline.outputs import write_whole
 from pipeline.retrieval.features import Description, Form
 from pipeline.retrieval.measures import ranking
 from pipeline.retrieval.query_sets import QuerySet
+from pipeline.storage.container import DamagedError, pack, unpack
+from pipeline.storage.output_files import write_whole
 
 KIND, VERSION = b"WRRK", 1
 MOST_BYTES = 1 << 30

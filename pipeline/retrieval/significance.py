@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.segment import Floats
+from learners.arrays import Floats
 
 LEVEL = 0.05
 

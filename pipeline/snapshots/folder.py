@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline.container import DamagedError, pack_into, read_content, unpack
 from pipeline.snapshots.state import Snapshot
+from pipeline.storage.container import DamagedError, pack_into, read_content, unpack
 
 KIND = b"WRSN"
 VERSION = 2

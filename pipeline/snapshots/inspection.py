@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from learners.stacker import EACH
-from pipeline import rank_curves
-from pipeline.container import DamagedError, OpenBox
-from pipeline.curves import COLUMNS, FORMER_COLUMNS, as_point, in_columns
+from learners.svm_map.stacker import EACH
+from pipeline.curves import rank_curve as rank_curves
+from pipeline.curves.topic_curve import COLUMNS, FORMER_COLUMNS, as_point, in_columns
 from pipeline.errors import UsageError
 from pipeline.snapshots.folder import KIND, SUFFIX, VERSION
+from pipeline.storage.container import DamagedError, OpenBox
 
 LOSSES = ("loss1", "loss2", "loss3")
 RANK_LOSSES: tuple[str, ...] = ("ranking_loss",)

@@ -15,11 +15,11 @@ import numpy as np
 from learners.learner import State
 from learners.scores import Kept
 from learners.specs import LEARNERS, parse_spec
-from pipeline.comparison import arranged
-from pipeline.container import Arrays
-from pipeline.courses import Course
-from pipeline.engine import Engine
-from pipeline.pending import PendingDocument
+from pipeline.curves.confidence import arranged
+from pipeline.engine.engine import Engine
+from pipeline.engine.lane_group import Course
+from pipeline.engine.pending_labels import PendingDocument
+from pipeline.storage.container import Arrays
 
 
 class MismatchError(Exception):

@@ -25,12 +25,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from learners.arrays import Bools, Floats, Ints, Longs
 from learners.jit import njit
 from learners.learner import State
-from learners.segment import Bools, Floats, Ints, Longs, Rows
-from pipeline.blocks import Block
+from learners.segment import Rows
 from pipeline.errors import UsageError
 from pipeline.text.terms import TermTable, add, copied, empty_table, find, rebuilt
+from pipeline.text.tokenizer import TermCounts
 
 UNSEEN = -2  # a term of the block that was not looked up yet
 ABSENT = -1  # a term that was looked up and is not in the vocabulary
@@ -212,11 +213,13 @@ class Vocabulary:
         """From now on use the statistics as they are; terms not known by now are passed over."""
         self.frozen = True
 
-    def vectors(self, block: Block) -> Iterator[Vectors]:
-        """The vectors of a block, in as many pieces as the vocabulary has numberings."""
-        counts = block.counts
+    def vectors(self, counts: TermCounts, ready: Bools) -> Iterator[Vectors]:
+        """The vectors of a block, in as many pieces as the vocabulary has numberings.
+
+        Rows marked `ready` hold features that are used as they are; the others are term counts.
+        """
         ids = np.full(int(counts.table.size[0]), UNSEEN, np.int32)
-        row, rows = 0, len(block.ready)
+        row, rows = 0, len(ready)
         keep: Longs | None = None
         while True:
             self._reserve(counts.table)
@@ -225,7 +228,7 @@ class Vocabulary:
             terms, values = np.empty(left, np.int32), np.empty(left)
             settings = self.settings
             stop = vectorise(
-                row, counts.starts, counts.terms, counts.values, block.ready, ids,
+                row, counts.starts, counts.terms, counts.values, ready, ids,
                 counts.table, self.table, self._df, self._uses, self._last_use, self._tally,
                 settings.max_terms, settings.min_df, settings.slope, self.frozen, keep is not None,
                 starts, terms, values,

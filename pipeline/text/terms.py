@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from learners.arrays import Bytes, Ints, Longs
 from learners.jit import njit
-from learners.segment import Ints, Longs
 
-Bytes = npt.NDArray[np.uint8]
 Hashes = npt.NDArray[np.uint64]
 
 MAX_TERM_BYTES = 255  # longer runs of letters are no words: encoded data, or text without spaces

@@ -23,13 +23,12 @@ from functools import cache
 
 import numpy as np
 
+from learners.arrays import Bools, Bytes, Floats, Ints, Longs
 from learners.jit import njit
-from learners.segment import Bools, Floats, Ints, Longs
 from pipeline.errors import UsageError
 from pipeline.text.stopwords import STOPWORDS
 from pipeline.text.terms import (
     MAX_TERM_BYTES,
-    Bytes,
     TermTable,
     add,
     copied,

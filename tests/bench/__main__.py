@@ -21,7 +21,7 @@ from tests.bench import (
     startup,
     stream,
 )
-from tests.rcv1_standin import FULL_SIZE
+from tests.support.rcv1_standin import FULL_SIZE
 
 
 def main() -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import orjson
 
-from learners.index import IndexLearner
+from learners.index.base import IndexLearner
 from learners.scores import SparseScores
 from learners.specs import parse_spec
 from pipeline.corpora import open_source
-from pipeline.lanes import share
+from pipeline.engine.lane import share
 from tests.bench.speed import line, vw_run
 from tests.bench.workload import workload_of, write_vw
 from tests.conftest import ARCHIVES, REPOSITORY
@@ -29,7 +29,7 @@ PAPER_SECONDS = 40  # one pass over 749,000 words with 17,400 classes, on a mach
 # Replays in a process of its own, so that its peak is its own; prints the report and the peak.
 REPLAY = """
 import resource, sys, orjson
-from pipeline.cli import main
+from pipeline.commands.app import main
 try:
     main()
 finally:

@@ -22,7 +22,7 @@ def run(documents: int) -> None:
     print(
         f"Memory of `wirerank replay synthetic:{documents}`, default lanes and ceilings (a minute)"
     )
-    command = "from pipeline.cli import main; main()"
+    command = "from pipeline.commands.app import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", command, "replay", f"synthetic:{documents}"],
         stdout=subprocess.DEVNULL,

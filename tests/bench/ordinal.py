@@ -6,8 +6,9 @@ import time
 
 import numpy as np
 
-from learners.ordinal import RANK, MulticlassPerceptron, OrdinalLearner, PRank, WidrowHoff
-from learners.segment import Floats, Longs, Rows, Segment, Steps
+from learners.arrays import Floats, Longs
+from learners.ordinal.base import RANK, MulticlassPerceptron, OrdinalLearner, PRank, WidrowHoff
+from learners.segment import Rows, Segment, Steps
 from tests.bench.speed import line
 
 TERMS, FEATURES, RANKS, REPEATS = 20_000, 100, 5, 5

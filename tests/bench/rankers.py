@@ -11,8 +11,8 @@ import warnings
 
 import numpy as np
 
-from learners.items import BinnedItems
-from learners.svm_map import Queries, train
+from learners.svm_map.features import BinnedItems
+from learners.svm_map.trainer import Queries, train
 
 QUERIES, DOCUMENTS, RELEVANT, FUNCTIONS, CUTS = 10, 1000, 20, 15, 50
 COSTS = (1.0, 100.0, 10_000.0)

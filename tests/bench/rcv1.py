@@ -9,7 +9,7 @@ from pathlib import Path
 
 import orjson
 
-from tests.rcv1_standin import write_standin
+from tests.support.rcv1_standin import write_standin
 
 
 def run(documents: int, folder: Path) -> None:
@@ -37,7 +37,7 @@ def run(documents: int, folder: Path) -> None:
 
 def experiment(data: Path, out: Path) -> None:
     """Run it in a process of its own, so that its memory is its own."""
-    command = "from pipeline.cli import main; main()"
+    command = "from pipeline.commands.app import main; main()"
     subprocess.run(
         [
             sys.executable, "-c", command, "experiment", "mmp-rcv1",

@@ -11,10 +11,11 @@ import numpy as np
 
 from learners.segment import Segment
 from learners.specs import parse_spec
-from pipeline.bench import stage_table, stage_times
-from pipeline.replay import DEFAULT_LANES, ReplaySettings, Watch, read_lanes, replay
+from pipeline.commands.bench import stage_table, stage_times
+from pipeline.engine.warmup import warm_up
+from pipeline.replay.replay import DEFAULT_LANES, ReplaySettings, read_lanes, replay
+from pipeline.replay.watch import Watch
 from pipeline.text.tokenizer import Tokenizer
-from pipeline.warmup import warm_up
 from tests.bench.workload import make_workload, shortened, write_vw
 
 REPEATS = 3

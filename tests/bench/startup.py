@@ -9,7 +9,7 @@ import time
 
 def first_ranking_seconds() -> float:
     """Start a replay of standard input, give it one document, wait for its ranking."""
-    command = "from pipeline.cli import main; main()"
+    command = "from pipeline.commands.app import main; main()"
     arguments = ["replay", "-", "--rankings", "-", "--quiet"]
     started = time.perf_counter()
     with subprocess.Popen(

@@ -22,13 +22,13 @@ import orjson
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 
-from consumers.clients import new_admin, new_consumer, new_producer
 from consumers.config import KafkaSettings
+from consumers.kafka.clients import new_admin, new_consumer, new_producer
 from deploy.kafka import Cluster, Options
 from pipeline.corpora.synthetic import SyntheticNewswire
-from pipeline.replay import DEFAULT_LANES
+from pipeline.replay.replay import DEFAULT_LANES
 from tests.conftest import REPOSITORY
-from tests.consumers.streaming import Streaming
+from tests.support.kafka_stream import Streaming
 
 PARTITIONS = 4
 REPEATS = 5

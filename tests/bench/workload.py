@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 
 from learners.segment import Rows, Segment
-from pipeline.blocks import make_block
 from pipeline.corpora.source import Source
 from pipeline.corpora.synthetic import SyntheticNewswire
-from pipeline.events import parse_event
-from pipeline.pending import PendingLabels
+from pipeline.engine.pending_labels import PendingLabels
+from pipeline.engine.schedule import Timeline, TopicLabels
+from pipeline.engine.topic_index import TopicIndex
+from pipeline.events.event import parse_event
+from pipeline.log.block import make_block
 from pipeline.text.features import FeatureSettings, Vocabulary
 from pipeline.text.tokenizer import Tokenizer
-from pipeline.timeline import Timeline, TopicLabels
-from pipeline.topics import TopicIndex
 
 BLOCK = 1024
 
@@ -49,7 +49,7 @@ def workload_of(source: Source, max_topics: int = 2048, max_terms: int = 1 << 17
     segments = []
     for start in range(0, len(raw), BLOCK):
         block = make_block([parse_event(event) for event in raw[start : start + BLOCK]], tokenizer)
-        (vectors,) = vocabulary.vectors(block)
+        (vectors,) = vocabulary.vectors(block.counts, block.ready)
         timeline = Timeline(vectors, TopicLabels(topics), pending)
         for entry in block.entries:
             timeline.add(entry)

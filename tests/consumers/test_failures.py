@@ -7,11 +7,11 @@ import resource
 import time
 from pathlib import Path
 
-from consumers.log_reader import log_facts
+from consumers.kafka.log_reader import log_facts
 from deploy.kafka import Cluster
 from pipeline.corpora import open_source
-from tests.consumers.streaming import Streaming, eventually
-from tests.kafka_fixture import need_kafka
+from tests.support.kafka_fixture import need_kafka
+from tests.support.kafka_stream import Streaming, eventually
 
 LANE = "mmp:loss=1"
 
@@ -141,7 +141,7 @@ def test_a_worker_that_ends_while_a_snapshot_is_written_takes_its_last(
     events = list(open_source("synthetic:150,topics=12"))
     with Streaming(broker, tmp_path, [LANE], every=0.2) as streaming:
         streaming.start("tokenize-0")
-        streaming.start("learn", program=("tests.consumers.slow_snapshots", "6"))
+        streaming.start("learn", program=("tests.support.slow_snapshots", "6"))
         streaming.produce(events[:100])
         assert eventually(lambda: "is on its way" in streaming.log("learn"), 120)
         streaming.produce(events[100:])

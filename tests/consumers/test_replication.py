@@ -14,12 +14,12 @@ from pathlib import Path
 import orjson
 from kafka.errors import KafkaError
 
-from consumers.clients import Admin, Message, new_admin
+from consumers.kafka.clients import Admin, Message, new_admin
 from deploy.kafka import Cluster
 from pipeline.corpora import open_source
-from tests.consumers.groups import Flow
-from tests.consumers.streaming import Streaming, assert_exact, eventually
-from tests.kafka_fixture import need_kafka
+from tests.support.consumer_groups import Flow
+from tests.support.kafka_fixture import need_kafka
+from tests.support.kafka_stream import Streaming, assert_exact, eventually
 
 LANES = ("mmp:loss=1", "perceptron:average=true,norm=l2")
 WORKERS = ("tokenize-0", "tokenize-1", "learn")

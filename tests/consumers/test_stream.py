@@ -12,11 +12,12 @@ import pytest
 
 from deploy.kafka import Cluster
 from pipeline.corpora import open_source
-from pipeline.replay import ReplaySettings, Watch, replay
+from pipeline.replay.replay import ReplaySettings, replay
+from pipeline.replay.watch import Watch
 from pipeline.snapshots.folder import SnapshotFolder
 from pipeline.snapshots.state import take
-from tests.consumers.streaming import Streaming
-from tests.kafka_fixture import need_kafka
+from tests.support.kafka_fixture import need_kafka
+from tests.support.kafka_stream import Streaming
 
 LANES = ("mmp:loss=1", "perceptron:average=true,norm=l2")
 

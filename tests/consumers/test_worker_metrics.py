@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 from pipeline.corpora import open_source
-from pipeline.curves import Curve
-from tests.consumers.streaming import Streaming, eventually
-from tests.pipeline.scraping import scrape_url
+from pipeline.curves.topic_curve import Curve
+from tests.support.kafka_stream import Streaming, eventually
+from tests.support.scraping import scrape_url
 
 LANES = ("mmp:loss=1", "perceptron:average=true")
 WATCHED = "mmp:loss=2"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.deploy.monitoring import Monitored, monitored
+from tests.support.monitoring import Monitored, monitored
 
 
 @pytest.fixture(scope="session")

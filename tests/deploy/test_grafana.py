@@ -17,8 +17,8 @@ from deploy.grafana.files import FOLDER, files
 from deploy.grafana.panels import COLUMNS
 from learners.rank_measures import RANK_MEASURES
 from tests.conftest import REPOSITORY
-from tests.deploy.monitoring import ORDINAL, Monitored
-from tests.pipeline.scraping import LANES
+from tests.support.monitoring import ORDINAL, Monitored
+from tests.support.scraping import LANES
 
 DASHBOARDS = {
     Path(name).stem: json.loads(text) for name, text in files().items() if name.endswith(".json")

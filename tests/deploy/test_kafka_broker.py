@@ -29,7 +29,7 @@ from deploy.kafka import cluster as cluster_module
 from deploy.kafka.ports import LOOPBACK, PortLease
 from deploy.kafka.process import ProcessId
 from deploy.kafka.wire import members
-from tests.kafka_fixture import need_kafka
+from tests.support.kafka_fixture import need_kafka
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CLIENT = {"reconnect_backoff_max_ms": 500, "bootstrap_timeout_ms": 20_000}

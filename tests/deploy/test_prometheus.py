@@ -13,9 +13,9 @@ from prometheus_client import generate_latest
 
 from consumers.config import read_config
 from tests.conftest import REPOSITORY
-from tests.deploy.monitoring import DEPLOYED, Monitored
-from tests.pipeline.scraping import everything
-from tests.prometheus_server import program
+from tests.support.monitoring import DEPLOYED, Monitored
+from tests.support.prometheus_server import program
+from tests.support.scraping import everything
 
 RULES = sorted((DEPLOYED / "rules").glob("*.yml"))
 RULE_TESTS = sorted((REPOSITORY / "tests" / "deploy" / "rules").glob("*.yml"))

@@ -11,9 +11,9 @@ import pytest
 
 from learners.measures import MEASURES, measure_round
 from learners.scores import DenseScores
-from learners.slow import slow_measures
+from learners.slow.prototypes import slow_measures
 from tests.conftest import missing
-from tests.learners.streams import learned
+from tests.support.random_streams import learned
 
 
 def measured(scores: list[float], relevant: set[int]) -> dict[str, float]:

@@ -7,9 +7,10 @@ import random
 import numpy as np
 import pytest
 
+from learners.arrays import Floats
 from learners.scores import DenseScores, Kept, Scores, SparseScores
-from learners.segment import Floats, Steps
-from tests.learners.streams import learned
+from learners.segment import Steps
+from tests.support.random_streams import learned
 
 
 def random_table(rng: random.Random, rows: int, topics: int) -> Floats:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from learners.learner import OptionError
-from learners.prototypes import MMP
+from learners.prototypes.base import MMP
 from learners.specs import parse_spec
 
 

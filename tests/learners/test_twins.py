@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 from numba.core.registry import CPUDispatcher
 
+from learners.arrays import Floats
 from learners.learner import Learner
-from learners.ordinal import OrdinalLearner
-from learners.prototypes import follow_prototypes
-from learners.segment import Floats
-from learners.slow import (
+from learners.ordinal.base import OrdinalLearner
+from learners.prototypes.base import follow_prototypes
+from learners.slow.arow import SlowArow
+from learners.slow.ordinal import SlowKernelMMP
+from learners.slow.prototypes import (
     Document,
     SlowCommittee,
     SlowFeatureFocus,
@@ -25,11 +27,9 @@ from learners.slow import (
     SlowPerceptron,
     SlowRocchio,
 )
-from learners.slow_arow import SlowArow
-from learners.slow_ordinal import SlowKernelMMP
 from learners.specs import LEARNERS, parse_spec
-from learners.stacker import Stacker
-from tests.learners.streams import Stream, random_stream
+from learners.svm_map.stacker import Stacker
+from tests.support.random_streams import Stream, random_stream
 
 
 class Twin(Protocol):

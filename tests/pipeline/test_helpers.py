@@ -11,15 +11,15 @@ import orjson
 import pytest
 
 from learners.specs import helpers_of, parse_spec, resolved
-from pipeline.blocks import make_block
-from pipeline.engine import Engine, EngineSettings
-from pipeline.events import Event
+from pipeline.engine.engine import Engine, EngineSettings
+from pipeline.events.event import Event
+from pipeline.log.block import make_block
 from pipeline.page.feed import PageFeed
 from pipeline.page.samples import FROZEN, Standing
 from pipeline.page.updates import news
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
 from pipeline.snapshots.state import MismatchError, resume, take
-from tests.pipeline.test_engine import TOKENIZER, random_events
+from tests.pipeline.engine.test_engine import TOKENIZER, random_events
 
 FIRST, SECOND, THIRD = "mmp:loss=1", "perceptron", "frequency"
 STACKED = f"svm-map:of=[{FIRST},{SECOND}],refit=10,window=20,name=stacked"

@@ -21,12 +21,6 @@ from pipeline.experiments.experiment import (
 )
 from pipeline.experiments.figures import Dot, Panel, draw_dots, draw_lines
 from pipeline.experiments.index_learning import ablations, top_down
-from pipeline.experiments.index_learning.corpora_of_text import (
-    LARGEST,
-    Texts,
-    newsgroups,
-    reuters_largest,
-)
 from pipeline.experiments.index_learning.independent import THRESHOLDS, train_independent
 from pipeline.experiments.index_learning.lanes import (
     MOST_PASSES,
@@ -37,6 +31,12 @@ from pipeline.experiments.index_learning.lanes import (
 )
 from pipeline.experiments.index_learning.paper import COMPARISON, OPTIONS, PAPER
 from pipeline.experiments.index_learning.taxonomy import taxonomy
+from pipeline.experiments.index_learning.text_corpora import (
+    LARGEST,
+    Texts,
+    newsgroups,
+    reuters_largest,
+)
 from pipeline.experiments.methods import COLOUR, COLUMNS, choices_in_words, over_splits
 from pipeline.experiments.sign_test import sign_test
 from pipeline.experiments.tables import Column, Number, Row, Table

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from pipeline.corpora.text import TextWords
+from pipeline.corpora.word_prediction import TextWords
 from pipeline.experiments.examples import Split, drawn
 from pipeline.experiments.experiment import Drawing, Experiment, Findings, Need, Part, Result
 from pipeline.experiments.figures import Dot, Panel, draw_dots, draw_lines

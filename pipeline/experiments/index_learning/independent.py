@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from learners.feature_focus import Independent
+from learners.index.feature_focus import Independent
 from pipeline.experiments.examples import Split, to_learn
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.hits import measures_of

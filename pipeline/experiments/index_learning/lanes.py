@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from learners.index import IndexLearner
+from learners.arrays import Longs
+from learners.index.base import IndexLearner
 from learners.learner import Learner
 from learners.scores import DenseScores, Scores, SparseScores
-from learners.segment import Longs
 from learners.specs import parse_spec
 from pipeline.experiments.examples import Examples, Split, lessons, to_learn, to_rank
 from pipeline.experiments.experiment import Result

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from learners.segment import Bools, Floats, Ints, Longs
+from learners.arrays import Bools, Floats, Ints, Longs
 from pipeline.experiments.examples import Split
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.hits import hits_in, measures_of

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from learners.segment import Ints, Longs, Rows
+from learners.arrays import Ints, Longs
+from learners.segment import Rows
 from pipeline.corpora import SourceError
-from pipeline.corpora.text import LONGEST_RUN, SIDE, TextWords
+from pipeline.corpora.word_prediction import LONGEST_RUN, SIDE, TextWords
 from pipeline.experiments.examples import Examples, Split, of_length_one
 from pipeline.text.terms import MAX_TERM_BYTES
 

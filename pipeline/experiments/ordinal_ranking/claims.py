@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.segment import Floats
+from learners.arrays import Floats
+from pipeline.experiments.claim_outcomes import FAILED, HELD, OPEN
 from pipeline.experiments.sign_test import SignTest, sign_test
 from pipeline.experiments.tables import Column, Number, Row, Table, mean_of
-from pipeline.experiments.verdict_words import FAILED, HELD, OPEN
 
 SIGNIFICANT = 0.05
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.segment import Floats
+from learners.arrays import Floats
 from pipeline.experiments.experiment import Part, Result
 from pipeline.experiments.figures import Line, Panel
 from pipeline.experiments.ordinal_ranking.claims import Claim, claims_table, judge

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from learners.segment import Floats, Longs
+from learners.arrays import Floats, Longs
 from pipeline.corpora.movielens import MIDDLE, STARS, WIDTH, ratings_in
 from pipeline.errors import UsageError
 from pipeline.experiments.experiment import (
@@ -32,7 +32,7 @@ from pipeline.experiments.ordinal_ranking.comparison import (
 )
 from pipeline.experiments.ordinal_ranking.prank_synthetic import PAPER
 from pipeline.experiments.ordinal_ranking.sequences import Method, Ranked
-from pipeline.plots import COLOURS
+from pipeline.reports.plots import COLOURS
 
 LEASTS = (100, 200)  # rated films that a viewer must have, and rounds of the sequence
 FEWEST = 5  # viewers, with one of which held out there is something to be seen

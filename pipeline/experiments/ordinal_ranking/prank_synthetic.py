@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from learners.segment import Floats
+from learners.arrays import Floats
 from pipeline.experiments.experiment import Drawing, Experiment, Findings, Part, Result, Series
 from pipeline.experiments.figures import draw_bands
 from pipeline.experiments.ordinal_ranking.claims import Claim
@@ -20,7 +20,7 @@ from pipeline.experiments.ordinal_ranking.comparison import (
     tables_of,
 )
 from pipeline.experiments.ordinal_ranking.sequences import Method, Ranked
-from pipeline.plots import COLOURS
+from pipeline.reports.plots import COLOURS
 
 PAPER = "Crammer and Singer, Pranking with Ranking, NIPS 2001"
 BOUNDS = (-np.inf, -1.0, -0.1, 0.25, 1.0)

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.ordinal import RANK
-from learners.segment import Floats, Longs, Rows, Segment, Steps
+from learners.arrays import Floats, Longs
+from learners.ordinal.base import RANK
+from learners.segment import Rows, Segment, Steps
 from learners.specs import parse_spec
 
 POINTS = 80  # of a curve, about: close together in the first rounds, far apart in the last

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.segment import Floats
+from learners.arrays import Floats
 from pipeline.experiments.experiment import Result
-from pipeline.plots import COLOURS
-from pipeline.retrieval.choosing import FORMS, Split, Workbench
+from pipeline.reports.plots import COLOURS
 from pipeline.retrieval.features import Form
 from pipeline.retrieval.measures import measured
+from pipeline.retrieval.model_selection import FORMS, Split, Workbench
 
 # Of the paper, which has 50 bins in all rows:
 GLOBAL = (Form("none", 50),)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from learners.segment import Floats
+from learners.arrays import Floats
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.figures import Dot
 from pipeline.experiments.query_ranking.methods import Method

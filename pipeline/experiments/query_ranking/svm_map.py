@@ -21,10 +21,10 @@ from pipeline.experiments.experiment import (
 from pipeline.experiments.figures import Panel, draw_dots
 from pipeline.experiments.query_ranking.methods import Method, methods_for, result_of
 from pipeline.experiments.query_ranking.reported import dots_of, table_of
-from pipeline.retrieval.choosing import FORMS, Split, Workbench
-from pipeline.retrieval.machines import COSTS, GAP, MOST_SEARCHES
+from pipeline.retrieval.model_selection import FORMS, Split, Workbench
 from pipeline.retrieval.protocols import PARTS, Protocol, folds, halves, random_splits, trials
 from pipeline.retrieval.query_sets import QuerySet
+from pipeline.retrieval.trainers import COSTS, GAP, MOST_SEARCHES
 
 PAPER = "Yue, Finley, Radlinski and Joachims 2007, SIGIR"
 MOST_RANDOM_SPLITS = 10

@@ -9,7 +9,11 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from pipeline.experiments.report.judging import (
+from pipeline.experiments.report.markup import Html, element, joined
+from pipeline.experiments.report.run_records import Found
+from pipeline.experiments.report.sections import duration, in_words, section, sentence, when
+from pipeline.experiments.report.tables import VERDICT_CLASSES
+from pipeline.experiments.report.verdicts import (
     BETTER,
     LEVEL,
     UNJUDGED,
@@ -18,10 +22,6 @@ from pipeline.experiments.report.judging import (
     claims,
     compared,
 )
-from pipeline.experiments.report.markup import Html, element, joined
-from pipeline.experiments.report.reading import Found
-from pipeline.experiments.report.sections import duration, in_words, section, sentence, when
-from pipeline.experiments.report.tables import VERDICT_CLASSES
 
 COMPARED = {
     BETTER: ("better", BETTER),

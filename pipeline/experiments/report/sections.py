@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 
 from pipeline.experiments.report.markup import Html, element, joined
-from pipeline.experiments.report.reading import Attachment, Found, Picture
 from pipeline.experiments.report.results import Results
+from pipeline.experiments.report.run_records import Attachment, Found, Picture
 from pipeline.experiments.report.settings import exact_settings, setting_text
 from pipeline.experiments.report.tables import table_html
 

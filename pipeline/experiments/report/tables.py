@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pipeline.experiments.report.judging import (
+from pipeline.experiments.claim_outcomes import FAILED, HELD, OPEN, TIED
+from pipeline.experiments.report.markup import Html, element, joined
+from pipeline.experiments.report.results import Column, Number, Row, Table
+from pipeline.experiments.report.verdicts import (
     BETTER,
     VERDICTS,
     WORSE,
@@ -12,9 +15,6 @@ from pipeline.experiments.report.judging import (
     value,
     verdict_of,
 )
-from pipeline.experiments.report.markup import Html, element, joined
-from pipeline.experiments.report.results import Column, Number, Row, Table
-from pipeline.experiments.verdict_words import FAILED, HELD, OPEN, TIED
 
 ARROWS = {1: ("↑", "more is better"), -1: ("↓", "less is better")}
 VERDICT_CLASSES = {HELD: "held", TIED: "open", FAILED: "failed", OPEN: "open"}

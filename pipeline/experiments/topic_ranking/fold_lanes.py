@@ -8,16 +8,16 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from learners.rocchio import Rocchio
+from learners.arrays import Floats
+from learners.prototypes.rocchio import Rocchio
 from learners.scores import DenseScores
-from learners.segment import Floats
 from learners.specs import LaneSpec, parse_spec, resolved
-from learners.stacker import Stacker
-from pipeline.curves import Curve
+from learners.svm_map.stacker import Stacker
+from pipeline.curves.topic_curve import Curve
+from pipeline.engine.lane import share
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.topic_ranking.folds import Fold
 from pipeline.experiments.topic_ranking.paper import learning_curve, measured
-from pipeline.lanes import share
 
 Setting = TypeVar("Setting")
 

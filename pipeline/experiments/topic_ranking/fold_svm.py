@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from learners.segment import Floats
+from learners.arrays import Floats
 from pipeline.experiments.examples import of_length_one
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.svm import MOST_ITERATIONS, as_matrix, machine

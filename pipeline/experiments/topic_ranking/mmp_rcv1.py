@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from pipeline.blocks import Block
 from pipeline.corpora import SourceError
 from pipeline.corpora.rcv1 import Rcv1, trained_of
 from pipeline.experiments.experiment import (
@@ -25,7 +24,7 @@ from pipeline.experiments.experiment import (
 )
 from pipeline.experiments.methods import COLOUR
 from pipeline.experiments.tables import Column, Number, Row, Table
-from pipeline.experiments.topic_ranking.drawings import (
+from pipeline.experiments.topic_ranking.figures import (
     draw_losses,
     draw_precision_recall,
     draw_topics_per_document,
@@ -56,7 +55,8 @@ from pipeline.experiments.topic_ranking.stream_terms import (
     count,
     select,
 )
-from pipeline.plots import COLOURS
+from pipeline.log.block import Block
+from pipeline.reports.plots import COLOURS
 from pipeline.text.features import FeatureSettings, Vocabulary
 
 KIND = "rcv1"

@@ -20,7 +20,7 @@ from pipeline.experiments.index_learning.feature_focus_text import REUTERS
 from pipeline.experiments.methods import COLOUR
 from pipeline.experiments.tables import Table
 from pipeline.experiments.topic_ranking import fold_svm
-from pipeline.experiments.topic_ranking.drawings import (
+from pipeline.experiments.topic_ranking.figures import (
     draw_losses,
     draw_precision_recall,
     draw_topics_per_document,
@@ -41,7 +41,7 @@ from pipeline.experiments.topic_ranking.paper import (
     two_tables,
 )
 from pipeline.experiments.topic_ranking.reuters_topics import STEM, Wire, the_90_topics
-from pipeline.plots import COLOURS
+from pipeline.reports.plots import COLOURS
 
 FOLDS = 5
 PROFILE = "reuters21578"

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.curves import Curve
+from pipeline.curves.topic_curve import Curve
+from pipeline.experiments.claim_outcomes import FAILED, HELD, TIED
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.methods import COLOUR
 from pipeline.experiments.tables import Column, Number, Row, Table, mean_of
-from pipeline.experiments.verdict_words import FAILED, HELD, TIED
-from pipeline.plots import COLOURS
+from pipeline.reports.plots import COLOURS
 
 PAPER = "Crammer and Singer, A New Family of Online Algorithms for Category Ranking, SIGIR 2002"
 LOSSES = ("loss1", "loss2", "loss3")

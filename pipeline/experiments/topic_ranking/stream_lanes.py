@@ -10,17 +10,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from learners.arrays import Floats, Longs
 from learners.learner import Learner
-from learners.rocchio import Rocchio
+from learners.prototypes.rocchio import Rocchio
 from learners.scores import DenseScores
-from learners.segment import Floats, Longs, Rows, Segment, Steps
+from learners.segment import Rows, Segment, Steps
 from learners.specs import parse_spec
-from pipeline.blocks import Block
-from pipeline.curves import Curve
+from pipeline.curves.topic_curve import Curve
+from pipeline.engine.lane import share
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.topic_ranking.paper import Method, learning_curve, measured
 from pipeline.experiments.topic_ranking.stream_terms import Labels, labels_of, questions, rounds
-from pipeline.lanes import share
+from pipeline.log.block import Block
 from pipeline.text.features import Vocabulary
 
 
@@ -42,7 +43,7 @@ class Vectors:
 
     def pieces(self, block: Block, labels: Labels) -> Iterator[Piece]:
         """The vectors of a block."""
-        for found in self.vocabulary.vectors(block):
+        for found in self.vocabulary.vectors(block.counts, block.ready):
             mine = labels[found.first : found.first + len(found.rows)]
             if self._chosen is None:
                 yield Piece(found.rows, mine, found.terms, found.keep)

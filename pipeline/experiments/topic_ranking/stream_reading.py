@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from pipeline.blocks import Block
 from pipeline.corpora import Source, SourceError
 from pipeline.experiments.experiment import Say
-from pipeline.reader import BlockReader, Prefetched
+from pipeline.log.block import Block
+from pipeline.log.block_reader import BlockReader, Prefetched
 from pipeline.text.tokenizer import Tokenizer
 
 BLOCK = 1024

@@ -7,7 +7,8 @@ import warnings
 
 import numpy as np
 
-from learners.segment import Bools, Floats, Ints, Longs, Rows, Segment
+from learners.arrays import Bools, Floats, Ints, Longs
+from learners.segment import Rows, Segment
 from pipeline.experiments.examples import chosen_rows
 from pipeline.experiments.experiment import Result, Say
 from pipeline.experiments.svm import MOST_ITERATIONS, as_matrix, machine

@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.rocchio import Rocchio, select_terms
-from learners.segment import Longs, Segment, Steps
-from pipeline.blocks import Block
+from learners.arrays import Longs
+from learners.prototypes.rocchio import Rocchio, select_terms
+from learners.segment import Segment, Steps
 from pipeline.corpora import SourceError
+from pipeline.log.block import Block
 from pipeline.text.features import DISTINCT, FeatureSettings, Vocabulary
 from pipeline.text.terms import copied
 
@@ -49,7 +50,7 @@ def count(blocks: Iterable[Block]) -> Counted:
     carriers, sizes = Counter[str](), Counter[int]()
     documents = 0
     for block in blocks:
-        for _ in vocabulary.vectors(block):
+        for _ in vocabulary.vectors(block.counts, block.ready):
             pass
         for entry in block.entries:
             if entry.topics is not None:
@@ -97,7 +98,7 @@ def select(blocks: Iterable[Block], counted: Counted) -> Selection:
     nothing = np.zeros((0, len(topics)))  # nothing is ranked
     for block in blocks:
         labels = labels_of(block, topics)
-        for piece in vocabulary.vectors(block):
+        for piece in vocabulary.vectors(block.counts, block.ready):
             steps = lessons(labels, len(topics))
             selector.follow(Segment(piece.rows, steps, len(vocabulary), len(topics)), nothing)
     selector.make()

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipeline.commands.defaults import lanes_for
 from pipeline.corpora import open_source, ranks_for
 from pipeline.corpora.letor import read_letor
 from pipeline.corpora.source import SourceError
-from pipeline.defaults import lanes_for
-from pipeline.events import parse_event
-from tests.pipeline.command_line import wirerank
+from pipeline.events.event import parse_event
+from tests.support.command_line import wirerank
 
 LINES = """\
 2 qid:10 1:0.5 2:1.25 3:0 #docid = GX01 inc = 1 prob = 0.08

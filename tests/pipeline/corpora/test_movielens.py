@@ -15,7 +15,7 @@ import pytest
 from pipeline.corpora import open_source
 from pipeline.corpora.movielens import MovieLens
 from pipeline.corpora.source import Source, SourceError
-from pipeline.events import parse_event
+from pipeline.events.event import parse_event
 
 SharedCorpus = Callable[[str], Path]
 

@@ -16,10 +16,10 @@ import pytest
 from pipeline.corpora import open_source, rcv1_labels, rcv1_newsml, rcv1_tokens
 from pipeline.corpora.rcv1 import Rcv1
 from pipeline.corpora.source import Source, SourceError
-from pipeline.events import parse_event
+from pipeline.events.event import parse_event
 from pipeline.text.terms import words_of
 from pipeline.text.tokenizer import Tokenizer
-from tests.rcv1_standin import FULL_SIZE, write_standin
+from tests.support.rcv1_standin import FULL_SIZE, write_standin
 
 TRAIN = """\
 .I 2286

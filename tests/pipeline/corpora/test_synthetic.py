@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
+from pipeline.corpora.lexicon import inflect, load
 from pipeline.corpora.synthetic import SyntheticNewswire
-from pipeline.corpora.words import inflect, load
 
 WORD = re.compile(r"[A-Za-z]+")
 

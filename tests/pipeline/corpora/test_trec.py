@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipeline.commands.defaults import lanes_for
 from pipeline.corpora import open_source, ranks_for
 from pipeline.corpora.source import SourceError
 from pipeline.corpora.trec import read_trec, trec_files
-from pipeline.defaults import lanes_for
-from pipeline.events import parse_event
+from pipeline.events.event import parse_event
 from pipeline.retrieval.measures import average_precisions
-from tests.pipeline.command_line import wirerank
+from tests.support.command_line import wirerank
 
 # Ranks contradict scores on purpose; documents b and c are level in the first run.
 RUN_A = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.experiments.figures import Dot, Line, Panel, draw_dots, draw_lines
-from pipeline.experiments.running import described
+from pipeline.experiments.runner import described
 from pipeline.experiments.tables import Number
 
 pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")

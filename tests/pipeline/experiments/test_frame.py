@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 from pipeline.errors import UsageError
-from pipeline.experiments import running
-from pipeline.experiments.finding_data import find_data, fingerprint
+from pipeline.experiments import runner as running
+from pipeline.experiments.data_files import find_data, fingerprint
 from pipeline.experiments.hits import hits_in, measures_of
 from pipeline.experiments.index_learning.feature_focus_text import FeatureFocusText
-from pipeline.experiments.keeping import Folder
+from pipeline.experiments.results_folder import Folder
 from pipeline.experiments.sign_test import sign_test
 from pipeline.experiments.tables import Column, Number, Row, Table
 from tests.conftest import REPOSITORY
-from tests.pipeline.command_line import WIRERANK, wirerank
-from tests.pipeline.experiments.small_corpora import write_newsgroups, write_reuters
+from tests.support.command_line import WIRERANK, wirerank
+from tests.support.small_corpora import write_newsgroups, write_reuters
 
 
 def test_list_names_experiments_papers_and_data() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.pipeline.experiments.tiny import Tiny, run_tiny
+from tests.support.tiny_experiment import Tiny, run_tiny
 
 pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")
 

@@ -14,8 +14,8 @@ import pytest
 from pipeline.corpora import open_source
 from pipeline.corpora.reuters21578 import Reuters21578
 from pipeline.history.corpus_time import milliseconds
-from tests.pipeline.command_line import wirerank
-from tests.prometheus_server import Prometheus, program, prometheus
+from tests.support.command_line import wirerank
+from tests.support.prometheus_server import Prometheus, program, prometheus
 
 Curve = dict[tuple[str, str], dict[int, float]]  # by lane and loss: the value after each round
 

@@ -12,15 +12,15 @@ import pytest
 
 from learners.measures import MEASURES
 from learners.specs import parse_spec
-from pipeline.blocks import Entry, make_block
-from pipeline.engine import Engine
+from pipeline.engine.engine import Engine
 from pipeline.errors import UsageError
-from pipeline.events import Event
+from pipeline.events.event import Event
 from pipeline.history.corpus_time import CorpusClock, as_text, milliseconds
 from pipeline.history.moments import MOST_REGULAR, STEPS_S, History
 from pipeline.history.openmetrics import openmetrics
-from tests.pipeline.command_line import wirerank, write_events
-from tests.pipeline.test_engine import TOKENIZER, random_events
+from pipeline.log.block import Entry, make_block
+from tests.pipeline.engine.test_engine import TOKENIZER, random_events
+from tests.support.command_line import wirerank, write_events
 
 LANES = ("mmp:loss=1", "perceptron")
 

@@ -11,9 +11,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from learners.measures import MEASURES
-from pipeline.blocks import make_block
-from pipeline.engine import Engine
-from pipeline.events import REASONS, Event
+from pipeline.engine.engine import Engine
+from pipeline.events.event import REASONS, Event
+from pipeline.log.block import make_block
 from pipeline.metrics import families
 from pipeline.metrics.collectors import (
     Followed,
@@ -27,7 +27,7 @@ from pipeline.snapshots.folder import SnapshotFolder
 from pipeline.snapshots.state import resume, take
 from pipeline.text.tokenizer import Tokenizer
 from tests.conftest import REPOSITORY
-from tests.pipeline.scraping import (
+from tests.support.scraping import (
     LANES,
     WATCHED,
     Scrape,

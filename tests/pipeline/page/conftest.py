@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
 from pipeline.page.server import PageServer
-from tests.pipeline.page.stream import Stream
+from tests.support.page_stream import Stream
 
 # Plotly's bundle carries a map library that tries to add its own styles when it is loaded. The
 # page's policy blocks them, as it should; nothing here draws maps.

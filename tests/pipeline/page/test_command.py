@@ -17,8 +17,8 @@ from typing import IO, Any
 import orjson
 import pytest
 
-from pipeline import cli
-from tests.pipeline.command_line import WIRERANK, wirerank, write_events
+from pipeline.commands import app as cli
+from tests.support.command_line import WIRERANK, wirerank, write_events
 
 
 @pytest.fixture(autouse=True)

@@ -8,15 +8,16 @@ from pathlib import Path
 import orjson
 import pytest
 
-from pipeline import courses as courses_module
-from pipeline.events import Event
+from pipeline.engine import lane_group as courses_module
+from pipeline.events.event import Event
 from pipeline.page import feed as feed_module
 from pipeline.page.feed import LAST_DOCUMENTS, TRUE_TOPICS, Feed, PageFeed
 from pipeline.page.samples import ENDED, FROZEN, RUNNING, Standing, milliseconds
 from pipeline.page.updates import news
-from pipeline.replay import ReplaySettings, Watch, replay
-from tests.pipeline.page.stream import Stream, small
-from tests.pipeline.test_engine import document, label, random_events, unlabelled
+from pipeline.replay.replay import ReplaySettings, replay
+from pipeline.replay.watch import Watch
+from tests.pipeline.engine.test_engine import document, label, random_events, unlabelled
+from tests.support.page_stream import Stream, small
 
 
 def as_json(stream: Stream, since: int = 0) -> bytes:

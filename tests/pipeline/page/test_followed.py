@@ -8,8 +8,8 @@ from pipeline.page.feed import LAST_DOCUMENTS
 from pipeline.page.samples import Standing
 from pipeline.page.server import PageServer
 from tests.pipeline.page.conftest import Viewer
-from tests.pipeline.page.seen import drawn, figure, visible, wait_for_documents
-from tests.pipeline.page.stream import LANES, Stream, small
+from tests.support.page_stream import LANES, Stream, small
+from tests.support.page_texts import drawn, figure, visible, wait_for_documents
 
 
 def test_updates_come_while_the_stream_runs_to_several_viewers(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from playwright.sync_api import Browser, expect
 
-from pipeline.events import Event
+from pipeline.events.event import Event
 from pipeline.page.server import PageServer
 from tests.pipeline.page.conftest import Viewer
-from tests.pipeline.page.seen import wait_for_documents
-from tests.pipeline.page.stream import Stream
+from tests.support.page_stream import Stream
+from tests.support.page_texts import wait_for_documents
 
 HOSTILE = (
     "<script>window.hit=1</script>",

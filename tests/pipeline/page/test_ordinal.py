@@ -10,17 +10,18 @@ import orjson
 import pytest
 from playwright.sync_api import Page, expect
 
-from pipeline.events import Event
+from pipeline.events.event import Event
 from pipeline.page.feed import PageFeed
 from pipeline.page.server import PageServer
 from pipeline.page.updates import heading, news
-from pipeline.replay import Outcome, ReplaySettings, Watch, replay
-from pipeline.report import OF_RANKS, comparison
+from pipeline.replay.replay import Outcome, ReplaySettings, replay
+from pipeline.replay.watch import Watch
+from pipeline.reports.report import OF_RANKS, comparison
+from tests.pipeline.engine.test_engine import label, unlabelled
 from tests.pipeline.page.conftest import Viewer
-from tests.pipeline.page.seen import drawn, figure, wait_for_documents
-from tests.pipeline.page.stream import Stream, as_file, ranked, small
 from tests.pipeline.page.test_usable import BEYOND, CONTRASTS
-from tests.pipeline.test_engine import label, unlabelled
+from tests.support.page_stream import Stream, as_file, ranked, small
+from tests.support.page_texts import drawn, figure, wait_for_documents
 
 ORDINAL = ("prank:ranks=5", "widrow-hoff:ranks=5,rate=0.1", "multiclass-perceptron:ranks=5")
 MIXED = ("mmp:loss=1", "prank:ranks=5", "perceptron", "widrow-hoff:ranks=5,rate=0.1")

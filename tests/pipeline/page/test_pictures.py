@@ -17,10 +17,11 @@ from playwright.sync_api import Page, expect
 from learners.measures import MEASURES
 from pipeline.page.feed import PageFeed
 from pipeline.page.server import PageServer
-from pipeline.replay import ReplaySettings, Watch, replay
-from pipeline.report import COLUMNS, OF_RANKS, OF_RETRIEVAL, Report
+from pipeline.replay.replay import ReplaySettings, replay
+from pipeline.replay.watch import Watch
+from pipeline.reports.report import COLUMNS, OF_RANKS, OF_RETRIEVAL, Report
 from tests.pipeline.page.conftest import Viewer
-from tests.pipeline.page.stream import as_file, ranked
+from tests.support.page_stream import as_file, ranked
 
 SOURCE = "synthetic:1500"
 LANES = ("mmp:loss=1", "feature-focus", "frequency")

@@ -16,7 +16,7 @@ import pytest
 from pipeline.errors import UsageError
 from pipeline.page import server as server_module
 from pipeline.page.server import STATIC, PageServer, plotly_script
-from tests.pipeline.page.stream import Stream, small
+from tests.support.page_stream import Stream, small
 
 
 @pytest.fixture

@@ -11,12 +11,13 @@ from playwright.sync_api import expect
 from learners.measures import MEASURES
 from pipeline.page.feed import PageFeed
 from pipeline.page.server import PageServer
-from pipeline.replay import Outcome, ReplaySettings, Watch, replay
-from pipeline.report import COLUMNS, comparison
+from pipeline.replay.replay import Outcome, ReplaySettings, replay
+from pipeline.replay.watch import Watch
+from pipeline.reports.report import COLUMNS, comparison
+from tests.pipeline.engine.test_engine import label, unlabelled
 from tests.pipeline.page.conftest import Viewer
-from tests.pipeline.page.seen import drawn, figure
-from tests.pipeline.page.stream import Stream, small
-from tests.pipeline.test_engine import label, unlabelled
+from tests.support.page_stream import Stream, small
+from tests.support.page_texts import drawn, figure
 
 SOURCE = "synthetic:2500"
 LANES = ("mmp:loss=1", "mmp:loss=2", "perceptron", "frequency")

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from pipeline.events import Event
+from pipeline.events.event import Event
 from pipeline.page.server import PageServer
 from tests.pipeline.page.conftest import Viewer
-from tests.pipeline.page.seen import visible, wait_for_documents
-from tests.pipeline.page.stream import Stream, small
+from tests.support.page_stream import Stream, small
+from tests.support.page_texts import visible, wait_for_documents
 
 # What to press when the focus has come to each control.
 KEYS = {

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from learners.segment import Floats, Longs
+from learners.arrays import Floats, Longs
 from pipeline.retrieval.measures import (
     MEASURES,
     average_precision,

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.container import pack
 from pipeline.errors import UsageError
 from pipeline.retrieval.features import Description, Form
-from pipeline.retrieval.normalising import NORMALISATIONS, normalised
+from pipeline.retrieval.normalisation import NORMALISATIONS, normalised
 from pipeline.retrieval.ranker import KIND, VERSION, Ranker
-from tests.pipeline.retrieval.test_normalising import two_queries
+from pipeline.storage.container import pack
+from tests.pipeline.retrieval.test_normalisation import two_queries
 
 
 def a_ranker(form: Form) -> Ranker:

@@ -19,19 +19,19 @@ import orjson
 import pytest
 
 from learners.specs import parse_spec, resolved
-from learners.stacker import Stacker
-from pipeline.container import CHUNK_BYTES, LENGTH, MOST_HEADER_BYTES, PREFIX, pack
-from pipeline.engine import Engine, EngineSettings
-from pipeline.events import Event
+from learners.svm_map.stacker import Stacker
+from pipeline.engine.engine import Engine, EngineSettings
+from pipeline.events.event import Event
 from pipeline.follower import Follower
-from pipeline.log import Span
-from pipeline.log_writer import Stretch, encoded_records
+from pipeline.log.record import Span
+from pipeline.log.writer import Stretch, encoded_records
 from pipeline.snapshots.folder import KIND, SUFFIX, VERSION, SnapshotFolder, read_snapshot
 from pipeline.snapshots.inspection import inspect
 from pipeline.snapshots.inspection_tables import as_json, description, listing
+from pipeline.storage.container import CHUNK_BYTES, LENGTH, MOST_HEADER_BYTES, PREFIX, pack
 from pipeline.text.features import FeatureSettings
-from tests.pipeline.command_line import wirerank
-from tests.pipeline.test_engine import TOKENIZER, random_events
+from tests.pipeline.engine.test_engine import TOKENIZER, random_events
+from tests.support.command_line import wirerank
 
 LANES = ("mmp:loss=1", "perceptron:margin=0.5,name=champion", "frequency", "prank:ranks=3")
 STACKED = "svm-map:of=[mmp:loss=1,frequency],refit=10,window=30,name=stacked"

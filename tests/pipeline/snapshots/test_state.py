@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from learners.specs import helpers_of, parse_spec, resolved
-from pipeline.blocks import make_block
-from pipeline.container import DamagedError, pack, unpack
-from pipeline.engine import Engine, EngineSettings
-from pipeline.rankings import ranking_events
+from pipeline.engine.engine import Engine, EngineSettings
+from pipeline.engine.ranking_events import ranking_events
+from pipeline.log.block import make_block
 from pipeline.snapshots.folder import KIND, VERSION, SnapshotFolder, read_snapshot
 from pipeline.snapshots.state import MismatchError, resume, take
+from pipeline.storage.container import DamagedError, pack, unpack
 from pipeline.text.features import FeatureSettings
-from tests.pipeline.test_engine import LANES, TOKENIZER, random_events
+from tests.pipeline.engine.test_engine import LANES, TOKENIZER, random_events
 
 
 def new_engine(settings: EngineSettings | None = None, lanes: tuple[str, ...] = LANES) -> Engine:

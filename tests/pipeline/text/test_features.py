@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from learners.learner import State
-from pipeline.blocks import make_block
-from pipeline.events import Event
-from pipeline.slow import SlowVocabulary
+from pipeline.events.event import Event
+from pipeline.log.block import make_block
+from pipeline.slow.twins import SlowVocabulary
 from pipeline.text.features import FeatureSettings, Vocabulary
 from pipeline.text.terms import words_of
 from pipeline.text.tokenizer import Tokenizer
@@ -29,7 +29,8 @@ def vectors(
     for start in range(0, len(contents), block):
         mine = contents[start : start + block]
         events = [Event(i, content, None, None, None) for i, content in enumerate(mine)]
-        for piece in vocabulary.vectors(make_block(events, TOKENIZER)):
+        made = make_block(events, TOKENIZER)
+        for piece in vocabulary.vectors(made.counts, made.ready):
             words = words_of(vocabulary.table)
             for i in range(len(piece.rows)):
                 terms, values = piece.rows.row(i)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from learners.segment import Floats, Rows
+from learners.arrays import Floats
+from learners.segment import Rows
 from pipeline.experiments.examples import Examples, Split, drawn, of_length_one, text_split
 from pipeline.experiments.index_learning.independent import THRESHOLDS, train_independent
 from pipeline.experiments.index_learning.taxonomy import Node, taxonomy

@@ -12,12 +12,12 @@ import numpy as np
 import orjson
 import pytest
 
-from learners.slow import SlowFeatureFocus
+from learners.slow.prototypes import SlowFeatureFocus
 from pipeline.corpora.newsgroups import Newsgroups
 from pipeline.experiments.index_learning import feature_focus_text
-from pipeline.slow import slow_tokens
-from tests.pipeline.command_line import wirerank
-from tests.pipeline.experiments.small_corpora import GROUPS, write_newsgroups, write_reuters
+from pipeline.slow.twins import slow_tokens
+from tests.support.command_line import wirerank
+from tests.support.small_corpora import GROUPS, write_newsgroups, write_reuters
 
 pytest.importorskip("sklearn", reason="pip install 'wirerank[experiments]'")
 SEED, SPLITS = 5, 2

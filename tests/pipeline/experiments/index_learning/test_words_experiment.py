@@ -12,12 +12,12 @@ import numpy as np
 import orjson
 import pytest
 
-from learners.slow import SlowFeatureFocus
+from learners.slow.prototypes import SlowFeatureFocus
 from pipeline.corpora import SourceError, open_source
 from pipeline.experiments.examples import Split
 from pipeline.experiments.index_learning.words import without_rare, words_as_examples
-from tests.pipeline.command_line import wirerank
-from tests.pipeline.experiments.small_corpora import write_text
+from tests.support.command_line import wirerank
+from tests.support.small_corpora import write_text
 
 pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")
 NAME = "feature-focus-words"

@@ -12,9 +12,9 @@ import pytest
 from pipeline.corpora import open_source
 from pipeline.experiments.ordinal_ranking import prank_movielens, prank_synthetic
 from pipeline.experiments.ordinal_ranking.sequences import kept_rounds
-from tests.learners.dense_ordinal import Dense, Floats, products_of_two
-from tests.learners.ranked_streams import papers_data
-from tests.pipeline.command_line import wirerank
+from tests.reference.dense_ordinal import Dense, Floats, products_of_two
+from tests.support.command_line import wirerank
+from tests.support.ranked_streams import papers_data
 
 pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")
 pytest.importorskip("scipy", reason="pip install 'wirerank[experiments]'")

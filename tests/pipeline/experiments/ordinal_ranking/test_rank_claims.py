@@ -8,7 +8,7 @@ import io
 import numpy as np
 import pytest
 
-from learners.segment import Floats
+from learners.arrays import Floats
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.ordinal_ranking.claims import Claim, claims_table, judge
 from pipeline.experiments.ordinal_ranking.comparison import (

@@ -17,16 +17,16 @@ from pipeline.errors import UsageError
 from pipeline.experiments.query_ranking.reported import Probability
 from pipeline.experiments.query_ranking.svm_map import first_of, remarks_on_parts
 from pipeline.experiments.report.page import page
-from pipeline.experiments.report.reading import find_experiments
+from pipeline.experiments.report.run_records import find_experiments
 from pipeline.experiments.tables import Number
-from pipeline.retrieval.choosing import Split, Workbench
 from pipeline.retrieval.features import Form
 from pipeline.retrieval.measures import average_precisions, mean
+from pipeline.retrieval.model_selection import Split, Workbench
 from pipeline.retrieval.protocols import PARTS, folds, halves, random_splits, trials
 from pipeline.retrieval.ranker import Ranker
 from pipeline.retrieval.significance import compare
-from tests.pipeline.command_line import wirerank
-from tests.pipeline.retrieval.made_up_runs import Shape, write_runs
+from tests.support.command_line import wirerank
+from tests.support.made_up_runs import Shape, write_runs
 
 SMALL = Shape(systems=6, topics=30, depth=60, documents=600, relevant=(4, 30))
 

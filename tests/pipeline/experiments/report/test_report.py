@@ -12,12 +12,12 @@ from typing import Any
 import orjson
 import pytest
 
-from pipeline.experiments.report import reading
+from pipeline.experiments.report import run_records as reading
 from pipeline.experiments.report.page import page
-from pipeline.experiments.report.reading import find_experiments
-from tests.pipeline.command_line import wirerank
-from tests.pipeline.experiments.report.html_check import Page
-from tests.pipeline.experiments.tiny import Tiny, run_tiny
+from pipeline.experiments.report.run_records import find_experiments
+from tests.support.command_line import wirerank
+from tests.support.html_check import Page
+from tests.support.tiny_experiment import Tiny, run_tiny
 
 pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")
 

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser
 
 from pipeline.experiments.report.page import page as page_of
-from pipeline.experiments.report.reading import find_experiments
+from pipeline.experiments.report.run_records import find_experiments
 from tests.pipeline.experiments.report.test_report import SVG, HostileTiny
-from tests.pipeline.experiments.tiny import run_tiny
+from tests.support.tiny_experiment import run_tiny
 
 pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")
 

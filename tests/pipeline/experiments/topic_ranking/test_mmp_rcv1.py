@@ -20,9 +20,9 @@ from pipeline.experiments.topic_ranking.paper import OF_THE_PAPER
 from pipeline.experiments.topic_ranking.stream_reading import Corpus
 from pipeline.experiments.topic_ranking.stream_terms import count, select
 from pipeline.text.terms import words_of
-from tests import reference
-from tests.pipeline.command_line import wirerank
-from tests.rcv1_standin import write_standin
+from tests.reference import stream as reference
+from tests.support.command_line import wirerank
+from tests.support.rcv1_standin import write_standin
 
 pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")
 pytest.importorskip("sklearn", reason="pip install 'wirerank[experiments]'")

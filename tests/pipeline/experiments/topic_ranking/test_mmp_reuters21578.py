@@ -1,8 +1,8 @@
 """`wirerank experiment mmp-reuters21578` on a small wire, against a plain computation of its own.
 
 Vectors, folds, selection and choices are computed here from their description; learners and
-measures are those of `tests.reference`. Nothing of the product has a part in it but the plain twin
-of the stacker.
+measures are those of `tests.reference.stream`. Nothing of the product has a part in it but the
+plain twin of the stacker.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ import numpy as np
 import orjson
 import pytest
 
-from learners.slow_stacker import SlowStacker
+from learners.slow.stacker import SlowStacker
 from pipeline.experiments.topic_ranking.fold_lanes import train_lane
 from pipeline.experiments.topic_ranking.folds import text_fold
 from pipeline.experiments.topic_ranking.mmp_reuters21578 import COMBINED
-from tests.pipeline.command_line import wirerank
 from tests.pipeline.corpora import test_reuters21578 as sgml
-from tests.reference import (
+from tests.reference.stream import (
     LEARNERS,
     AnyLearner,
     Rocchio,
@@ -36,6 +35,7 @@ from tests.reference import (
     order,
     unit,
 )
+from tests.support.command_line import wirerank
 
 pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")
 sklearn_svm = pytest.importorskip("sklearn.svm", reason="pip install 'wirerank[experiments]'")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from learners.segment import Rows
-from pipeline.experiments.topic_ranking.drawings import draw_losses, draw_precision_recall
+from pipeline.experiments.topic_ranking.figures import draw_losses, draw_precision_recall
 from pipeline.experiments.topic_ranking.fold_lanes import best_of, judged
 from pipeline.experiments.topic_ranking.fold_svm import svm_scores
 from pipeline.experiments.topic_ranking.folds import Fold, Labelled, cross_validation, steps_of

@@ -1,0 +1,1 @@
+"""Everything that talks to Kafka; the only room that imports kafka-python."""

@@ -1,0 +1,1 @@
+"""The learner worker: reads the log, ranks, learns, publishes and recovers."""

@@ -1,0 +1,1 @@
+"""Plays a source into a Kafka topic."""

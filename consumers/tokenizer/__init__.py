@@ -1,0 +1,1 @@
+"""The tokenizer worker: reads documents and writes blocks to the log."""

@@ -1,0 +1,1 @@
+"""Learners of ordinal ranks: PRank, Widrow-Hoff and the multiclass perceptron."""

@@ -1,0 +1,1 @@
+"""One lane split over several workers, with the results of one worker."""

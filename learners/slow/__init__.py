@@ -1,0 +1,1 @@
+"""Plain-Python twins of the learners; the tests compare both."""

@@ -1,0 +1,1 @@
+"""SVM-map: rankers trained for average precision, and the stacker built on them."""

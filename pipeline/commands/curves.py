@@ -1,0 +1,112 @@
+"""`wirerank curves export`: the curves of a replay for other programs to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from learners.learner import MOST, OptionError
+from pipeline.commands import options
+from pipeline.commands.defaults import lanes_for, settings_for
+from pipeline.commands.options import DEFAULTS
+from pipeline.commands.outcome import conclude, fail
+from pipeline.commands.terminal import TerminalWatch
+from pipeline.corpora import SourceError, source_path
+from pipeline.engine.engine import Ranked
+from pipeline.errors import UsageError
+from pipeline.history.moments import History
+from pipeline.history.openmetrics import openmetrics
+from pipeline.log.block import Block
+from pipeline.replay.replay import ReplaySettings, read_lanes, replay
+from pipeline.storage.output_files import check_outputs, write_whole
+
+curves_app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="The curves of a replay for other programs to draw.",
+)
+
+
+@curves_app.callback()
+def curves_command() -> None:
+    """The curves of a replay for other programs to draw."""
+
+
+class HistoryWatch(TerminalWatch):
+    """Somebody at a terminal who takes notes for the history books."""
+
+    def __init__(self, history: History, quiet: bool) -> None:
+        super().__init__(quiet)
+        self._history = history
+
+    def followed(self, block: Block, ranked: Sequence[Ranked]) -> None:
+        """Note what the block brought."""
+        self._history.follow(block, ranked)
+
+
+@curves_app.command("export")
+def export_command(
+    source: options.Source,
+    target: Annotated[
+        Path,
+        typer.Option(
+            "--openmetrics",
+            help="Write OpenMetrics text here, for `promtool tsdb create-blocks-from openmetrics` "
+            "(- is standard output).",
+        ),
+    ],
+    lane: options.Lanes = None,
+    limit: options.Limit = 0,
+    stream: Annotated[str, typer.Option(help="What the label `stream` says.")] = "replay",
+    step: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=MOST,
+            help="Seconds of corpus time between two regular moments; chosen by itself if not "
+            "given, so that there are no more than 500.",
+        ),
+    ] = None,
+    format_: options.Format = DEFAULTS.format,
+    profile: options.Profile = DEFAULTS.profile,
+    topics: options.Topics = None,
+    dead_letters: options.DeadLetters = DEFAULTS.dead_letters,
+    max_event_bytes: options.MaxEventBytes = DEFAULTS.max_event_bytes,
+    max_terms: options.MaxTerms = None,
+    min_df: options.MinDf = DEFAULTS.engine.features.min_df,
+    max_topics: options.MaxTopics = None,
+    max_pending: options.MaxPending = DEFAULTS.engine.max_pending,
+    quiet: options.Quiet = False,
+) -> None:
+    """Replay a corpus and write its curves with the times of its own documents.
+
+    So that Prometheus, and what draws from it, has them on the time axis of the corpus.
+    """
+    try:
+        lanes = lanes_for(source, lane)
+        settings = ReplaySettings(
+            source=source, lanes=lanes, limit=limit, format=format_, profile=profile,
+            topics=topics, dead_letters=dead_letters, max_event_bytes=max_event_bytes,
+            engine=settings_for(source, lanes, max_terms, min_df, max_topics, max_pending),
+        )  # fmt: skip
+        read = [path for path in (source_path(source), topics) if path and source != "-"]
+        check_outputs([target, dead_letters], read)
+        specs = read_lanes(settings.lanes)
+        if ordinal := [spec.name for spec in specs if spec.is_ordinal]:
+            fail(f"{ordinal[0]} learns ranks; so far only curves of topic lanes can be exported.")
+        history = History([spec.name for spec in specs], step)
+        outcome = replay(settings, HistoryWatch(history, quiet))
+    except (UsageError, OptionError, SourceError) as error:
+        fail(str(error))
+    for line in (*([] if quiet else history.extent()), *history.remarks()):
+        typer.echo(line, err=True)
+    dated = bool(history.moments())
+    if dated:
+        write_whole(target, openmetrics(history, stream))
+    conclude(settings, outcome, quiet, (target,) if dated else ())
+    if not dated:
+        fail(f"no curve of {source} can be dated: no document with labels has a usable `time`.", 1)

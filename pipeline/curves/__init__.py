@@ -1,0 +1,1 @@
+"""Learning curves, and confidence intervals for the difference between two lanes."""

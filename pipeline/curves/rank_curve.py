@@ -1,0 +1,154 @@
+"""Learning curves of ordinal lanes: how far the said rank is from the true one.
+
+`ranking_loss` and `hit_rate` are averaged over rounds 1..t, as every curve is. Kendall's tau-b says
+whether higher documents are called higher: it is taken over the last rounds together, and does
+not exist while all of them are, or are called, the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from learners.arrays import Bools, Floats, Ints, Longs
+from learners.jit import njit
+from learners.learner import State
+from learners.rank_measures import RANK_MEASURES, tau_b
+from learners.scores import RankScores
+from learners.segment import Steps
+from pipeline.curves.topic_curve import LearningCurve, Point, is_kept
+
+WINDOW = 1000  # rounds that tau-b looks at
+# What a kept point holds: the round, the sums of the loss and of the hits, tau-b, and of the round
+# itself the true rank and the said one.
+ROUND, LOSS, HITS, TAU, TRUE, SAID = range(6)
+COLUMNS = 6
+# What lanes are compared by: the loss as a share of the largest, and whether the rank was missed.
+SHARE, DISTANCE, MISS = range(3)
+
+
+@njit
+def follow_ranks(
+    step_row: Ints, step_learn: Bools, label_starts: Longs, labels: Ints, said: Floats, ranks: int,
+    tally: Floats, window: Ints, table: Longs, points: Floats, measured: Floats,
+) -> int:  # fmt: skip
+    """Measure every learned row by what was said of it; return how many points were kept.
+
+    `tally` is the newest point and goes on from round to round. `window` holds the last pairs of a
+    true and a said rank in turn, and `table` counts them, said x true. What lanes are compared by
+    is written to `measured`, a row a round.
+    """
+    kept = done = 0
+    for step in range(len(step_row)):
+        if not step_learn[step]:
+            continue
+        true = labels[label_starts[step]] + 1
+        rank = int(said[step_row[step], 0])
+        distance = abs(rank - true)
+        at = int(tally[ROUND]) % len(window)
+        tally[ROUND] += 1.0
+        if tally[ROUND] > len(window):
+            table[window[at, 1], window[at, 0]] -= 1
+        window[at, 0], window[at, 1] = true - 1, rank - 1
+        table[rank - 1, true - 1] += 1
+        tally[LOSS] += distance
+        tally[HITS] += distance == 0
+        tally[TRUE], tally[SAID] = true, rank
+        measured[done, SHARE] = distance / (ranks - 1)
+        measured[done, DISTANCE] = distance
+        measured[done, MISS] = 1.0 if distance > 0 else 0.0
+        done += 1
+        if is_kept(int(tally[ROUND])):
+            tally[TAU] = tau_b(table)
+            points[kept] = tally
+            kept += 1
+    return kept
+
+
+class RankCurve(LearningCurve):
+    """The cumulative measures of one ordinal lane."""
+
+    measures = RANK_MEASURES
+    summed = ("ranking_loss", "hit_rate")
+    compared = ("ranking_loss", "miss_rate")
+
+    def __init__(self, ranks: int) -> None:
+        super().__init__(COLUMNS)
+        self.ranks = ranks
+        self._window: Ints = np.zeros((WINDOW, 2), np.int32)
+        self._table: Longs = np.zeros((ranks, ranks), np.int64)
+
+    @property
+    def spans(self) -> Sequence[float]:
+        """A rank can be missed by as many as there are less one."""
+        return (self.ranks - 1.0, 1.0)
+
+    def follow(self, steps: Steps, scores: RankScores) -> Floats:
+        """Add the rounds among `steps`, each measured by what was said when its row was ranked.
+
+        Returns what lanes are compared by, a row a round.
+        """
+        rounds = int(np.count_nonzero(steps.learn))
+        points, measured = np.empty((rounds, COLUMNS)), np.empty((rounds, 3))
+        kept = follow_ranks(
+            steps.row, steps.learn, steps.label_starts, steps.labels, scores.matrix, self.ranks,
+            self._tally, self._window, self._table, points, measured,
+        )  # fmt: skip
+        if kept:
+            self._points = np.concatenate((self._points, points[:kept]))
+        if rounds:
+            self._tally[TAU] = tau_b(self._table)
+        return measured
+
+    @property
+    def rounds_with_topics(self) -> int:
+        """Every round has its one label."""
+        return self.rounds
+
+    def derived(self) -> dict[str, float | None]:
+        """How often a rank was missed."""
+        return {"miss_rate": value_of(self.last().values, "miss_rate")}
+
+    @staticmethod
+    def as_point(row: Floats) -> Point:
+        """Averages over the rounds, and tau-b as it is."""
+        rounds = int(row[ROUND])
+        values: dict[str, float | None] = dict.fromkeys(RANK_MEASURES)
+        if rounds:
+            values["ranking_loss"] = float(row[LOSS] / rounds)
+            values["hit_rate"] = float(row[HITS] / rounds)
+            values["tau_b"] = None if np.isnan(row[TAU]) else float(row[TAU])
+        return Point(
+            rounds, values, int(row[TRUE]), int(row[SAID]), abs(int(row[SAID] - row[TRUE]))
+        )
+
+    @staticmethod
+    def sums(row: Floats) -> dict[str, float]:
+        """The sums of the loss and of the hits."""
+        return {"ranking_loss": float(row[LOSS]), "hit_rate": float(row[HITS])}
+
+    def state(self) -> State:
+        """The sums, the kept points and the last rounds, as named arrays (copies)."""
+        return {
+            "tally": self._tally.copy(),
+            "points": self._points.copy(),
+            "window": self._window.copy(),
+            "table": self._table.copy(),
+        }
+
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go on from a state that `state` gave."""
+        self._tally = np.array(state["tally"], np.float64)
+        self._points = np.array(state["points"], np.float64)
+        self._window = np.array(state["window"], np.int32)
+        self._table = np.array(state["table"], np.int64)
+
+
+def value_of(values: Mapping[str, float | None], measure: str) -> float | None:
+    """A measure at a point of any curve; how often a rank was missed, its hits tell."""
+    if measure != "miss_rate":
+        return values[measure]
+    hits = values["hit_rate"]
+    return None if hits is None else 1.0 - hits

@@ -1,0 +1,1 @@
+"""The engine: blocks in, rankings and curves out."""

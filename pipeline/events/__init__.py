@@ -1,0 +1,1 @@
+"""Everything that comes in: document events, late labels, formats and dead letters."""

@@ -1,0 +1,8 @@
+"""The formats that events may come in."""
+
+from __future__ import annotations
+
+from pipeline.events.event import Decoder, parse_event
+from pipeline.events.ninjs import parse_ninjs
+
+FORMATS: dict[str, Decoder] = {"wirerank": parse_event, "ninjs": parse_ninjs}

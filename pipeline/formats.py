@@ -1,8 +1,0 @@
-"""The formats that events may come in."""
-
-from __future__ import annotations
-
-from pipeline.events import Decoder, parse_event
-from pipeline.ninjs import parse_ninjs
-
-FORMATS: dict[str, Decoder] = {"wirerank": parse_event, "ninjs": parse_ninjs}

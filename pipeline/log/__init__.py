@@ -1,0 +1,1 @@
+"""The log of rounds: blocks of tokenized events, their records, and how they are made."""

@@ -1,0 +1,54 @@
+"""A replay as Prometheus sees it while it runs."""
+
+from __future__ import annotations
+
+import time
+
+from prometheus_client import CollectorRegistry
+
+from pipeline.engine.engine import Engine
+from pipeline.log.block_reader import Reading
+from pipeline.metrics.collectors import Followed, LearnerMetrics, ProcessMetrics, TokenizerMetrics
+from pipeline.metrics.health import Health
+from pipeline.metrics.server import MetricsServer
+
+
+class ReplayMetrics:
+    """Reads and learns in one process, so it shows what a tokenizer shows and what a learner does.
+
+    The stream is called by its source; so many `topics` have a loss of their own.
+    """
+
+    def __init__(self, source: str, port: int, topics: int = 0) -> None:
+        stream = source.encode("utf-8", "replace").decode()  # names of files may be anything
+        registry = CollectorRegistry()
+        self.health = Health()
+        ProcessMetrics(registry, self.health)
+        self._tokenizer = TokenizerMetrics(registry, stream)
+        self._learner = LearnerMetrics(registry, stream, topics=topics)
+        self._events = 0
+        self._server = MetricsServer(registry, self.health, port=port)
+        self.url = f"{self._server.url}/metrics"
+
+    def begin(self, engine: Engine) -> None:
+        """The first block may come."""
+        self._learner.learned([engine])
+        self._learner.committed()
+        self.health.moved()
+        self.health.ready = True
+
+    def block(self, engine: Engine, reading: Reading, seconds: float) -> None:
+        """A block was ranked and learned, which took so long, and its rankings are written."""
+        arrived = time.time() - (time.perf_counter() - reading.began)
+        documents = len(reading.block.ready)
+        self._learner.learned([engine], [Followed(documents, seconds, arrived)])
+        self._learner.committed()
+        # Last, as it is scraped first: what a scrape says is read, it also shows as learned.
+        reasons = [letter.problem.reason for letter in reading.dead_letters]
+        self._tokenizer.written(reading.events - self._events, reasons)
+        self._events = reading.events
+
+    def close(self) -> None:
+        """Serve no more."""
+        self.health.ready = False
+        self._server.close()

@@ -1,0 +1,1 @@
+"""What a run leaves for people: report, comparison of lanes, plots and the loss table."""

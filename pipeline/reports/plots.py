@@ -1,0 +1,125 @@
+"""Learning curves as a picture. Matplotlib comes with the `experiments` extra."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pipeline.curves.rank_curve import WINDOW, value_of
+from pipeline.curves.topic_curve import Point
+from pipeline.engine.lane import Lane
+from pipeline.errors import UsageError
+from pipeline.storage.output_files import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+class Panel(NamedTuple):
+    """A measure, how it is shown, and whether the first rounds would hide all that comes after."""
+
+    measure: str
+    scale: int
+    label: str
+    logarithmic: bool = False
+
+
+OF_TOPICS = (
+    Panel("loss1", 100, "loss1: rankings with an error, %"),
+    Panel("loss2", 1, "loss2: wrong pairs", logarithmic=True),
+    Panel("loss3", 100, "loss3: share of pairs wrong, %", logarithmic=True),
+)
+OF_RANKS = (
+    Panel("ranking_loss", 1, "rank loss: distance from the true rank"),
+    Panel("miss_rate", 100, "miss: ranks not hit, %"),
+    Panel("tau_b", 1, f"tau-b of the last {WINDOW:,} rounds"),
+)
+# A palette that stays apart for most kinds of colour blindness (Okabe and Ito 2008).
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+
+
+def can_plot() -> bool:
+    """Whether matplotlib is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def check_plot(path: Path) -> None:
+    """Refuse a picture that cannot be drawn, before the run that it is to show."""
+    if not can_plot():
+        raise UsageError(
+            "--plot needs matplotlib, which is not installed: pip install 'wirerank[experiments]'"
+        )
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"{path} cannot be drawn: its name must end in .png, .svg or .pdf.")
+
+
+def sparse(value: float) -> bool:
+    """Whether a value between two powers of ten deserves a number: those that begin with 2 or 5."""
+    return f"{value:e}"[0] in "25"
+
+
+def plot_curves(path: Path, lanes: Sequence[Lane], title: str) -> None:
+    """Write a picture of the curves of all lanes."""
+    drawn = io.BytesIO()
+    figure = picture(lanes, title)
+    figure.savefig(drawn, format=path.suffix.removeprefix("."), dpi=120)
+    write_whole(path, drawn.getvalue())
+
+
+def picture(lanes: Sequence[Lane], title: str) -> Figure:
+    """Draw the round-averaged losses of all lanes against the rounds, on a log axis.
+
+    Topics and ranks have losses of their own: a row of panels for each kind of lanes there is.
+    """
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an extra, and slow to import
+
+    numbered = list(enumerate(lanes))
+    ordinal = [(number, lane) for number, lane in numbered if lane.is_ordinal]
+    of_topics = [(number, lane) for number, lane in numbered if not lane.is_ordinal]
+    kinds = [(OF_TOPICS, of_topics), (OF_RANKS, ordinal)]
+    rows = [(panels, members) for panels, members in kinds if members]
+    figure = Figure(figsize=(13, 0.4 + 4.4 * len(rows)), layout="constrained")
+    shown = title if len(title) <= 60 else f"...{title[-57:]}"
+    figure.suptitle(f"Round-averaged loss: {shown}", fontsize=12)
+    for axes, (panels, members) in zip(
+        figure.subplots(len(rows), 3, squeeze=False), rows, strict=True
+    ):
+        for axis, panel in zip(axes, panels, strict=True):
+            draw(axis, panel, members)
+    lines = [line for row in range(len(rows)) for line in figure.axes[3 * row].lines]
+    names = [str(line.get_label()) for line in lines]
+    figure.legend(lines, names, loc="outside lower center", ncols=4, fontsize=8)
+    return figure
+
+
+def draw(axis: Axes, panel: Panel, lanes: Sequence[tuple[int, Lane]]) -> None:
+    """Draw a measure of numbered lanes."""
+    drawn = list[float]()
+    for number, lane in lanes:
+        points = list(lane.curve.all_points())
+        values = [value_at(point, panel) for point in points]
+        drawn += values
+        colour = COLOURS[number % len(COLOURS)]
+        style = ("-", "--", ":")[number // len(COLOURS) % 3]
+        rounds = [point.round for point in points]
+        axis.plot(rounds, values, style, color=colour, linewidth=1.8, label=lane.name)
+    axis.set_xscale("log")
+    if panel.logarithmic and any(value > 0 for value in drawn):
+        axis.set_yscale("log", nonpositive="mask")  # where there is no loss, no line
+        axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axis.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if sparse(value) else "")
+    elif not any(value < 0 for value in drawn):  # as tau-b can be
+        axis.set_ylim(bottom=0)
+    axis.set_xlabel("round (log scale)")
+    axis.set_title(f"{panel.label} ({axis.get_yscale()} scale)", fontsize=10)
+    axis.grid(True, alpha=0.3)
+
+
+def value_at(point: Point, panel: Panel) -> float:
+    """The value of a measure at a point of a curve; NaN, which has no place, if there is none."""
+    value = value_of(point.values, panel.measure)
+    return float("nan") if value is None else panel.scale * value

@@ -1,0 +1,244 @@
+"""What a run leaves behind: the report, the curves as a table, and the comparison of lanes."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from learners.index.base import IndexLearner
+from learners.ordinal.base import OrdinalLearner
+from learners.specs import LEARNERS
+from pipeline.curves.confidence import CONFIDENCE
+from pipeline.curves.rank_curve import RankCurve
+from pipeline.curves.topic_curve import Curve
+from pipeline.engine.engine import Engine
+from pipeline.engine.lane import Lane
+from pipeline.storage.output_files import write_whole
+
+Report = dict[str, dict[str, Any]]
+
+
+def make_report(
+    engine: Engine, seconds: float, dead_letters: int, settings: dict[str, Any]
+) -> Report:
+    """Everything measured, by lane; numbers that do not exist are None.
+
+    `settings` says what was run; each lane carries it, so that a report can be told from others.
+    """
+    report = {}
+    for number, lane in enumerate(engine.lanes):
+        options = {o.name: getattr(lane.learner, o.name) for o in lane.learner.options}
+        mine = {"learner": lane.spec.learner, "norm": lane.spec.norm, "options": options}
+        measured = lane_report(engine, lane, seconds, dead_letters)
+        against = {"against": against_others(engine, number), "confidence": CONFIDENCE}
+        report[lane.name] = {**measured, **against, "settings": {**settings, **mine}}
+    return report
+
+
+def against_others(engine: Engine, number: int) -> dict[str, dict[str, dict[str, Any]]]:
+    """How the losses of a lane differ from those of each other one; `better` is who has less."""
+    against: dict[str, dict[str, dict[str, Any]]] = {}
+    lane = engine.lanes[number]
+    for place, other in enumerate(engine.lanes):
+        if place == number:
+            continue
+        against[other.name] = {}
+        for loss, found in engine.differences.between(number, place).items():
+            better = lane.name if found.high < 0 else other.name if found.low > 0 else None
+            against[other.name][loss] = {
+                "rounds": found.rounds,
+                "difference": found.mean,
+                "low": found.low,
+                "high": found.high,
+                "better": better,
+            }
+    return against
+
+
+def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -> dict[str, Any]:
+    """The measures of one lane over the whole run, and what it took."""
+    curve, pending = lane.curve, engine.course_of(lane).pending
+    return {
+        "rounds": curve.rounds,
+        "rounds_with_topics": curve.rounds_with_topics,
+        "documents": engine.documents,
+        **curve.last().values,
+        **curve.derived(),
+        "documents_per_second": engine.documents / seconds if seconds > 0 else None,
+        "seconds": seconds,
+        "learner_seconds": lane.seconds,
+        "model_bytes": lane.learner.size_bytes(),
+        **lane.learner.sizes(),
+        "topics": len(engine.topics),
+        "topics_refused": engine.topics.refused,
+        "vocabulary_terms": len(engine.vocabulary),
+        "terms_refused": engine.vocabulary.refused,
+        "pending_documents": len(pending.documents),
+        "expired_documents": pending.expired_documents,
+        "superseded_documents": pending.superseded,
+        "unmatched_labels": len(pending.early) + pending.unmatched_labels,
+        **({"ranks_refused": engine.rank_labels.refused} if lane.is_ordinal else {}),
+        "ignored_labels": engine.ignored_labels,
+        "dead_letters": dead_letters,
+        **graph(curve),
+    }
+
+
+def graph(curve: Curve | RankCurve) -> dict[str, list[float] | None]:
+    """Precision and recall at every cut of a ranking; a rank has none."""
+    if isinstance(curve, RankCurve):
+        return {}
+    if not curve.rounds_with_topics:
+        return {"precision": None, "recall": None}
+    precision, recall = curve.precision_recall()
+    return {"precision": precision.tolist(), "recall": recall.tolist()}
+
+
+def write_report(path: Path, report: Report) -> None:
+    """Write the report as JSON."""
+    write_whole(path, orjson.dumps(report, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def write_curves(path: Path, lanes: Iterable[Lane]) -> None:
+    """Write the curves as CSV, a row per lane, round and measure; no row for what is undefined."""
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(("lane", "round", "loss", "value"))
+    for lane in lanes:
+        for point in lane.curve.all_points():
+            for measure, value in point.values.items():
+                if value is not None:
+                    writer.writerow((lane.name, point.round, measure, repr(value)))
+    write_whole(path, file.getvalue().encode())
+
+
+COLUMNS = (
+    ("loss1 %", "loss1", 100, 2),
+    ("loss2", "loss2", 1, 3),
+    ("loss3 %", "loss3", 100, 3),
+    ("OneErr %", "one_error", 100, 2),
+    ("Coverage", "coverage", 1, 3),
+    ("AvgP", "average_precision", 1, 4),
+    ("maxF1", "max_f1", 1, 4),
+)
+# With many topics what counts is whether the best true one was retrieved, and how far up.
+OF_RETRIEVAL = (("R1 %", "r1", 100, 2), ("R5 %", "r5", 100, 2), ("MRR", "mrr", 1, 4))
+OF_RANKS = (
+    ("rank loss", "ranking_loss", 1, 4),
+    ("miss %", "miss_rate", 100, 2),
+    ("tau-b", "tau_b", 1, 4),
+)
+HIGHER_IS_BETTER = frozenset({"average_precision", "max_f1", "r1", "r5", "mrr", "tau_b"})
+ColumnOfLanes = tuple[str, str, int, int]  # its title and key, what to multiply by, digits
+
+
+def columns_for(learners: Iterable[str]) -> tuple[ColumnOfLanes, ...]:
+    """The columns to show when lanes of these learners are compared."""
+    kinds = [LEARNERS[learner] for learner in learners]
+    ordinal = [issubclass(kind, OrdinalLearner) for kind in kinds]
+    return (
+        *(COLUMNS if not all(ordinal) or not kinds else ()),
+        *(OF_RETRIEVAL if any(issubclass(kind, IndexLearner) for kind in kinds) else ()),
+        *(OF_RANKS if any(ordinal) else ()),
+    )
+
+
+def comparison(report: Report) -> str:
+    """The lanes side by side, as the papers print them; the best of each column is starred."""
+    columns = columns_for(lane["settings"]["learner"] for lane in report.values())
+    header = ["lane", "rounds ", *(f"{title} " for title, *_ in columns)]
+    rows = [[name, f"{lane['rounds']:,} "] for name, lane in report.items()]
+    if any(lane["rounds"] != lane["rounds_with_topics"] for lane in report.values()):
+        header.insert(2, "with topics ")  # the measures, unlike the losses, are averaged over these
+        for row, lane in zip(rows, report.values(), strict=True):
+            of_topics = learns(lane) == TOPICS
+            row.append(f"{lane['rounds_with_topics']:,} " if of_topics else "n.a. ")
+    for _, key, scale, digits in columns:
+        shown = column([lane.get(key) for lane in report.values()], key, scale, digits)
+        for row, (text, best) in zip(rows, shown, strict=True):
+            row.append(text + ("*" if best else " "))
+    return aligned([header, *rows], gap=1)
+
+
+def column(
+    values: Sequence[float | None], key: str, scale: float, digits: int
+) -> Iterator[tuple[str, bool]]:
+    """A measure of all lanes as it is printed, and whether it is the best of them."""
+    existing = [value for value in values if value is not None]
+    extreme = max if key in HIGHER_IS_BETTER else min
+    best = extreme(existing) if len(existing) > 1 else None
+    for value in values:
+        text = "n.a." if value is None else f"{value * scale:.{digits}f}"
+        yield text, value is not None and value == best
+
+
+def sizes(report: Report) -> str:
+    """How much was read and learned, and how fast."""
+    lane = next(iter(report.values()))
+    keys = ["documents", "rounds", "topics", "vocabulary_terms"]
+    if all(learns(lane) == RANK for lane in report.values()):
+        keys.remove("topics")
+    shown = "   ".join(f"{key.removeprefix('vocabulary_')} {lane[key]:,}" for key in keys)
+    return f"{shown}   documents/s {lane['documents_per_second'] or 0:,.0f}"
+
+
+NOTES = {
+    "pending_documents": "documents that still wait for their labels",
+    "expired_documents": "documents given up waiting for their labels (--max-pending)",
+    "superseded_documents": "waiting documents superseded by a newer one of the same id",
+    "unmatched_labels": "late labels that found no document",
+    "ignored_labels": "late labels with only {other}, which no lane learns",
+    "ranks_refused": "ranks past the last one that lanes have, which teach nothing",
+}
+OF_THE_STREAM = {
+    "topics_refused": "labels of a topic past the ceiling (--max-topics)",
+    "terms_refused": "terms that found no room in the vocabulary (--max-terms)",
+}
+TOPICS, RANK = "topics", "rank"
+
+
+def learns(lane: dict[str, Any]) -> str:
+    """Which kind of label a lane learns, as events call it."""
+    return RANK if issubclass(LEARNERS[lane["settings"]["learner"]], OrdinalLearner) else TOPICS
+
+
+def remarks(report: Report) -> Iterator[str]:
+    """What a person should know about the run besides its numbers."""
+    kinds: dict[str, dict[str, Any]] = {}
+    for lane in report.values():  # lanes of a kind have the same rounds
+        kinds.setdefault(learns(lane), lane)
+    if not any(lane["documents"] for lane in report.values()):
+        yield "no document came, so nothing was ranked"
+    for kind, lane in kinds.items():
+        which = "" if len(kinds) == 1 else f" ({kind})"
+        if lane["documents"] and not lane["rounds"]:
+            yield (
+                f"nothing was learned{which}: no document came with `{kind}`, and no late label "
+                "found one"
+            )
+        for key, note in NOTES.items():
+            if lane.get(key):
+                said = note.format(other="a rank" if kind == TOPICS else "topics")
+                yield f"{said}{which if key != 'ranks_refused' else ''}: {lane[key]:,}"
+    for key, note in OF_THE_STREAM.items():
+        if lane[key]:
+            yield f"{note}: {lane[key]:,}"
+    for name, lane in report.items():
+        refresh = lane["settings"]["options"].get("refresh", 0)
+        if 0 < lane["rounds"] < refresh:
+            yield f"{name} made no prototypes yet: that happens every {refresh:,} rounds (refresh)"
+
+
+def aligned(rows: Sequence[Sequence[str]], gap: int = 2) -> str:
+    """Rows as columns of equal width: the first to the left, numbers to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *cells in rows:
+        rest = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
+        lines.append((" " * gap).join((first.ljust(widths[0]), *rest)).rstrip())
+    return "\n".join(lines)

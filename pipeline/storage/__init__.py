@@ -1,0 +1,1 @@
+"""Files and arrays: the checked container format, output files, arrays of byte strings."""

@@ -1,0 +1,115 @@
+"""Records unpacked by a kernel: those that the client unpacks one by one."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from kafka import TopicPartition
+from kafka.admin import NewTopic
+from kafka.errors import CorruptRecordError
+from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
+
+from consumers.config import KafkaSettings
+from consumers.kafka.batch_decoder import COLUMNS, contents, find_records, make_swift
+from consumers.kafka.clients import (
+    new_admin,
+    new_consumer,
+    new_producer,
+    new_transactional_producer,
+)
+from pipeline.storage.binary_array import pieces
+
+CODECS = {"none": 0, "gzip": 1, "lz4": 3}
+
+
+def batch_of(rng: random.Random, count: int, codec: int) -> Any:  # noqa: ANN401
+    builder = MemoryRecordsBuilder(2, codec, 1 << 20)
+    for _ in range(count):
+        key = rng.choice([None, b"", rng.randbytes(rng.randrange(200))])
+        value = rng.choice([None, b"", rng.randbytes(rng.randrange(3000))])
+        headers = [("h" * rng.randrange(9), rng.randbytes(3)) for _ in range(rng.randrange(3))]
+        builder.append(1_700_000_000_000 + rng.randrange(-(10**6), 10**6), key, value, headers)
+    builder.close()
+    return MemoryRecords(builder.buffer()).next_batch()
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("count", [0, 1, 2, 300])
+def test_the_same_records(codec: str, count: int) -> None:
+    for seed in range(5):
+        batches = [batch_of(random.Random(seed), count, CODECS[codec]) for _ in range(2)]
+        expected = [(record.offset, record.timestamp, record.value) for record in batches[0]]
+        assert list(contents(batches[1])) == expected
+        assert len(expected) == count
+
+
+def test_rubbish_is_no_record() -> None:
+    """Whatever the bytes are, nothing is read outside of them."""
+    rng = random.Random(3)
+    batch = batch_of(rng, 20, 0)
+    good = bytes(batch._buffer[batch._pos :])
+    found = np.empty((20, COLUMNS), np.int64)
+    assert find_records(np.frombuffer(good, np.uint8), 0, 20, found)
+    for _ in range(3000):
+        data = bytearray(good)
+        for _ in range(rng.randrange(1, 4)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        data = data[: rng.randrange(len(data) + 1)] if rng.random() < 0.3 else data
+        letters = np.frombuffer(bytes(data), np.uint8)
+        if find_records(letters, 0, 20, found):
+            there = found[found[:, 2] >= 0]
+            assert (there[:, 2] <= there[:, 3]).all()
+            assert (there[:, 3] <= len(letters)).all()
+    broken = batch_of(rng, 5, 0)
+    broken._buffer[broken._pos] ^= 0x7E
+    with pytest.raises(CorruptRecordError, match="are no records"):
+        list(contents(broken))
+
+
+def test_a_topic_read_in_both_ways(broker: str) -> None:
+    """With transactions, committed and aborted, and reading from the middle of a batch."""
+    settings = KafkaSettings(bootstrap=broker)
+    topic = f"unpacked-{time.time_ns()}"
+    admin = new_admin(settings)
+    admin.create_topics([NewTopic(topic, 1, 1)])
+    admin.wait_for_topics([topic])
+    admin.close()
+    plain = new_producer(settings)
+    writer: Any = new_transactional_producer(settings, topic)
+    writer.init_transactions()
+    for number in range(6):
+        for n in range(10):
+            plain.send(topic, f"plain {number} {n}".encode() * n, partition=0)
+        plain.flush(10)
+        writer.begin_transaction()
+        values = [f"{number} {n}".encode() for n in range(30)]
+        writer.send_packed(topic, pieces([b"k"] * 30), pieces(values))
+        writer.flush(10)
+        if number % 2:
+            writer.abort_transaction()
+        else:
+            writer.commit_transaction()
+    plain.close(timeout=5)
+    writer.close(timeout=5)
+    where = TopicPartition(topic, 0)
+    for start, most in ((0, 500), (0, 7), (17, 3), (41, 500), (95, 11)):
+        read = []
+        for swift in (False, True):
+            consumer: Any = new_consumer(settings)
+            if swift:
+                make_swift(consumer)
+            consumer.assign([where])
+            consumer.seek(where, start)
+            found: list[Any] = []
+            end = consumer.end_offsets([where])[where]
+            until = time.monotonic() + 20
+            while consumer.position(where) < end and time.monotonic() < until:
+                found += [m for ms in consumer.poll(200, max_records=most).values() for m in ms]
+            read.append([(m.topic, m.partition, m.offset, m.timestamp, m.value) for m in found])
+            consumer.close(autocommit=False)
+        assert read[0] == read[1]
+        assert read[0]

@@ -1,0 +1,158 @@
+"""Topics and offsets that are gone: said with the remedy, never guessed over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import TopicPartition
+from kafka.admin import KafkaAdminClient
+
+from consumers.config import KafkaSettings
+from consumers.kafka.clients import connection
+from consumers.kafka.topics import TopicWatch
+from consumers.supervisor import NEEDS_A_PERSON
+from pipeline.corpora import open_source
+from tests.support.kafka_stream import Streaming, eventually
+
+LANE = "mmp:loss=1"
+
+
+@pytest.fixture
+def streaming(broker: str, tmp_path: Path) -> Any:  # noqa: ANN401
+    """A stream that has ranked 100 documents, its workers stopped."""
+    with Streaming(broker, tmp_path, [LANE]) as made:
+        run(made, list(open_source("synthetic:100,topics=12")), 100)
+        yield made
+
+
+def run(streaming: Streaming, events: list[bytes], wanted: int) -> list[bytes | None]:
+    """Start the workers, write documents, wait for rankings, end the workers."""
+    for name in ("tokenize-0", "learn"):
+        streaming.start(name)
+    streaming.produce(events)
+    found = [message.value for message in streaming.rankings(wanted)]
+    for name in ("tokenize-0", "learn"):
+        assert streaming.end(name) == 0, streaming.log(name)
+    return found
+
+
+def set_going(streaming: Streaming) -> None:
+    """Start the workers, and wait until both are at work."""
+    for name in ("tokenize-0", "learn"):
+        streaming.start(name)
+    streaming.produce(list(open_source("synthetic:10,topics=12,seed=3")))
+    found = len(streaming.rankings(110))
+    assert found == 110, streaming.told()
+
+
+def admin_of(streaming: Streaming) -> Any:  # noqa: ANN401
+    return KafkaAdminClient(**connection(streaming.config.kafka))
+
+
+def cut(streaming: Streaming, topic: str) -> None:
+    """Delete all records of a topic, as retention does."""
+    admin = admin_of(streaming)
+    where = TopicPartition(topic, 0)
+    admin.delete_records({where: admin.list_partition_offsets({where: -1})[where].offset})
+    admin.close()
+
+
+def delete(streaming: Streaming, topic: str) -> None:
+    admin = admin_of(streaming)
+    admin.delete_topics([topic])
+    assert eventually(lambda: topic not in admin.list_topics())
+    admin.close()
+
+
+def test_documents_that_were_deleted_unread(streaming: Streaming) -> None:
+    """Retention was faster than the tokenizers."""
+    streaming.produce(open_source("synthetic:50,topics=12,seed=2"))
+    cut(streaming, streaming.stream.documents)
+    streaming.start("tokenize-0")
+    assert streaming.code("tokenize-0") == NEEDS_A_PERSON
+    message = streaming.log("tokenize-0")
+    assert "no longer holds documents that were not read yet" in message
+    assert f"set the group wirerank.{streaming.name}.tokenize to an offset that exists" in message
+
+
+def test_documents_that_were_deleted_after_they_were_read(streaming: Streaming) -> None:
+    """That is what retention is for."""
+    cut(streaming, streaming.stream.documents)
+    found = run(streaming, list(open_source("synthetic:50,topics=12,seed=2")), 150)
+    assert found == streaming.undisturbed()[1]
+
+
+def test_a_log_that_was_cut_after_it_was_read(streaming: Streaming) -> None:
+    """A snapshot reaches that far, so the work goes on; a new lane cannot."""
+    cut(streaming, streaming.stream.blocks)
+    found = run(streaming, list(open_source("synthetic:50,topics=12,seed=2")), 150)
+    assert len(found) == len(set(found)) == 150
+    streaming.configure([LANE, "perceptron"])
+    streaming.start("learn")
+    assert streaming.code("learn") == NEEDS_A_PERSON
+    assert "no snapshot of perceptron reaches that far" in streaming.log("learn")
+
+
+def test_a_log_that_was_cut_before_it_was_read(streaming: Streaming) -> None:
+    streaming.start("tokenize-0")
+    before = len(streaming.read(streaming.stream.blocks, 1))
+    streaming.produce(open_source("synthetic:50,topics=12,seed=2"))
+    assert len(streaming.read(streaming.stream.blocks, 1, before + 1)) > before
+    assert streaming.end("tokenize-0") == 0
+    cut(streaming, streaming.stream.blocks)
+    streaming.start("learn")
+    assert streaming.code("learn") == NEEDS_A_PERSON
+    assert "the log was deleted or cut since it was last read" in streaming.log("learn")
+
+
+def test_a_log_that_was_deleted(streaming: Streaming) -> None:
+    """Made anew under the same name it is another log, and the snapshots are not of it."""
+    delete(streaming, streaming.stream.blocks)
+    streaming.start("learn")
+    assert streaming.code("learn") == NEEDS_A_PERSON
+    assert "of another log than" in streaming.log("learn")
+    assert "Move" in streaming.log("learn")
+
+
+def test_a_log_that_is_deleted_while_workers_run(streaming: Streaming) -> None:
+    set_going(streaming)
+    delete(streaming, streaming.stream.blocks)
+    assert streaming.code("learn") == NEEDS_A_PERSON
+    assert "the log was deleted or cut since it was last read" in streaming.log("learn")
+    streaming.produce(list(open_source("synthetic:10,topics=12,seed=4")))
+    assert streaming.code("tokenize-0") == NEEDS_A_PERSON
+    assert "the log was deleted. Restore it, or start anew" in streaming.log("tokenize-0")
+
+
+def test_documents_that_are_deleted_while_workers_run(streaming: Streaming) -> None:
+    """The topic is made anew, and its documents count as new ones although offsets repeat."""
+    set_going(streaming)
+    delete(streaming, streaming.stream.documents)
+    made = f"made the topics {streaming.stream.documents}, which were missing"
+    assert eventually(lambda: made in streaming.log("tokenize-0"), 40)
+    streaming.produce(open_source("synthetic:50,topics=12,seed=2"))
+    found = [message.value for message in streaming.rankings(160)]
+    for name in ("tokenize-0", "learn"):
+        assert streaming.end(name) == 0, streaming.log(name)
+    assert found == streaming.undisturbed()[1]
+    assert len(found) == 160
+
+
+def test_a_topic_that_is_deleted_before_it_is_watched(broker: str) -> None:
+    """A worker has just seen it, and would wait for ever for what is written there."""
+    assert TopicWatch(KafkaSettings(bootstrap=broker), "never.made").gone(at_once=True)
+
+
+def test_rankings_that_are_deleted_while_workers_run(streaming: Streaming) -> None:
+    """The topic is made anew, and holds the rankings from then on."""
+    set_going(streaming)
+    delete(streaming, streaming.stream.rankings)
+    streaming.produce(open_source("synthetic:50,topics=12,seed=2"))
+    made = f"made the topics {streaming.stream.rankings}, which were missing"
+    assert eventually(lambda: made in streaming.log("learn"), 90), streaming.log("learn")
+    found = [message.value for message in streaming.rankings(50)]
+    for name in ("tokenize-0", "learn"):
+        assert streaming.end(name) == 0, streaming.log(name)
+    assert found == streaming.undisturbed()[1][110:]

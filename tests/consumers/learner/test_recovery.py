@@ -1,0 +1,93 @@
+"""Where lanes take up: each from the newest snapshot that suits it, and none from another's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from consumers.kafka.log_reader import LogError, LogFacts
+from consumers.learner.recovery import Recovery
+from learners.specs import helpers_of, parse_spec, resolved
+from pipeline.engine.engine import Engine
+from pipeline.follower import Follower
+from pipeline.snapshots.folder import SnapshotFolder
+
+A, B = "mmp:loss=1", "perceptron"
+
+
+def follower(lanes: Sequence[str]) -> Follower:
+    return Follower(Engine([parse_spec(lane) for lane in lanes]))
+
+
+def kept(folder: Path, position: int, lanes: Sequence[str], published: Sequence[str]) -> Path:
+    made = follower(lanes)
+    made.position = position
+    return SnapshotFolder(folder, 9).write(made.snapshot(log="id", published=list(published)))
+
+
+def recovered(
+    folder: Path, published: dict[str, int], lanes: Sequence[str] = (A, B), first: int = 0
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Where each lane takes up, and from where on it publishes."""
+    recovery = Recovery(
+        SnapshotFolder(folder, 9), LogFacts("blocks", "id", first, 100), published, follower
+    )
+    made = recovery.followers(list(lanes))
+    return {name: f.position for f in made for name in f.names}, recovery.published
+
+
+def test_a_snapshot_proves_nothing_of_lanes_that_are_not_in_it(tmp_path: Path) -> None:
+    """A lane that catches up has published less than the one that is in front."""
+    kept(tmp_path, 19, [A], [A, B])
+    kept(tmp_path, 8, [B], [B])
+    assert recovered(tmp_path, {A: 19, B: 8}) == ({A: 19, B: 8}, {A: 19, B: 8})
+
+
+def test_an_offset_that_is_gone_is_known_from_the_snapshot(tmp_path: Path) -> None:
+    kept(tmp_path, 19, [A, B], [A])
+    assert recovered(tmp_path, {A: 0}) == ({A: 19, B: 19}, {A: 19})
+
+
+def test_a_published_lane_takes_up_at_or_before_its_offset(tmp_path: Path) -> None:
+    kept(tmp_path, 30, [A, B], [A])  # B was only watched there
+    kept(tmp_path, 12, [A, B], [A, B])
+    assert recovered(tmp_path, {A: 30, B: 15}) == ({A: 30, B: 12}, {A: 30, B: 15})
+    assert recovered(tmp_path, {A: 30}) == ({A: 30, B: 30}, {A: 30})
+
+
+def test_a_damaged_snapshot_is_passed_over_by_its_lanes(tmp_path: Path) -> None:
+    path = kept(tmp_path, 30, [A], [A])
+    kept(tmp_path, 20, [A, B], [A, B])
+    path.write_bytes(path.read_bytes()[:-1])
+    assert recovered(tmp_path, {A: 30, B: 25}) == ({A: 20, B: 20}, {A: 30, B: 25})
+
+
+def test_no_lane_takes_up_from_the_copy_of_a_stacker(tmp_path: Path) -> None:
+    """The stacker itself does, with the copies as they are there."""
+    stacked = "svm-map:name=stacked"
+    every = resolved([parse_spec(lane) for lane in (A, B, stacked)])
+    made = Follower(Engine(every[2:], helpers=every[:2]))
+    made.position = 30
+    SnapshotFolder(tmp_path).write(made.snapshot(log="id", published=["stacked"]))
+    kept(tmp_path, 20, [A, B], [A])
+
+    def new_follower(lanes: Sequence[str]) -> Follower:
+        mine = [lane for lane in every if lane.name in lanes]
+        return Follower(Engine(mine, helpers=helpers_of(mine, every)))
+
+    facts, published = LogFacts("blocks", "id", 0, 100), {A: 40, "stacked": 30}
+    recovery = Recovery(SnapshotFolder(tmp_path), facts, published, new_follower)
+    places = [(f.names, f.position) for f in recovery.followers([A, B, "stacked"])]
+    assert places == [(["stacked"], 30), ([A, B], 20)]
+
+
+def test_what_is_gone_is_said(tmp_path: Path) -> None:
+    kept(tmp_path, 20, [A], [A])
+    with pytest.raises(LogError, match=r"no snapshot of perceptron reaches that far"):
+        recovered(tmp_path, {A: 20, B: 0}, first=5)
+    assert recovered(tmp_path, {A: 20}, [A], first=5) == ({A: 20}, {A: 20})
+    kept(tmp_path, 101, [A], [A])
+    with pytest.raises(LogError, match="of another log than blocks"):
+        recovered(tmp_path, {A: 20})

@@ -1,0 +1,179 @@
+"""Exactly once on a real broker, with each way that transactions break put in on purpose."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from kafka import TopicPartition
+
+from consumers.config import Config
+from consumers.kafka.clients import (
+    Limits,
+    committed_offsets,
+    new_consumer,
+    new_transactional_producer,
+)
+from consumers.kafka.topics import ensure_topics
+from consumers.learner.transactions import ExactlyOnce, FencedError, Outgoing
+from consumers.task import within
+from pipeline.storage.binary_array import pieces
+
+
+class Setting:
+    """A stream's topics, and writers for it."""
+
+    def __init__(self, bootstrap: str) -> None:
+        name = f"transactions-{time.time_ns()}"
+        self.config = Config.model_validate(
+            {
+                "kafka": {"bootstrap": bootstrap},
+                "streams": [{"name": name, "partitions": 1, "lanes": [{"spec": "mmp"}]}],
+            }
+        )
+        self.stream = self.config.streams[0]
+        ensure_topics(self.config.kafka, self.stream)
+        self.source = TopicPartition(self.stream.blocks, 0)
+        self.groups = [f"{name}.a", f"{name}.b"]
+
+    def writer(self, wrap: Any = None, patience_s: float = 20.0) -> ExactlyOnce:  # noqa: ANN401
+        name = self.stream.name
+
+        def producer() -> Any:  # noqa: ANN401
+            made = new_transactional_producer(self.config.kafka, name, Limits(5000, 8000, 15000))
+            return wrap(made) if wrap else made
+
+        def committed(groups: Iterable[str]) -> dict[str, int | None]:
+            return committed_offsets(self.config.kafka, groups, self.source)
+
+        return ExactlyOnce(self.source, producer, committed, patience_s, pause_s=0.05)
+
+    def published(self) -> list[bytes]:
+        consumer: Any = new_consumer(self.config.kafka, auto_offset_reset="earliest")
+        consumer.assign([TopicPartition(self.stream.rankings, 0)])
+        found: list[bytes] = []
+        quiet = 0
+        while quiet < 5:
+            polled = consumer.poll(200)
+            quiet = 0 if polled else quiet + 1
+            found += [message.value for messages in polled.values() for message in messages]
+        consumer.close(autocommit=False)
+        return found
+
+    def records(self, *values: bytes) -> list[Outgoing]:
+        return [Outgoing(self.stream.rankings, pieces([b"key"] * len(values)), pieces(values))]
+
+    def at(self, offset: int | None) -> dict[str, int | None]:
+        return dict.fromkeys(self.groups, offset)
+
+    def committed(self) -> dict[str, int | None]:
+        return committed_offsets(self.config.kafka, self.groups, self.source)
+
+
+@pytest.fixture
+def setting(broker: str) -> Setting:
+    return Setting(broker)
+
+
+class Faulty:
+    """A real producer that goes wrong once, at one call, before or after doing it."""
+
+    def __init__(self, real: Any, call: str, when: str, faults: list[str]) -> None:  # noqa: ANN401
+        self._real, self._call, self._when, self._faults = real, call, when, faults
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        real = getattr(self._real, name)
+        if name != self._call or not self._faults:
+            return real
+
+        def goes_wrong(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+            self._faults.pop()
+            if self._when == "hang":
+                threading.Event().wait(60)
+            if self._when == "after":
+                real(*arguments, **named)
+            raise ConnectionError("on purpose")
+
+        return goes_wrong
+
+
+CALLS = (
+    "begin_transaction",
+    "send_packed",
+    "flush",
+    "send_offsets_to_transaction",
+    "commit_transaction",
+)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_failure_at_any_call_neither_loses_nor_doubles(
+    setting: Setting, call: str, when: str
+) -> None:
+    faults = ["once"]
+    writer = setting.writer(lambda real: Faulty(real, call, when, faults))
+    assert writer.start(setting.groups) == setting.at(None)
+    writer.publish(setting.records(b"a", b"b"), setting.at(None), 1)
+    writer.publish(setting.records(b"c"), setting.at(1), 2)
+    writer.close()
+    assert not faults
+    assert setting.published() == [b"a", b"b", b"c"]
+    assert setting.committed() == setting.at(2)
+
+
+def test_a_commit_that_hangs_is_given_up_and_the_broker_decides(setting: Setting) -> None:
+    faults = ["once"]
+    writer = setting.writer(lambda real: Faulty(real, "commit_transaction", "hang", faults), 4.0)
+    writer.start(setting.groups)
+    started = time.monotonic()
+    writer.publish(setting.records(b"a"), setting.at(None), 1)
+    assert time.monotonic() - started < 40
+    writer.close()
+    assert setting.published() == [b"a"]
+
+
+def test_a_second_worker_fences_the_first(setting: Setting) -> None:
+    first, second = setting.writer(), setting.writer()
+    first.start(setting.groups)
+    first.publish(setting.records(b"a"), setting.at(None), 1)
+    assert second.start(setting.groups) == setting.at(1)
+    second.publish(setting.records(b"b"), setting.at(1), 2)
+    with pytest.raises(FencedError, match="another worker runs with the same lanes"):
+        first.publish(setting.records(b"zombie"), setting.at(1), 3)
+    second.close()
+    assert setting.published() == [b"a", b"b"]
+
+
+def test_an_offset_alone_can_be_published(setting: Setting) -> None:
+    """Lanes that are only watched write nothing, but must know where they were."""
+    writer = setting.writer()
+    writer.start(setting.groups)
+    writer.publish([], setting.at(None), 5)
+    writer.close()
+    assert setting.committed() == setting.at(5)
+    assert setting.published() == []
+
+
+def test_within_gives_up_and_hands_on() -> None:
+    assert within(5, "adding", lambda: 1 + 1) == 2
+    with pytest.raises(TimeoutError, match="waiting took more than"):
+        within(0.05, "waiting", lambda: threading.Event().wait(5))
+    with pytest.raises(ZeroDivisionError):
+        within(5, "dividing", lambda: 1 // 0)
+
+
+def test_what_never_works_is_given_up(setting: Setting) -> None:
+    """After a few tries the error is handed on, for somebody to look at the larger picture."""
+    faults = ["always"] * 100
+    writer = setting.writer(lambda real: Faulty(real, "flush", "before", faults))
+    writer.start(setting.groups)
+    with pytest.raises(ConnectionError, match="on purpose"):
+        writer.publish(setting.records(b"a"), setting.at(None), 1)
+    writer.close()
+    assert len(faults) == 97
+    assert setting.published() == []
+    assert setting.committed() == setting.at(None)

@@ -1,0 +1,206 @@
+"""Lanes divided over processes, on a real broker: they rank as one, whatever is killed."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+import typer
+
+from consumers.assignment import Share, instance_of, share_of
+from consumers.config import Config, StreamSettings
+from consumers.kafka.clients import Message
+from consumers.sharding.shard_worker import folder_of
+from consumers.supervisor import children
+from deploy.kafka import Cluster
+from learners.sharding.shard import whole_state
+from pipeline.corpora import open_source
+from pipeline.snapshots.folder import SnapshotFolder
+from pipeline.snapshots.state import Snapshot, lane_state, stored
+from tests.support.consumer_groups import Flow
+from tests.support.kafka_fixture import need_kafka
+from tests.support.kafka_stream import Streaming, eventually
+
+FIRST, SECOND = "mmp:loss=1", "perceptron:average=true,norm=l2"
+SHARDS = {FIRST: 3, SECOND: 2}
+
+
+def workers(shards: Mapping[str, int]) -> list[str]:
+    """The names of all shards."""
+    return [f"learn@{lane}#{shard}" for lane, count in shards.items() for shard in range(count)]
+
+
+def snapshots(streaming: Streaming, lane: str, shards: int) -> list[Snapshot]:
+    """The newest snapshot of each shard of a lane."""
+    whole = streaming.config.snapshots.folder / streaming.stream.name
+    folders = [SnapshotFolder(folder_of(whole, Share(lane, s, shards))) for s in range(shards)]
+    found = [folder.newest([]) for folder in folders]
+    return [snapshot for snapshot in found if snapshot is not None]
+
+
+def plain(value: bytes) -> tuple[Any, ...]:
+    """A ranking event without the last digits of its scores."""
+    event = orjson.loads(value)
+    topics = tuple(entry["topic"] for entry in event["ranking"])
+    return event["id"], event["lane"], event["round"], topics, event["time"]
+
+
+def assert_as_one(
+    streaming: Streaming, found: list[Message], events: Iterable[bytes], shards: Mapping[str, int]
+) -> None:
+    """Each document is ranked once a lane; orders, curves and prototypes are of undivided lanes."""
+    ids = Counter(orjson.loads(event)["id"] for event in events)
+    ranked = Counter(plain(message.value or b"")[:2] for message in found)
+    assert ranked == {(id_, lane): count for id_, count in ids.items() for lane in shards}
+    engine, expected = streaming.undisturbed()
+    theirs = sorted((plain(value), value) for value in expected)
+    ours = sorted((plain(message.value or b""), message.value or b"") for message in found)
+    assert [event for event, _ in ours] == [event for event, _ in theirs]
+    for (_, mine), (_, other) in zip(ours, theirs, strict=True):
+        scores = [[e["score"] for e in orjson.loads(value)["ranking"]] for value in (mine, other)]
+        np.testing.assert_allclose(scores[0], scores[1], rtol=0, atol=1e-9)
+    for lane in engine.lanes:
+        taken = snapshots(streaming, lane.name, shards[lane.name])
+        ends = [snapshot for snapshot in taken if snapshot.content["documents"] == engine.documents]
+        assert len(ends) == shards[lane.name], [snapshot.position for snapshot in taken]
+        model = whole_state([lane_state(snapshot, lane.name) for snapshot in ends])
+        for name, array in lane.learner.state().items():
+            assert array.tobytes() == model[name].tobytes(), (lane.name, name)
+        for snapshot in ends:
+            curve = stored(snapshot.arrays, "lane0/curve")
+            for name, array in lane.curve.state().items():
+                assert array.tobytes() == curve[name].tobytes(), (lane.name, name)
+
+
+@pytest.fixture(params=["synthetic", "reuters21578", "newsgroups"])
+def events(request: pytest.FixtureRequest, shared_corpus: Callable[[str], Path]) -> list[bytes]:
+    if request.param == "synthetic":
+        return list(open_source("synthetic:3000,topics=30"))
+    return list(islice(open_source(f"{request.param}:{shared_corpus(request.param)}"), 1500))
+
+
+def test_shards_rank_as_one(broker: str, tmp_path: Path, events: list[bytes]) -> None:
+    with Streaming(broker, tmp_path, SHARDS, 2, shards=SHARDS) as streaming:
+        for name in (*workers(SHARDS), "tokenize-0"):
+            streaming.start(name)
+        streaming.produce(events)
+        streaming.wait_learned()
+        found = streaming.rankings(2 * len(events))
+        for name in list(streaming.processes):
+            assert streaming.end(name) == 0, streaming.log(name)[-3000:]
+        assert_as_one(streaming, found, events, SHARDS)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_killed_shards_lose_and_double_nothing(seed: int, tmp_path: Path) -> None:
+    """Shards, tokenizers and the broker die at random moments."""
+    need_kafka()
+    rng = random.Random(seed)
+    names = [*workers(SHARDS), "tokenize-0"]
+    with (
+        Cluster(tmp_path / "kafka") as cluster,
+        Streaming(cluster.bootstrap, tmp_path, SHARDS, 2, shards=SHARDS) as streaming,
+    ):
+        for name in names:
+            streaming.start(name)
+        with Flow(streaming, open_source("synthetic:50000,topics=30"), 0.01) as flow:
+            for number in range(15):
+                time.sleep(rng.uniform(0.0, 3.0))
+                if number % 7 == 5:
+                    cluster.brokers[0].kill()
+                    cluster.brokers[0].start()
+                    continue
+                for name in rng.sample(names, rng.choice((1, 1, 2, 4))):
+                    streaming.kill(name)
+                    streaming.start(name)
+        # The last to be killed may have nothing left to do, and still be starting: these need all.
+        last = list(open_source("synthetic:40,topics=30,seed=7"))
+        streaming.produce(last)
+        streaming.wait_learned()
+        events = [*flow.written, *last]
+        found = streaming.rankings(2 * len(events))
+        for name in names:
+            assert streaming.end(name) == 0, streaming.log(name)[-3000:]
+        assert_as_one(streaming, found, events, SHARDS)
+
+
+def test_a_lane_is_divided_anew(broker: str, tmp_path: Path) -> None:
+    """Three shards, then two, then the whole lane, then four: no ranking shows where."""
+    source = iter(open_source("synthetic:6000,topics=30"))
+    events = list[bytes]()
+    with Streaming(broker, tmp_path, [FIRST], 1, shards={FIRST: 3}, every=0.5) as streaming:
+        streaming.start("tokenize-0")
+        for count in (3, 2, 1, 4):
+            streaming.configure([FIRST], shards={FIRST: count})
+            names = workers({FIRST: count}) if count > 1 else ["learn"]
+            for name in names:
+                streaming.start(name)
+            for _ in range(6):  # time passes in the log, so that common snapshots are taken
+                some = [next(source) for _ in range(100)]
+                streaming.produce(some)
+                events += some
+                time.sleep(0.3)
+            streaming.wait_learned()
+            for name in names:
+                assert streaming.end(name) == 0, streaming.log(name)[-3000:]
+        found = streaming.rankings(len(events))
+        assert "goes on at" in streaming.log(f"learn@{FIRST}#1")
+        assert "where the whole lane had come" in streaming.log(f"learn@{FIRST}#3")
+        assert_as_one(streaming, found, events, {FIRST: 4})
+
+
+@pytest.mark.parametrize(
+    ("lane", "shard", "message"),
+    [
+        (None, "0/3", "--shard needs --lane"),
+        (None, None, "every lane of this stream has shards"),
+        (FIRST, None, "has shards = 3, so --shard must be one of 0/3, 1/3, 2/3."),
+        (FIRST, "3/3", "so --shard must be one of 0/3, 1/3, 2/3. Got '3/3'"),
+        ("absent", "0/3", "--lane must be one of mmp:loss=1"),
+    ],
+)
+def test_a_shard_that_there_is_not(
+    lane: str | None, shard: str | None, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lanes = [{"spec": name, "shards": shards} for name, shards in SHARDS.items()]
+    stream = StreamSettings.model_validate({"name": "wire", "lanes": lanes})
+    with pytest.raises(typer.Exit):
+        share_of(stream, lane, shard)
+    assert message in capsys.readouterr().err
+
+
+def test_all_shards_are_run(tmp_path: Path) -> None:
+    """Each as a process of its own, with ports of its own, beside the learner of whole lanes."""
+    lanes = [{"spec": name, "shards": shards} for name, shards in SHARDS.items()]
+    stream = {"name": "wire", "lanes": [*lanes, {"spec": "rocchio"}]}
+    config = Config.model_validate({"streams": [stream]})
+    found = [child.arguments[4:] for child in children(config, tmp_path, 1)]
+    shares = [Share(lane, i, count) for lane, count in SHARDS.items() for i in range(count)]
+    wanted = [["--lane", s.lane, "--shard", f"{s.shard}/{s.shards}"] for s in shares]
+    assert found[1:] == [[], *wanted]
+    settings = config.streams[0]
+    numbers = [instance_of(settings, None, None), instance_of(settings, "rocchio", None)]
+    numbers += [instance_of(settings, share.lane, share) for share in shares]
+    assert len(set(numbers)) == len(numbers)
+
+
+def test_a_missing_shard_is_named(broker: str, tmp_path: Path) -> None:
+    events = list(open_source("synthetic:400,topics=30"))
+    with Streaming(broker, tmp_path, [FIRST], 1, shards={FIRST: 3}) as streaming:
+        for name in ("tokenize-0", f"learn@{FIRST}#0", f"learn@{FIRST}#1"):
+            streaming.start(name)
+        streaming.produce(events)
+        for present in (0, 1):
+            log = f"learn@{FIRST}#{present}"
+            assert eventually(lambda log=log: "shard 2/3" in streaming.log(log), 90)  # type: ignore[misc]
+        streaming.start(f"learn@{FIRST}#2")
+        streaming.wait_learned()
+        assert len(streaming.rankings(len(events))) == len(events)

@@ -1,0 +1,183 @@
+"""The stacker: its twin, cuts, restarts, and what it makes of good and bad lanes."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from learners.arrays import Floats
+from learners.learner import OptionError
+from learners.segment import Rows, Segment, Steps
+from learners.slow.stacker import SlowStacker
+from learners.specs import helpers_of, parse_spec, resolved
+from learners.svm_map.stacker import Stacker
+
+
+class Stream:
+    """Documents whose scores by some lanes are known, ranked and labelled in a random order."""
+
+    def __init__(self, seed: int, rows: int = 120, lanes: int = 3, late: bool = True) -> None:
+        rng = random.Random(seed)
+        self.rows, self.topics = rows, 12
+        numbers = np.random.default_rng(seed)
+        self.labels = [rng.sample(range(8), rng.randrange(4)) for _ in range(rows)]
+        said = numbers.normal(size=(lanes, rows, self.topics))
+        for lane in range(lanes):
+            for row in range(rows):
+                said[lane, row, self.labels[row]] += lane
+        if seed % 3 == 0:
+            said = np.round(2 * said)  # many ties
+        if seed % 4 == 1:
+            said[0, ::7] = 0.0  # a lane that says nothing now and then
+        self.said = said * 10.0 ** numbers.integers(-3, 4, size=(lanes, 1, 1))
+        happenings = [(float(row), row, False) for row in range(rows)]
+        delay = rng.choice([0.0, 30.0]) if late else 0.0
+        happenings += [
+            (row + 0.5 + delay * rng.random(), row, True)
+            for row in range(rows)
+            if rng.random() < 0.9
+        ]
+        self.happenings = [(row, learn) for _, row, learn in sorted(happenings)]
+        self.known = [min(self.topics, 8 + place // 40) for place in range(len(self.happenings))]
+
+    def segment(self) -> Segment:
+        labels = [self.labels[row] if learn else [] for row, learn in self.happenings]
+        steps = Steps(
+            np.array([row for row, _ in self.happenings], np.int32),
+            np.array([learn for _, learn in self.happenings]),
+            np.array(self.known, np.int32),
+            np.cumsum([0, *map(len, labels)]),
+            np.array([label for mine in labels for label in mine], np.int32),
+        )
+        nothing = Rows(np.zeros(self.rows + 1, np.int64), np.empty(0, np.int32), np.empty(0))
+        return Segment(nothing, steps, 0, self.topics)
+
+
+def combined(stacker: Stacker, stream: Stream, cuts: list[int]) -> Floats:
+    scores = np.zeros((stream.rows, stream.topics))
+    segment = stream.segment()
+    for start, stop in pairwise(sorted({0, *cuts, len(segment.steps)})):
+        stacker.combine(segment.between(start, stop), list(stream.said), scores)
+    return scores
+
+
+OPTIONS = {"refit": 7, "window": 20, "cost": 10.0, "depth": 3}
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_stacker_equals_its_twin(seed: int) -> None:
+    stream, rng = Stream(seed), random.Random(seed)
+    options = {**OPTIONS, "depth": rng.choice([1, 3, 50]), "window": rng.choice([1, 20, 500])}
+    options["proof"] = rng.choice([0.0, 1.0, 2.0])
+    cuts = [rng.randrange(len(stream.happenings)) for _ in range(rng.randrange(9))]
+    found = combined(Stacker(**options), stream, cuts)  # type: ignore[arg-type]
+    twin = SlowStacker(len(stream.said), **options)  # type: ignore[arg-type]
+    for (row, learn), known in zip(stream.happenings, stream.known, strict=True):
+        said = stream.said[:, row, :known].tolist()
+        if learn:
+            twin.learn(said, stream.labels[row])
+        else:
+            assert found[row, :known].tolist() == twin.score(said), row
+            assert not found[row, known:].any()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_restart_changes_nothing(seed: int) -> None:
+    stream = Stream(seed)
+    whole, first, second = (Stacker(**OPTIONS) for _ in range(3))  # type: ignore[arg-type]
+    expected = combined(whole, stream, [])
+    scores = np.zeros_like(expected)
+    segment, cut = stream.segment(), random.Random(seed).randrange(len(stream.happenings))
+    first.combine(segment.between(0, cut), list(stream.said), scores)
+    second.restore(first.state())
+    second.combine(segment.between(cut, len(segment.steps)), list(stream.said), scores)
+    assert np.array_equal(scores, expected)
+    for name, array in whole.state().items():
+        assert np.array_equal(array, second.state()[name]), name
+    assert second.size_bytes() == whole.size_bytes() > 0
+
+
+def test_a_state_from_before_the_first_document() -> None:
+    stacker = Stacker()
+    stacker.restore(Stacker().state())
+    stream = Stream(1)
+    assert np.array_equal(combined(stacker, stream, []), combined(Stacker(), stream, []))
+
+
+def test_weights_go_to_the_lanes_that_know() -> None:
+    stream = Stream(2, rows=600)
+    stacker = Stacker(refit=100, window=400)
+    combined(stacker, stream, [])
+    by_lane = np.abs(stacker.weights).reshape(-1, 3).sum(axis=1)
+    assert by_lane.argmax() == 2  # its scores tell most
+
+
+def test_a_lane_that_does_better_is_followed() -> None:
+    """One lane is always right, the other always wrong; before the first refit both count alike."""
+    stream = Stream(5, rows=60, lanes=2, late=False)
+    for row, labels in enumerate(stream.labels):
+        stream.said[0, row] = [float(topic in labels) for topic in range(stream.topics)]
+        stream.said[1, row] = -3.0 * stream.said[0, row]
+    stacker = Stacker(refit=20, window=20)
+    scores = combined(stacker, stream, [])
+    assert stacker.followed == 0
+    assert np.array_equal(scores[30], np.append(stream.said[0, 30, :9], np.zeros(3)))
+
+
+def test_how_much_proof_the_weights_need() -> None:
+    """Lanes that know the same, but err apart: together they are ahead, by no thousand errors."""
+    stream = Stream(2, rows=600)
+    stream.said[:] = np.random.default_rng(2).normal(size=stream.said.shape)
+    for row, labels in enumerate(stream.labels):
+        stream.said[:, row, labels] += 1.5
+    follows = {}
+    for proof in (0.0, 2.0, 1000.0):
+        stacker = Stacker(refit=100, window=400, proof=proof)
+        combined(stacker, stream, [])
+        follows[proof] = stacker.followed >= 0
+    assert follows == {0.0: False, 2.0: False, 1000.0: True}
+
+
+def test_which_lanes_are_combined() -> None:
+    lanes = [parse_spec(t) for t in ("mmp:loss=1,margin=0.5", "mmp:loss=1", "prank:ranks=3")]
+    every = parse_spec("svm-map:refit=5")
+    some = parse_spec("svm-map:of=[mmp:loss=1,mmp:loss=1,margin=0.5],name=stack")
+    specs = resolved([*lanes, every, some])
+    assert [spec.combines for spec in specs[3:]] == [
+        ("mmp:loss=1,margin=0.5", "mmp:loss=1"),
+        ("mmp:loss=1", "mmp:loss=1,margin=0.5"),
+    ]
+    assert specs[4].settings["of"] == "[mmp:loss=1,mmp:loss=1,margin=0.5]"
+    assert resolved(specs) == specs
+    assert helpers_of(specs[4:], specs) == specs[:2]
+    assert helpers_of(specs[1:], specs) == specs[:1]
+
+
+@pytest.mark.parametrize(
+    ("of", "told"),
+    [
+        ("of=[rocchio]", "these can be combined: mmp"),
+        ("of=mmp", "as [lane,...]"),
+        ("of=[]", "as [lane,...]"),
+        ("of=[mmp,mmp]", "different topic lanes"),
+        ("of=[prank:ranks=3]", "topic lanes"),
+        ("of=[other]", "topic lanes"),
+    ],
+)
+def test_lanes_that_cannot_be_combined(of: str, told: str) -> None:
+    specs = [parse_spec(t) for t in ("mmp", "prank:ranks=3", "svm-map:name=other", f"svm-map:{of}")]
+    with pytest.raises(OptionError) as error:
+        resolved(specs)
+    assert told in str(error.value)
+
+
+def test_a_stacker_alone() -> None:
+    with pytest.raises(OptionError, match="there are none"):
+        resolved([parse_spec("svm-map")])
+    with pytest.raises(OptionError, match="cannot be divided"):
+        parse_spec("svm-map:shards=2")
+    with pytest.raises(TypeError, match="combine"):
+        Stacker().follow(Stream(0).segment(), np.zeros((1, 1)))

@@ -1,0 +1,169 @@
+"""The command line as a process among others: pipes, signals, full disks, terminals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.support.command_line import WIRERANK, write_events
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def listening(*more: str) -> subprocess.Popen[bytes]:
+    """A replay of a pipe that writes its rankings to another."""
+    return subprocess.Popen(
+        [*WIRERANK, "replay", "-", "--lane", "mmp", "--rankings", "-", *more],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_a_pipe_by_name_is_a_file() -> None:
+    os.mkfifo("pipe.jsonl")
+    with subprocess.Popen(
+        [*WIRERANK, "replay", "pipe.jsonl", "--report", "r.json", "--quiet"],
+        stdout=subprocess.DEVNULL,
+    ) as process:
+        Path("pipe.jsonl").write_bytes(b'{"id":1,"text":"x","topics":["a"]}\n')
+        assert process.wait(30) == 0
+    assert orjson.loads(Path("r.json").read_bytes())["perceptron"]["rounds"] == 1
+
+
+def test_dead_letters_are_there_at_once() -> None:
+    with listening() as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b'rubbish\n{"id":1,"text":"x"}\n')
+        process.stdin.flush()
+        process.stdout.readline()
+        process.kill()
+    assert orjson.loads(Path("wirerank-dead-letters.jsonl").read_bytes())["line"] == 1
+
+
+def test_runs_where_nothing_can_be_kept(tmp_path: Path) -> None:
+    """No folder for compiled kernels: slower to start, but it starts, and says what to do."""
+    program = """
+import numba.core.caching as caching
+caching.CacheImpl._locator_classes = []
+from pipeline.commands.app import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, "replay", write_events(), "--lane", "mmp"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "not kept, as there is no folder to write to: set NUMBA_CACHE_DIR" in done.stderr
+
+
+def test_no_standard_input_is_explained() -> None:
+    shell = f"{sys.executable} -c 'from pipeline.commands.app import main; main()' replay - <&-"
+    done = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no standard input to read from" in done.stderr
+
+
+def test_a_live_pipe_is_ranked_as_it_comes() -> None:
+    """One document and silence: its ranking must come without waiting for a block to fill."""
+    with listening() as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for number in range(3):
+            process.stdin.write(b'{"id":%d,"text":"x","topics":["a"]}\n' % number)
+            process.stdin.flush()
+            assert orjson.loads(process.stdout.readline())["id"] == number
+        process.stdin.close()
+        assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interruption_ends_with_the_report_so_far(number: int) -> None:
+    with listening("--report", "r.json") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b'{"id":1,"text":"x","topics":["a"]}\n')
+        process.stdin.flush()
+        process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(30) == 128 + number
+        errors = process.stderr.read().decode()
+    assert "interrupted; the numbers above are those of what was read so far" in errors
+    assert "Traceback" not in errors
+    assert orjson.loads(Path("r.json").read_bytes())["mmp"]["rounds"] == 1
+
+
+def test_interruption_of_a_busy_run() -> None:
+    with subprocess.Popen(
+        [*WIRERANK, "replay", "synthetic:100000000", "--report", "r.json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        while b"   256   " not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+        assert process.wait(30) == 130
+    assert orjson.loads(Path("r.json").read_bytes())["perceptron"]["rounds"] >= 256
+
+
+def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    with subprocess.Popen(
+        [*WIRERANK, "replay", "synthetic:20000", "--rankings", "-"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        errors = process.stderr.read().decode()
+        assert process.wait(60) == 1
+    assert "Traceback" not in errors
+    assert "BrokenPipe" not in errors
+
+
+def test_an_unwritable_disk_is_explained() -> None:
+    command = [*WIRERANK, "replay", "synthetic:200", "--rankings", "/dev/full"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert Path("/dev/full").is_char_device()
+    with Path("/dev/full").open("wb") as full:
+        command = [*WIRERANK, "replay", "synthetic:200"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_gets_a_progress_bar() -> None:
+    main, terminal = os.openpty()
+    with subprocess.Popen(
+        [*WIRERANK, "replay", "synthetic:20000", "--lane", "mmp"],
+        stdout=subprocess.PIPE, stderr=terminal, env={**os.environ, "TERM": "xterm"},
+    ) as process:  # fmt: skip
+        os.close(terminal)
+        shown = b""
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            try:
+                chunk = os.read(main, 65536)
+            except OSError:
+                break
+            shown += chunk
+        assert process.wait(30) == 0
+    os.close(main)
+    assert b"/20000" in shown
+    assert b"/s" in shown

@@ -1,0 +1,58 @@
+"""The texts of the experiments: which stories are taken, and which class each has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.corpora import SourceError
+from pipeline.experiments.index_learning.text_corpora import newsgroups, reuters_largest
+from tests.pipeline.corpora.test_reuters21578 import story, write
+from tests.support.small_corpora import GROUPS, POSTS, write_newsgroups
+
+
+def test_stories_have_the_last_of_their_largest_classes(tmp_path: Path) -> None:
+    letters = "abcdefghij"
+    labels = [(letter,) for letter in letters] * 2 + [("b", "a", "z"), ("z",), ()]
+    path = write(tmp_path, *(story(i + 1, labels=mine) for i, mine in enumerate(labels)))
+    found = reuters_largest(path)
+    assert found.classes == list(letters)
+    assert found.labels.tolist() == [*range(10), *range(10), 0]  # z is the smallest
+
+
+def test_posts_have_their_groups(tmp_path: Path) -> None:
+    found = newsgroups(write_newsgroups(tmp_path / "posts"))
+    assert found.classes == sorted(GROUPS)
+    assert np.bincount(found.labels).tolist() == [POSTS] * len(GROUPS)
+    assert not any("Newsgroups:" in text for text in found.texts)
+    some = found.first(10, 3)
+    assert [found.texts.index(text) for text in some.texts] != list(range(10))
+    for text, label in zip(some.texts, some.labels, strict=True):
+        assert found.labels[found.texts.index(text)] == label
+
+
+def test_a_single_class_is_refused(tmp_path: Path) -> None:
+    posts = tmp_path / "posts" / "rec.kites"
+    posts.mkdir(parents=True)
+    (posts / "1").write_text("Subject: s\n\nbody\n")
+    with pytest.raises(SourceError, match="1 documents of 1 classes; expected several"):
+        newsgroups(tmp_path / "posts")
+    with pytest.raises(SourceError, match="1 documents of 1 classes; expected several"):
+        reuters_largest(write(tmp_path / "sgml", story(1, labels=("a",))))
+    two = (story(1, labels=("a",)), story(2, labels=("b",)))
+    with pytest.raises(SourceError, match="and 3 documents at least"):
+        reuters_largest(write(tmp_path / "two", *two))
+
+
+def test_reuters_is_that_of_the_paper(shared_corpus: Callable[[str], Path]) -> None:
+    """9.4k documents; a baseline that always says the most frequent class has R1 0.42, R5 0.86."""
+    found = reuters_largest(shared_corpus("reuters21578"))
+    assert len(found.texts) == 9_393
+    sizes = [count for _, count in Counter(found.labels.tolist()).most_common()]
+    assert len(sizes) == 10
+    assert sizes[0] / 9_393 == pytest.approx(0.42, abs=0.005)
+    assert sum(sizes[:5]) / 9_393 == pytest.approx(0.86, abs=0.005)

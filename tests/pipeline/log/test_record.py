@@ -1,0 +1,202 @@
+"""The log proves its own completeness: repeats are dropped, gaps are found, damage is named."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipeline.log.block import Block, make_block
+from pipeline.log.record import (
+    KIND,
+    VERSION,
+    Coverage,
+    GapError,
+    LogRecord,
+    Span,
+    coverage_from,
+    decode_record,
+    encode_record,
+    narrowed,
+)
+from pipeline.log.writer import Stretch, encoded_records
+from pipeline.storage.container import DamagedError, pack, unpack
+from tests.pipeline.engine.test_engine import TOKENIZER, random_events, run
+
+
+def record(start: int, stop: int, partition: int = 0, seed: int = 0) -> LogRecord:
+    """A record of the events at these offsets of an endless source."""
+    events = random_events(seed, 400)[start:stop]
+    return LogRecord(
+        make_block(events, TOKENIZER),
+        (Span("documents", partition, start, stop),),
+        np.zeros(len(events), np.int64),
+        np.arange(start, stop, dtype=np.int64),
+    )
+
+
+def described(block: Block) -> list[object]:
+    """A block as plain values, whatever the numbers of its terms."""
+    from pipeline.text.terms import words_of
+
+    words, counts = words_of(block.counts.table), block.counts
+    told: list[object] = []
+    for entry in block.entries:
+        terms: dict[str, float] = {}
+        if entry.row is not None:
+            start, stop = counts.starts[entry.row], counts.starts[entry.row + 1]
+            for term, value in zip(
+                counts.terms[start:stop], counts.values[start:stop], strict=True
+            ):
+                terms[words[term]] = float(value)
+        ready = None if entry.row is None else bool(block.ready[entry.row])
+        told.append((entry.id, entry.topics, entry.time, ready, terms))
+    return told
+
+
+def test_a_record_comes_back_as_it_was() -> None:
+    for start, stop in ((0, 100), (100, 101), (5, 5)):
+        original = record(start, stop)
+        found = decode_record(encode_record(original), "blocks[0] offset=7")
+        assert described(found.block) == described(original.block)
+        assert found.spans == original.spans
+        assert found.offsets.tolist() == original.offsets.tolist()
+
+
+def test_damage_is_named() -> None:
+    data = bytearray(encode_record(record(0, 20)))
+    data[-3] ^= 1
+    with pytest.raises(DamagedError, match=r"blocks\[0\] offset=7 is damaged"):
+        decode_record(bytes(data), "blocks[0] offset=7")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_repeats_and_overlaps_give_each_entry_once(seed: int) -> None:
+    """Two tokenizers that crash and start again from an older offset, over two partitions."""
+    rng = random.Random(seed)
+    reached = [0, 0]
+    records = []
+    while min(reached) < 300:
+        partition = rng.randrange(2)
+        start = max(0, reached[partition] - rng.choice((0, 0, 0, 5, 40, 400)))
+        stop = min(300, start + rng.randrange(60))
+        records.append(record(start, stop, partition, seed=partition))
+        reached[partition] = max(reached[partition], stop)
+    coverage = Coverage()
+    told: list[list[object]] = [[], []]
+    for number, written in enumerate(records):
+        block = coverage.admit(decode_record(encode_record(written), "r"), f"record {number}")
+        if block is not None:
+            told[written.spans[0].partition] += described(block)
+        coverage = coverage_from(coverage.state())  # as a snapshot would keep it
+    for partition in (0, 1):
+        expected = described(record(0, 300, seed=partition).block)
+        assert told[partition] == expected
+
+
+def test_a_gap_stops_the_reader() -> None:
+    coverage = Coverage()
+    coverage.admit(record(10, 20), "blocks[0] offset=0")
+    with pytest.raises(GapError, match=r"documents\[0\] offsets 20 to 24 are in no earlier record"):
+        coverage.admit(record(25, 30), "blocks[0] offset=1")
+    assert coverage.reached == {("documents", "", 0): 20}
+
+
+def test_offsets_without_events_are_covered_too() -> None:
+    """Dead letters and control records take offsets, but no entry."""
+    events = random_events(0, 10)[:2]
+    sparse = LogRecord(
+        make_block(events, TOKENIZER),
+        (Span("documents", 0, 0, 9),),
+        np.zeros(2, np.int64),
+        np.array([3, 7]),
+    )
+    empty = LogRecord(
+        make_block([], TOKENIZER),
+        (Span("documents", 0, 9, 12),),
+        np.zeros(0, np.int64),
+        np.zeros(0, np.int64),
+    )
+    coverage = Coverage()
+    assert coverage.admit(sparse, "a") is not None
+    assert coverage.admit(decode_record(encode_record(empty), "b"), "b") is None
+    assert coverage.reached == {("documents", "", 0): 12}
+    assert coverage.admit(sparse, "a again") is None
+
+
+def test_a_log_read_through_records_ranks_as_the_events_do() -> None:
+    from learners.specs import parse_spec
+    from pipeline.engine.engine import Engine
+    from pipeline.engine.ranking_events import ranking_events
+    from tests.pipeline.engine.test_engine import LANES
+
+    events = random_events(3, 400)[:300]
+    _, expected = run(events)
+    engine, coverage = Engine([parse_spec(lane) for lane in LANES]), Coverage()
+    rankings: list[bytes] = []
+    for start, stop in ((0, 100), (60, 180), (0, 10), (180, 180), (150, 300)):
+        block = coverage.admit(decode_record(encode_record(record(start, stop, seed=3)), "r"), "r")
+        if block is not None:
+            for ranked in engine.process(block):
+                rankings += ranking_events(ranked, LANES, engine.topics.names, 0)
+    assert rankings == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("terms", 10**6), ("terms", -1), ("starts", 10**6), ("starts", -5), ("span_of", 1),
+        ("term_ends", 10**6), ("term_ends", -1),
+    ],
+)  # fmt: skip
+def test_numbers_that_would_lead_astray_are_damage(name: str, value: int) -> None:
+    """A checksum proves what was written, not that it made sense."""
+    content, arrays = unpack(encode_record(record(0, 20)), KIND, VERSION, "r")
+    arrays[name] = arrays[name].astype(np.int64)
+    arrays[name][len(arrays[name]) // 2] = value
+    with pytest.raises(DamagedError, match="r does not hold what a block must hold"):
+        decode_record(pack(KIND, VERSION, content, arrays), "r")
+
+
+@pytest.mark.parametrize(
+    "numbers", [[0.0, 255.0], [-0.0, 1.0], [256.0, 3.0], [70000.0], [0.5], [np.nan], [np.inf], []]
+)
+def test_numbers_come_back_as_they_were(numbers: list[float]) -> None:
+    values = np.array(numbers)
+    assert narrowed(values).astype(np.float64).tobytes() == values.tobytes()
+    assert narrowed(values).nbytes <= values.nbytes
+
+
+def test_a_topic_made_anew_counts_from_the_start_again() -> None:
+    """Its first documents are not taken for those that the old one had at the same offsets."""
+    coverage = Coverage()
+    assert coverage.admit(record(0, 50), "old") is not None
+    again = record(0, 30)
+    fresh = replace(again, spans=tuple(replace(span, identity="new") for span in again.spans))
+    admitted = coverage.admit(decode_record(encode_record(fresh), "new"), "new")
+    assert admitted is not None
+    assert len(admitted.entries) == 30
+    assert coverage.admit(fresh, "new again") is None
+
+
+@pytest.mark.parametrize("most", [500, 2_000, 10_000, 10**6])
+def test_records_are_split_until_they_fit(most: int) -> None:
+    rng = random.Random(most)
+    stretches = []
+    for partition in range(3):
+        events = random_events(partition, 70)
+        offsets = sorted(rng.sample(range(100, 400), len(events)))
+        stretches.append(Stretch(Span("documents", partition, 90, 410, "id"), offsets, events))
+    records = list(encoded_records(stretches, TOKENIZER, most))
+    decoded = [decode_record(data, "r") for data in records]
+    assert (len(records) == 1) == (most == 10**6)
+    for data, found in zip(records, decoded, strict=True):
+        assert len(data) <= most or len(found.block.entries) == 1
+    coverage, told = Coverage(), list[object]()
+    for found in decoded:
+        admitted = coverage.admit(found, "r")
+        told += described(admitted) if admitted else []
+    assert told == [e for s in stretches for e in described(make_block(s.events, TOKENIZER))]
+    assert coverage.reached == {("documents", "id", p): 410 for p in range(3)}

@@ -1,0 +1,404 @@
+"""The whole path from events to rankings and losses once more, in plain Python.
+
+Written from the formulas and the contract alone, for the tests to hold the product against. It is
+slow and keeps everything: there are no blocks, no kernels and no ceilings.
+
+Where the contract leaves a choice open, this is how it is read here:
+
+- Statistics run over text documents only, those without a single term included. Documents with
+  `features` have no part in them.
+- Loss of a round: over all topics known when the label is used. A topic that the emitted ranking
+  lacks had a zero prototype then, so it joins with score zero.
+- A label that comes before its document waits for it. Its topics are discovered when it is used,
+  after the ranking of its document.
+- OneErr, Coverage, AvgP, precision and recall do not exist without relevant topics: they are
+  averaged over the rounds that have some. The losses are averaged over all rounds.
+- Precision at an r past the last rank: nothing relevant is left there, so it is abs(y) / r.
+- Rocchio: a topic without a document keeps its zero prototype; where every document has the topic,
+  the mean of the others counts as zero.
+- In an index lane a topic of score zero was not retrieved: no hit for r1, r5 and mrr.
+- `average` ranks by the mean of the prototypes after each of the rounds so far; learning looks at
+  the newest prototypes.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.reference.arow import Arow
+from tests.reference.index import FeatureFocus, Independent, Index
+
+Event = dict[str, Any]
+Vector = dict[str, float]
+OF_TOPICS = ("one_error", "coverage", "average_precision", "r1", "r5", "mrr")
+MEASURES = ("loss1", "loss2", "loss3", *OF_TOPICS)
+SLOPE = 0.3
+
+
+# From text to vectors
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a text by the profile `reuters2000`."""
+    words: list[str] = []
+    word = ""
+    for character in unicodedata.normalize("NFC", text).lower() + " ":
+        is_mark = unicodedata.category(character).startswith("M")
+        if character.isalnum() or (is_mark and word):
+            word += character
+        elif word:
+            words.append(word)
+            word = ""
+    return [word for word in words if len(word.encode()) <= 255]
+
+
+class Weights:
+    """Pivoted length normalisation with running statistics."""
+
+    def __init__(self) -> None:
+        self.documents = 0
+        self.distinct_terms = 0
+        self.documents_with: Counter[str] = Counter()
+        self.names: set[str] = set()
+
+    def vector(self, event: Event) -> Vector:
+        """Count the document in, then weigh it."""
+        if "features" in event:
+            self.names.update(event["features"])
+            return {name: float(value) for name, value in event["features"].items()}
+        text = " ".join(event[key] for key in ("title", "text") if key in event)
+        counts = Counter(tokens(text))
+        self.names.update(counts)
+        self.documents += 1
+        self.distinct_terms += len(counts)
+        self.documents_with.update(counts.keys())
+        if not counts:
+            return {}
+        average = sum(counts.values()) / len(counts)
+        pivot = self.distinct_terms / self.documents
+        length = (1 - SLOPE) + SLOPE * len(counts) / pivot
+        return {
+            term: (1 + math.log(count))
+            / (1 + math.log(average))
+            / length
+            * math.log(self.documents / self.documents_with[term])
+            for term, count in counts.items()
+        }
+
+
+def unit(x: Vector) -> Vector:
+    """The vector scaled to length one; zero stays zero."""
+    norm = math.sqrt(sum(value * value for value in x.values()))
+    return {name: value / norm for name, value in x.items()} if norm > 0 else x
+
+
+def dot(w: Vector, x: Vector) -> float:
+    """w . x, summed in the order of x."""
+    total = 0.0
+    for name, value in x.items():
+        total += w.get(name, 0.0) * value
+    return total
+
+
+def add(w: Vector, factor: float, x: Vector) -> None:
+    """w += factor x."""
+    for name, value in x.items():
+        w[name] = w.get(name, 0.0) + factor * value
+
+
+# Learners
+
+
+class Learner:
+    """One prototype a topic, zero at first; topics are numbers, and may join at any time."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self.options = options
+        self.margin = float(options.get("margin", 0))
+        self.prototypes: list[Vector] = []
+        self.rounds = 0
+        self.averages = options.get("average") == "true"
+        self.sums: list[Vector] = []
+
+    def join(self, topics: int) -> None:
+        """Let topics join with zero prototypes until there are so many."""
+        while len(self.prototypes) < topics:
+            self.prototypes.append({})
+            self.sums.append({})
+
+    def scores(self, x: Vector) -> list[float]:
+        """What the topics are ranked by."""
+        if self.averages:
+            return [dot(total, x) / max(1, self.rounds) for total in self.sums]
+        return [dot(prototype, x) for prototype in self.prototypes]
+
+    def learn(self, x: Vector, relevant: Sequence[int]) -> None:
+        """One round."""
+        self.rounds += 1
+        self.update(x, relevant)
+        if self.averages:
+            for total, prototype in zip(self.sums, self.prototypes, strict=True):
+                add(total, 1.0, prototype)
+
+    def update(self, x: Vector, relevant: Sequence[int]) -> None:
+        """The learner's rule."""
+        raise AssertionError("a subclass has the rule")
+
+
+class Mmp(Learner):
+    """Multiclass multilabel perceptron."""
+
+    def update(self, x: Vector, relevant: Sequence[int]) -> None:
+        scores = [dot(prototype, x) for prototype in self.prototypes]
+        others = [s for s in range(len(scores)) if s not in relevant]
+        errors = [(r, s) for r in relevant for s in others if scores[r] - scores[s] <= self.margin]
+        if not errors:
+            return
+        c = {"1": len(errors), "2": 1, "3": len(relevant) * len(others)}[
+            self.options.get("loss", "1")
+        ]
+        for r, n in Counter(r for r, _ in errors).items():
+            add(self.prototypes[r], n / c, x)
+        for s, n in Counter(s for _, s in errors).items():
+            add(self.prototypes[s], -n / c, x)
+
+
+class Perceptron(Learner):
+    """One perceptron a topic."""
+
+    def update(self, x: Vector, relevant: Sequence[int]) -> None:
+        for topic, prototype in enumerate(self.prototypes):
+            t = 1 if topic in relevant else -1
+            if t * dot(prototype, x) <= self.margin:
+                add(prototype, t, x)
+
+
+class Rocchio(Learner):
+    """Batch prototypes, made anew from all rounds so far every `refresh` rounds."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self.seen: list[tuple[Vector, Sequence[int]]] = []
+
+    def update(self, x: Vector, relevant: Sequence[int]) -> None:
+        self.seen.append((x, relevant))
+        if self.rounds % int(self.options.get("refresh", "1000")) == 0:
+            self.prototypes = [self.prototype(r) for r in range(len(self.prototypes))]
+
+    def prototype(self, topic: int) -> Vector:
+        """Rocchio's formula, for one topic."""
+        inside = [x for x, relevant in self.seen if topic in relevant]
+        if not inside:
+            return {}
+        outside = [x for x, relevant in self.seen if topic not in relevant]
+        w: Vector = {}
+        for documents, factor in ((inside, 16.0), (outside, -4.0)):
+            total: Vector = {}
+            for x in documents:
+                add(total, 1.0, x)
+            add(w, factor / max(1, len(documents)), total)
+        return unit({name: value for name, value in w.items() if value > 0})
+
+
+class Frequency(Learner):
+    """Topics by the number of documents that carried them."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self.counts: Counter[int] = Counter()
+
+    def scores(self, x: Vector) -> list[float]:
+        return [float(self.counts[topic]) for topic in range(len(self.prototypes))]
+
+    def update(self, x: Vector, relevant: Sequence[int]) -> None:
+        self.counts.update(relevant)
+
+
+AnyLearner = Arow | Learner | FeatureFocus | Independent
+LEARNERS: dict[str, type[AnyLearner]] = {
+    "arow": Arow,
+    "mmp": Mmp,
+    "perceptron": Perceptron,
+    "rocchio": Rocchio,
+    "frequency": Frequency,
+    "feature-focus": FeatureFocus,
+    "independent": Independent,
+}
+
+
+# Measures
+
+
+def order(scores: Sequence[float]) -> list[int]:
+    """Topics, best first; ties by topic index."""
+    return sorted(range(len(scores)), key=lambda topic: (-scores[topic], topic))
+
+
+def measure(scores: Sequence[float], relevant: set[int]) -> dict[str, float | None]:
+    """All measures of one round; None is what does not exist."""
+    others = [s for s in range(len(scores)) if s not in relevant]
+    errors = sum(scores[r] <= scores[s] for r in relevant for s in others)
+    pairs = len(relevant) * len(others)
+    measured: dict[str, float | None] = dict.fromkeys(MEASURES)
+    measured |= {
+        "loss1": float(errors > 0),
+        "loss2": float(errors),
+        "loss3": errors / pairs if pairs else 0.0,
+    }
+    if relevant:
+        ranks = [rank for rank, topic in enumerate(order(scores), 1) if topic in relevant]
+        measured |= {
+            "one_error": float(ranks[0] != 1),
+            "coverage": float(ranks[-1] - 1),
+            "average_precision": mean([hits / rank for hits, rank in enumerate(ranks, 1)]),
+            "r1": float(ranks[0] == 1),
+            "r5": float(ranks[0] <= 5),
+            "mrr": 1 / ranks[0],
+        }
+    return measured
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """The mean of what exists."""
+    there = [value for value in values if value is not None]
+    return sum(there) / len(there) if there else None
+
+
+# The replay
+
+
+@dataclass
+class Result:
+    """What one lane did, and what it has learned."""
+
+    learner: AnyLearner
+    rankings: list[dict[str, Any]] = field(default_factory=list)
+    rounds: list[dict[str, float | None]] = field(default_factory=list)
+    report: dict[str, Any] = field(default_factory=dict)
+
+    def curve(self, name: str) -> list[float | None]:
+        """The round-averaged value of a measure after round 1, 2, ..."""
+        points: list[float | None] = []
+        total, there = 0.0, 0
+        for one in self.rounds:
+            value = one[name]
+            if value is not None:
+                total += value
+                there += 1
+            points.append(total / there if there else None)
+        return points
+
+
+class Lane:
+    """A learner, its vectors and its results."""
+
+    def __init__(self, spec: str) -> None:
+        kind, _, written = spec.partition(":")
+        options = dict(pair.split("=") for pair in written.split(",") if pair)
+        self.name: str = options.get("name", spec)
+        self.learner = LEARNERS[kind](options)
+        self.unit = (
+            options.get("norm", "l2" if kind in ("arow", "feature-focus") else "none") == "l2"
+        )
+        self.result = Result(self.learner)
+        self.emitted: dict[str, list[float]] = {}
+        self.judged: list[tuple[list[float], set[int]]] = []
+
+    def rank(self, event: Event, x: Vector, topics: list[str]) -> None:
+        """Emit a ranking, and remember its scores for the label."""
+        self.learner.join(len(topics))
+        scores = self.learner.scores(unit(x) if self.unit else x)
+        self.emitted[event["id"]] = scores
+        self.result.rankings.append(
+            {
+                "id": event["id"],
+                "lane": self.name,
+                "round": len(self.result.rounds),
+                "ranking": [{"topic": topics[t], "score": scores[t]} for t in order(scores)],
+                "time": event.get("time"),
+            }
+        )
+
+    def learn(self, document: str, x: Vector, listed: Sequence[int], topics: int) -> None:
+        """Score the emitted ranking, then learn with the model of now."""
+        emitted = self.emitted.pop(document)
+        scores = emitted + [0.0] * (topics - len(emitted))
+        relevant = set(listed)
+        measured = measure(scores, relevant)
+        retrieved = any(scores[r] > 0 for r in relevant) or not isinstance(self.learner, Index)
+        if relevant and not retrieved:
+            measured |= {"r1": 0.0, "r5": 0.0, "mrr": 0.0}
+        self.result.rounds.append(measured)
+        self.judged.append((scores, relevant))
+        self.learner.join(topics)
+        self.learner.learn(unit(x) if self.unit else x, listed)
+
+    def conclude(self, topics: int) -> None:
+        """Fill in the report."""
+        report = self.result.report
+        report |= {"rounds": len(self.result.rounds), "documents": len(self.result.rankings)}
+        report["topics"] = topics
+        for name in MEASURES:
+            report[name] = mean(one[name] for one in self.result.rounds)
+        report["harmonic_rank"] = 1 / report["mrr"] if report["mrr"] else None
+        judged = [(order(scores), relevant) for scores, relevant in self.judged if relevant]
+        report["rounds_with_topics"] = len(judged)
+        points: list[tuple[float, float]] = []
+        for r in range(1, topics + 1):
+            hits = [(len(relevant & set(ranking[:r])), relevant) for ranking, relevant in judged]
+            precision = mean(hit / r for hit, _ in hits)
+            recall = mean(hit / len(relevant) for hit, relevant in hits)
+            if precision is not None and recall is not None:
+                points.append((precision, recall))
+        report["precision"] = [p for p, _ in points] or None
+        report["recall"] = [r for _, r in points] or None
+        f1 = [2 * p * r / (p + r) if p + r else 0.0 for p, r in points]
+        report["max_f1"] = max(f1, default=None)
+
+
+def replay(
+    events: Iterable[Event], lanes: Sequence[str], topics: Sequence[str] = ()
+) -> dict[str, Result]:
+    """Replay valid events through lanes; every id belongs to one document and at most one label."""
+    weights = Weights()
+    running = [Lane(spec) for spec in lanes]
+    known = list(dict.fromkeys(topics))
+    waiting: dict[str, Vector] = {}
+    early: dict[str, list[str]] = {}
+
+    def label(document: str, names: list[str]) -> None:
+        x = waiting.pop(document)
+        known.extend(name for name in dict.fromkeys(names) if name not in known)
+        listed = [known.index(name) for name in dict.fromkeys(names)]
+        for lane in running:
+            lane.learn(document, x, listed, len(known))
+
+    for event in events:
+        document = event["id"]
+        if not event.keys() & {"text", "title", "features"}:
+            if document in waiting:
+                label(document, event["topics"])
+            else:
+                early[document] = event["topics"]
+            continue
+        waiting[document] = weights.vector(event)
+        for lane in running:
+            lane.rank(event, waiting[document], known)
+        if "topics" in event:
+            label(document, event["topics"])
+        elif document in early:
+            label(document, early.pop(document))
+
+    for lane in running:
+        lane.conclude(len(known))
+        lane.result.report |= {
+            "vocabulary_terms": len(weights.names),
+            "pending_documents": len(waiting),
+            "unmatched_labels": len(early),
+        }
+    return {lane.name: lane.result for lane in running}

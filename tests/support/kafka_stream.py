@@ -1,0 +1,325 @@
+"""A stream on a real broker, its workers as processes, for tests."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+from kafka import TopicPartition
+from kafka.errors import KafkaError
+
+from consumers.config import Config, StreamSettings, read_config
+from consumers.kafka.clients import Message, new_admin, new_consumer, new_producer
+from consumers.kafka.topics import ensure_topics
+from consumers.learner import publisher
+from consumers.tokenizer import worker as tokenizer_worker
+from learners.specs import parse_spec
+from pipeline.engine.engine import Engine
+from pipeline.engine.ranking_events import ranking_events
+from pipeline.log.record import Coverage, decode_record
+from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
+from pipeline.snapshots.state import Snapshot, take
+from tests.conftest import REPOSITORY
+from tests.support.scraping import scrape_url
+
+CONFIG = """
+[kafka]
+bootstrap = "{bootstrap}"
+{kafka}
+
+[metrics]
+port = 0
+topics = 8
+
+[snapshots]
+folder = "{folder}/snapshots"
+every_seconds = {every}
+
+[[streams]]
+name = "{name}"
+partitions = {partitions}
+{settings}
+lanes = [{lanes}]
+"""
+PATIENCE_S = 180.0  # how long a test waits for what must come; how soon is for measurements to say
+SMALL = "block = 40\nmax_terms = 3000"
+
+
+class Streaming:
+    """One stream: its configuration, its topics, and the processes that work on it."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        folder: Path,
+        lanes: Iterable[str],
+        partitions: int = 1,
+        watched: Iterable[str] = (),
+        settings: str = SMALL,
+        every: float = 1.0,
+        kafka: str = "",
+        shards: Mapping[str, int] | None = None,
+    ) -> None:
+        self.bootstrap = bootstrap
+        self.folder = folder
+        self.path = folder / "wirerank.toml"
+        self.name = f"test-{os.getpid()}-{time.time_ns()}"
+        self.partitions = partitions
+        self.settings = settings
+        self.every = every
+        self.environment: dict[str, str] = {}  # settings that only the workers have
+        self.kafka = kafka
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._began: dict[str, int] = {}  # where in its log the newest process of a worker began
+        self.configure(lanes, watched, shards)
+        ensure_topics(self.config.kafka, self.stream)
+
+    def configure(
+        self,
+        lanes: Iterable[str],
+        watched: Iterable[str] = (),
+        shards: Mapping[str, int] | None = None,
+    ) -> None:
+        """Write the configuration: lanes that are published, and lanes that are only watched.
+
+        Of those that are published some may have several shards.
+        """
+        divided = shards or {}
+        specs = [f'{{spec = "{lane}", shards = {divided.get(lane, 1)}}}' for lane in lanes]
+        specs += [f'{{spec = "{lane}", publish = false}}' for lane in watched]
+        self.text = CONFIG.format(
+            bootstrap=self.bootstrap,
+            kafka=self.kafka,
+            folder=self.folder,
+            every=self.every,
+            name=self.name,
+            partitions=self.partitions,
+            settings=self.settings,
+            lanes=", ".join(specs),
+        )
+        self.path.write_text(self.text)
+        self.config: Config = read_config(self.path, {})
+        self.stream: StreamSettings = self.config.streams[0]
+
+    def __enter__(self) -> Streaming:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *unused: object) -> None:
+        if kind is not None:
+            print(self.told())
+        for name in list(self.processes):
+            self.kill(name)
+
+    def told(self) -> str:
+        """What the workers logged, and where those are that still run: a test has failed."""
+        for process in self.processes.values():
+            process.send_signal(signal.SIGUSR1)
+        time.sleep(1.0)
+        lines = [time.strftime("now it is %H:%M:%S")]
+        for log in sorted(self.folder.glob("*.log")):
+            shown = [line for line in log.read_text().splitlines() if " settings: " not in line]
+            lines += [f"---- {log.name}", *shown[-150:]]
+        return "\n".join(lines)
+
+    def start(self, name: str, *options: str, program: Iterable[str] = ("consumers",)) -> None:
+        """Start a worker: `learn`, `learn@LANE`, `learn@LANE#SHARD` or `tokenize-N`."""
+        command, _, lane = name.partition("@")
+        lane, _, shard = lane.partition("#")
+        command, _, instance = command.partition("-")
+        arguments = [command, str(self.path), *options]
+        if instance:
+            arguments += ["--instance", instance]
+        if lane:
+            arguments += ["--lane", lane]
+        if shard:
+            shards = {known.parsed.name: known.shards for known in self.stream.lanes}[lane]
+            arguments += ["--shard", f"{shard}/{shards}"]
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self._began[name] = log.tell()
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, "-m", *program, *arguments],
+                cwd=REPOSITORY, stdout=log, stderr=log, env={**os.environ, **self.environment},
+            )  # fmt: skip
+
+    def kill(self, name: str) -> None:
+        """kill -9."""
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait(30)
+
+    def end(self, name: str) -> int:
+        """SIGTERM, and wait; returns the exit code."""
+        process = self.processes.pop(name)
+        process.send_signal(signal.SIGTERM)
+        return process.wait(60)
+
+    def code(self, name: str, seconds: float = PATIENCE_S) -> int | None:
+        """The exit code of a worker that ends by itself."""
+        process = self.processes[name]
+        assert eventually(lambda: process.poll() is not None, seconds), self.log(name)
+        return process.poll()
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text()
+
+    def address(self, name: str) -> str:
+        """Where the newest process of a worker serves its metrics; empty until it does."""
+        said = (self.folder / f"{name}.log").read_bytes()[self._began[name] :].decode()
+        found = re.search(r"metrics = (http://\S+)", said)
+        return found[1] if found else ""
+
+    def shown_lanes(self, name: str) -> set[str]:
+        """The lanes that the metrics of a worker speak of: they have come to where they were."""
+        try:
+            series = scrape_url(self.address(name)).samples
+        except (OSError, ValueError):
+            return set()  # it is not there yet
+        return {labels["lane"] for labels in (dict(key) for _, key in series) if "lane" in labels}
+
+    def produce(self, events: Iterable[bytes], partitions: Sequence[int] = ()) -> None:
+        """Write documents, spread by turns over the given partitions, or over all."""
+        turns = partitions or range(self.stream.partitions)
+        producer = new_producer(self.config.kafka, delivery_timeout_ms=60_000)
+        sent = [
+            producer.send(self.stream.documents, event, partition=turns[n % len(turns)])
+            for n, event in enumerate(events)
+        ]
+        producer.flush(60)
+        for future in sent:
+            future.get(0)
+        producer.close(timeout=5)
+
+    def read(
+        self, topic: str, partitions: int, wanted: int = 0, seconds: float = PATIENCE_S
+    ) -> list[Message]:
+        """All committed records of a topic, once there are as many as wanted and no more come."""
+        consumer: Any = new_consumer(self.config.kafka, auto_offset_reset="earliest")
+        consumer.assign([TopicPartition(topic, p) for p in range(partitions)])
+        found: list[Message] = []
+        quiet_since, until = time.monotonic(), time.monotonic() + seconds
+        while time.monotonic() < until:
+            for messages in consumer.poll(200).values():
+                found += messages
+                quiet_since = time.monotonic()
+            if len(found) >= wanted and time.monotonic() - quiet_since > 1.5:
+                break
+        consumer.close(autocommit=False)
+        return found
+
+    def rankings(self, wanted: int, seconds: float = PATIENCE_S) -> list[Message]:
+        return self.read(self.stream.rankings, self.stream.partitions, wanted, seconds)
+
+    def wait_logged(self, seconds: float = PATIENCE_S) -> None:
+        """Wait until the tokenizers have written all documents to the log."""
+        group = tokenizer_worker.group_of(self.stream)
+        self._wait_for([group], self.stream.documents, self.stream.partitions, seconds)
+
+    def wait_learned(self, seconds: float = PATIENCE_S) -> None:
+        """Wait until all documents are in the log, and the published lanes at its end.
+
+        It may have been a process that was killed since which came there; a worker that has just
+        been started must have done so, too.
+        """
+        self.wait_logged(seconds)
+        published = [lane.parsed.name for lane in self.stream.lanes if lane.publish]
+        groups = [publisher.group_of(self.stream, lane) for lane in published]
+        self._wait_for(groups, self.stream.blocks, 1, seconds)
+        for name in self.processes:
+            if name.startswith("learn"):
+                lanes = self._lanes_of(name)
+                there = eventually(lambda: lanes <= self.shown_lanes(name), seconds)  # noqa: B023
+                assert there, self.log(name)[-3000:]
+
+    def _lanes_of(self, name: str) -> set[str]:
+        """The lanes that a learner works on."""
+        lane = name.partition("@")[2].partition("#")[0]
+        return {lane} if lane else {lane.parsed.name for lane in self.stream.whole_lanes}
+
+    def _wait_for(self, groups: Sequence[str], topic: str, partitions: int, seconds: float) -> None:
+        """Wait until groups have come to the end of a topic."""
+        places = [TopicPartition(topic, number) for number in range(partitions)]
+        consumer = new_consumer(self.config.kafka)
+        ends = {place: end for place, end in consumer.end_offsets(places).items() if end}
+        consumer.close(autocommit=False)
+        admin = new_admin(self.config.kafka)
+
+        def there() -> bool:
+            try:
+                found = admin.list_group_offsets(groups)
+            except KafkaError:
+                return False  # a broker is away
+            return all(
+                place in found[group] and found[group][place].offset >= end
+                for group in groups
+                for place, end in ends.items()
+            )
+
+        assert eventually(there, seconds), (groups, ends, admin.list_group_offsets(groups))
+        admin.close()
+
+    def snapshot(self) -> Snapshot:
+        """The newest snapshot of the stream that has all lanes which one learner works on."""
+        folder = SnapshotFolder(self.config.snapshots.folder / self.stream.name)
+        lanes = {lane.parsed.name for lane in self.stream.whole_lanes}
+        for path, described in folder.descriptions([]):
+            if lanes <= {*described.lanes}:
+                return read_snapshot(path)
+        raise AssertionError(f"{folder.path} has no snapshot of {lanes}")
+
+    def undisturbed(self) -> tuple[Engine, list[bytes]]:
+        """What an engine that nothing ever happens to makes of the log as it is."""
+        engine = Engine(
+            [parse_spec(lane.spec) for lane in self.stream.lanes],
+            self.stream.topics,
+            self.stream.engine_settings(),
+        )
+        names = [lane.name for lane in engine.lanes]
+        coverage, rankings = Coverage(), list[bytes]()
+        for message in self.read(self.stream.blocks, 1):
+            name = f"offset {message.offset}"
+            block = coverage.admit(decode_record(message.value or b"", name), name)
+            if block is not None:
+                for ranked in engine.process(block):
+                    rankings += ranking_events(ranked, names, engine.topics.names, self.stream.top)
+        return engine, rankings
+
+
+def assert_exact(streaming: Streaming, found: list[Message], events: Iterable[bytes]) -> None:
+    """Each document is ranked once by each lane, and all is as in a run that nothing happened to.
+
+    The learner must have come to the end of the log and been ended in good order.
+    """
+    parsed = [orjson.loads(event) for event in events]
+    ids = Counter(event["id"] for event in parsed if "text" in event)  # the others are late labels
+    lanes = [lane.parsed.name for lane in streaming.stream.lanes]
+    values = [message.value or b"" for message in found]
+    ranked = Counter((event["id"], event["lane"]) for event in map(orjson.loads, values))
+    assert ranked == {(id_, lane): count for id_, count in ids.items() for lane in lanes}
+    engine, expected = streaming.undisturbed()
+    assert sorted(values) == sorted(expected)
+    snapshot = streaming.snapshot()
+    mine = take(engine, snapshot.position)
+    assert mine.arrays.keys() == snapshot.arrays.keys()
+    for name, array in mine.arrays.items():
+        assert array.tobytes() == snapshot.arrays[name].tobytes(), name
+    content = orjson.loads(orjson.dumps(mine.content))
+    assert content == {name: snapshot.content[name] for name in content}
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Whether something becomes true in time."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return condition()

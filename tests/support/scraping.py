@@ -1,0 +1,94 @@
+"""A scrape as tests read it, and engines and blocks to be scraped."""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from learners.specs import parse_spec
+from pipeline.corpora import open_source
+from pipeline.engine.engine import Engine
+from pipeline.log.block_reader import BlockReader, Reading
+from pipeline.metrics.collectors import (
+    Followed,
+    LagMetrics,
+    LearnerMetrics,
+    Position,
+    ProcessMetrics,
+    TokenizerMetrics,
+)
+from pipeline.metrics.health import Health
+from pipeline.text.tokenizer import Tokenizer
+
+LANES = ("mmp:loss=1", "perceptron")
+WATCHED = 5  # topics with a loss of their own, where everything is shown
+
+
+class Scrape:
+    """The samples of one exposition, by name and labels."""
+
+    def __init__(self, text: str) -> None:
+        self.families = list(text_string_to_metric_families(text))
+        self.samples = {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in self.families
+            for sample in family.samples
+        }
+
+    def get(self, name: str, **labels: str) -> float | None:
+        """The one sample of this name whose labels include these, if there is one."""
+        wanted = labels.items()
+        found = [v for (n, has), v in self.samples.items() if n == name and wanted <= set(has)]
+        assert len(found) <= 1, f"{name} {labels} is not one sample, but {len(found)}"
+        return found[0] if found else None
+
+    def value(self, name: str, **labels: str) -> float:
+        """The same, if it must be there."""
+        found = self.get(name, **labels)
+        assert found is not None, f"there is no {name} {labels}"
+        return found
+
+
+def scrape(registry: CollectorRegistry) -> Scrape:
+    """What Prometheus would be sent now."""
+    return Scrape(generate_latest(registry).decode())
+
+
+def scrape_url(url: str) -> Scrape:
+    """What a server sends."""
+    with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 - our own server
+        return Scrape(answer.read().decode())
+
+
+def new_engine(lanes: tuple[str, ...] = LANES) -> Engine:
+    return Engine([parse_spec(lane) for lane in lanes])
+
+
+def readings(source: str, block: int) -> Iterator[Reading]:
+    """Blocks as a replay reads them."""
+    yield from BlockReader(open_source(source), Tokenizer(), block)
+
+
+def learn(engine: Engine, reading: Reading) -> None:
+    for _ in engine.process(reading.block):
+        pass
+
+
+def everything(stream: str = "wire") -> CollectorRegistry:
+    """A registry with every metric there is, each with samples."""
+    registry = CollectorRegistry()
+    learner = LearnerMetrics(registry, stream, topics=WATCHED)
+    divided = f"{LANES[0]},shards=2,name={LANES[0].partition(':')[0]}"
+    engine = new_engine((*LANES[1:], "feature-focus", divided))
+    for reading in readings("synthetic:300", 100):
+        learn(engine, reading)
+        learner.learned([engine], [Followed(100, 0.1, 1.0)])
+        learner.committed()
+    learner.snapshot(1.0, 1, 1.0)
+    TokenizerMetrics(registry, stream).written(300)
+    LagMetrics(registry, stream).polled({"wire.documents-0": Position(1, 2, 1.0)})
+    ProcessMetrics(registry, Health())
+    return registry

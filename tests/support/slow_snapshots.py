@@ -1,0 +1,30 @@
+"""A learner whose snapshots take long: `python -m tests.support.slow_snapshots SECONDS learn`.
+
+The command line and everything behind it are the real ones; only the writing of a snapshot, which
+goes on beside the work, begins with so many seconds of nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from pathlib import Path
+
+from consumers.cli import main
+from pipeline.snapshots.folder import SnapshotFolder
+from pipeline.snapshots.state import Snapshot
+
+write = SnapshotFolder.write
+
+
+def write_slowly(self: SnapshotFolder, snapshot: Snapshot) -> Path:
+    logging.getLogger(__name__).info("a snapshot at %d is on its way", snapshot.position)
+    time.sleep(SECONDS)
+    return write(self, snapshot)
+
+
+if __name__ == "__main__":
+    SECONDS = float(sys.argv.pop(1))
+    SnapshotFolder.write = write_slowly  # type: ignore[method-assign]
+    main()

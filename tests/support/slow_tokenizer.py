@@ -1,0 +1,35 @@
+"""A tokenizer whose work takes long: `python -m tests.support.slow_tokenizer SECONDS tokenize`.
+
+The command line and everything behind it are the real ones; only each poll that brings documents is
+followed by so many seconds in which the worker is busy and does not poll.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from consumers.cli import main
+from consumers.kafka.clients import GroupConsumer, new_group_consumer
+from consumers.tokenizer import worker as tokenizer_worker
+
+
+def slow_consumer(*arguments: Any, **options: Any) -> GroupConsumer:  # noqa: ANN401
+    consumer = new_group_consumer(*arguments, **options)
+    poll = consumer.poll
+
+    def poll_and_work(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        polled = poll(*arguments, **options)
+        if polled:
+            time.sleep(SECONDS)
+        return polled
+
+    consumer.poll = poll_and_work  # type: ignore[method-assign]
+    return consumer
+
+
+if __name__ == "__main__":
+    SECONDS = float(sys.argv.pop(1))
+    tokenizer_worker.new_group_consumer = slow_consumer  # type: ignore[attr-defined]
+    main()
