@@ -78,7 +78,7 @@ def not_allowed(error: AuthorizationError) -> RefusedError:
     """What to do about a right that is missing."""
     return RefusedError(
         f"the broker does not allow what is needed ({printable(str(error))}). Grant the user the "
-        "rights that docs/kafka.md lists, with kafka-acls.sh for instance."
+        "rights that docs/guide/secure-kafka.md lists, with kafka-acls.sh for instance."
     )
 
 

@@ -202,7 +202,7 @@ def resource_panels() -> list[Panel]:
                   "{{job}} {{instance}}"),
         ),
         table(
-            "Alerts", "Pending and firing; docs/metrics.md says what to do.",
+            "Alerts", "Pending and firing; docs/guide/operate.md says what to do.",
             Query('ALERTS{alertname=~"Wirerank.*"}'),
             [{"id": "organize", "options": {"excludeByName": {"Time": True, "Value": True}}}],
             width=12,

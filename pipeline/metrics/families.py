@@ -1,7 +1,7 @@
 """The metrics there are: what each is called, its labels, and what it means.
 
 Labels are bounded by configuration: never a document or a term, and topics only up to a number
-that was asked for. The table in docs/metrics.md is held equal to these declarations by a test.
+that was asked for. A test compares the table in docs/reference/metrics.md with these declarations.
 """
 
 from __future__ import annotations

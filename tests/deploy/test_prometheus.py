@@ -62,7 +62,7 @@ def test_every_alert_has_a_test_that_fires_and_one_that_does_not() -> None:
 
 
 def test_every_alert_is_explained() -> None:
-    text = (REPOSITORY / "docs" / "metrics.md").read_text()
+    text = (REPOSITORY / "docs" / "guide" / "operate.md").read_text()
     assert re.findall(r"^### (\w+)$", text, re.M) == ALERTS
 
 
@@ -124,8 +124,8 @@ def test_no_learning_counter_went_backwards_when_the_worker_was_killed(
 
 
 def test_the_worst_topics_are_found_as_the_documents_say(monitoring: Monitored) -> None:
-    """The query of docs/metrics.md, against what the counters grew by in raw samples."""
-    text = (REPOSITORY / "docs" / "metrics.md").read_text()
+    """The query of docs/reference/metrics.md, against what the counters grew by in raw samples."""
+    text = (REPOSITORY / "docs" / "reference" / "metrics.md").read_text()
     (query,) = re.findall(r"^    (topk by .*)$", text, re.M)
     found: dict[str, dict[str, float]] = {}
     for series in monitoring.query(query.replace("(10, ", "(4, ")):

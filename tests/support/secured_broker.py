@@ -148,7 +148,7 @@ class Secured:
                 assert admin.alter_user_scram_credentials([made]) == {user: None}
 
     def grant(self, principal: str, stream: str, groups: bool = True) -> None:
-        """Give a user the rights that docs/kafka.md lists, and no others."""
+        """Give a user the rights that docs/guide/secure-kafka.md lists, and no others."""
         rights = [
             *product([ResourceType.TOPIC], [f"{stream}."], TOPIC_RIGHTS),
             (ResourceType.TRANSACTIONAL_ID, f"wirerank.{stream}.", ACLOperation.WRITE),

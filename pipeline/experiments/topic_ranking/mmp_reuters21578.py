@@ -80,7 +80,8 @@ class Run(NamedTuple):
 MARGINS = (0.1, 0.25, 0.5, 1.0)
 RHOS = (0.3, 0.5, 1.0, 2.0)
 AROW_SPECS = tuple(f"arow:rho={rho:g}" for rho in RHOS)
-# What the stacker combines, and how; found on inner splits of training folds (docs/experiments.md).
+# What the stacker combines, and its options; both were chosen on inner splits of training folds
+# (docs/measurements/reuters21578.md).
 COMBINED = (
     "arow:rho=0.5", "mmp:loss=1,margin=0.5,norm=l2", "perceptron:norm=l2", "rocchio:norm=l2",
 )  # fmt: skip

@@ -162,7 +162,7 @@ def test_refusals_end_a_worker_with_the_remedy(secured: Secured, tmp_path: Path)
         "tokenize-1": (
             secured.by_password("SASL_SSL", "PLAIN", sasl_username=STRANGER),
             "the broker does not allow what is needed ([Error 29] TopicAuthorizationFailedError",
-            "Grant the user the rights that docs/kafka.md lists",
+            "Grant the user the rights that docs/guide/secure-kafka.md lists",
         ),
     }
     with Streaming(secured.plaintext, tmp_path, [LANE]) as streaming:

@@ -317,7 +317,7 @@ def test_dead_letters_are_counted_by_reason_from_zero() -> None:
 
 def test_the_table_of_the_documents_is_what_is_shown() -> None:
     """Names, kinds, labels and meanings: of the declarations, of a scrape, and of the table."""
-    text = (REPOSITORY / "docs" / "metrics.md").read_text()
+    text = (REPOSITORY / "docs" / "reference" / "metrics.md").read_text()
     row = r"^\| `(wirerank_\w+)` \| (\w+) \| (.*?) \| (.*) \|$"
     table = {
         name: (kind, frozenset(re.findall(r"`(\w+)`", labels)), meaning)
