@@ -17,7 +17,7 @@ from learners.specs import LaneSpec, resolved
 from pipeline.curves.confidence import Comparison
 from pipeline.engine.explanations import Explained, strongest
 from pipeline.engine.lane import Lane, SharedSegment
-from pipeline.engine.lane_group import Course, Said, Stretch
+from pipeline.engine.lane_group import LaneGroup, Said, Stretch
 from pipeline.engine.pending_labels import Label, PendingLabels
 from pipeline.engine.schedule import RankLabels, Timeline, TopicLabels
 from pipeline.engine.topic_index import TopicIndex
@@ -83,9 +83,9 @@ class Engine:
         ordinal = [lane for lane in every if lane.is_ordinal]
         of_topics = [lane for lane in every if not lane.is_ordinal]
         most = self.settings.max_pending
-        self.topic_course = Course(of_topics, TopicLabels(self.topics), most)
+        self.topic_group = LaneGroup(of_topics, TopicLabels(self.topics), most)
         self.rank_labels = RankLabels(ranks_of([lane.spec for lane in ordinal]))
-        self.rank_course = Course(ordinal, self.rank_labels, most)
+        self.rank_group = LaneGroup(ordinal, self.rank_labels, most)
         self.documents = 0
         self._explains = True
         self._threads = threads or os.cpu_count() or 1
@@ -101,46 +101,46 @@ class Engine:
         return [*self.lanes, *self.helpers]
 
     @property
-    def courses(self) -> list[Course]:
+    def lane_groups(self) -> list[LaneGroup]:
         """Those that have lanes."""
-        return [course for course in (self.topic_course, self.rank_course) if course.lanes]
+        return [group for group in (self.topic_group, self.rank_group) if group.lanes]
 
-    def course_of(self, lane: Lane) -> Course:
-        """The course that a lane belongs to."""
-        return self.rank_course if lane.is_ordinal else self.topic_course
+    def group_of(self, lane: Lane) -> LaneGroup:
+        """The group that a lane belongs to."""
+        return self.rank_group if lane.is_ordinal else self.topic_group
 
     @property
     def pending(self) -> PendingLabels:
         """The documents that wait for topics."""
-        return self.topic_course.pending
+        return self.topic_group.pending
 
     @property
     def rounds(self) -> int:
         """Rounds of the topic lanes; of the ordinal ones if there are no others."""
-        return self.courses[0].rounds if self.lanes else 0
+        return self.lane_groups[0].rounds if self.lanes else 0
 
     @property
     def ignored_labels(self) -> int:
         """Late labels of a kind that no lane learns."""
-        courses = self.courses
-        return courses[0].pending.ignored_labels if len(courses) == 1 else 0
+        groups = self.lane_groups
+        return groups[0].pending.ignored_labels if len(groups) == 1 else 0
 
     @property
     def differences(self) -> Comparison:
-        """How the losses of any two lanes of one course differ."""
+        """How the losses of any two lanes of one group differ."""
         return Comparison(
             [
                 (
-                    [self.lanes.index(lane) for lane in self._shown(course, course.lanes)],
-                    course.differences.of(self._shown(course, range(len(course.lanes)))),
+                    [self.lanes.index(lane) for lane in self._shown(group, group.lanes)],
+                    group.differences.of(self._shown(group, range(len(group.lanes)))),
                 )
-                for course in self.courses
+                for group in self.lane_groups
             ]
         )
 
-    def _shown(self, course: Course, by_lane: Sequence[T]) -> list[T]:
-        """Of what each lane of a course has, that of the lanes that are no helpers."""
-        mine = zip(course.lanes, by_lane, strict=True)
+    def _shown(self, group: LaneGroup, by_lane: Sequence[T]) -> list[T]:
+        """Of what each lane of a group has, that of the lanes that are no helpers."""
+        mine = zip(group.lanes, by_lane, strict=True)
         return [its for lane, its in mine if lane in self.lanes]
 
     def join(self, other: Engine, order: Sequence[str]) -> None:
@@ -151,17 +151,17 @@ class Engine:
         """
         if self.documents != other.documents:
             raise ValueError("the engines have not followed the same log as far")
-        if other.topic_course.lanes and not self.topic_course.lanes:
+        if other.topic_group.lanes and not self.topic_group.lanes:
             self.topics = other.topics
-        if other.rank_course.lanes and not self.rank_course.lanes:
+        if other.rank_group.lanes and not self.rank_group.lanes:
             self.rank_labels = other.rank_labels
         asked = {lane.name for lane in (*self.lanes, *other.lanes)}
         shown_first = [name for name in order if name in asked]  # as snapshots have them
-        self.topic_course.join(other.topic_course, shown_first)
-        self.rank_course.join(other.rank_course, shown_first)
+        self.topic_group.join(other.topic_group, shown_first)
+        self.rank_group.join(other.rank_group, shown_first)
         self.close()
         other.close()
-        every = [*self.topic_course.lanes, *self.rank_course.lanes]
+        every = [*self.topic_group.lanes, *self.rank_group.lanes]
         shown = [lane for lane in every if lane.name in asked]
         self.lanes = sorted(shown, key=lambda lane: order.index(lane.name))
         self.helpers = [lane for lane in every if lane.name not in asked]
@@ -179,13 +179,13 @@ class Engine:
         """
         entries = iter(block.entries)
         entry = next(entries, None)
-        courses = self.courses
+        groups = self.lane_groups
         for vectors in self._bounded(self.vocabulary.vectors(block.counts, block.ready)):
             if vectors.keep is not None:
-                for course in courses:
-                    course.forget(vectors.keep)
+                for group in groups:
+                    group.forget(vectors.keep)
             end = vectors.first + len(vectors.rows)
-            timelines = [course.begin(vectors) for course in courses]
+            timelines = [group.begin(vectors) for group in groups]
             while entry is not None and (entry.row is None or entry.row < end):
                 for timeline in timelines:
                     timeline.add(entry)
@@ -197,7 +197,7 @@ class Engine:
         """The vectors in pieces of so few rows that the scores of a lane are not too many."""
         for vectors in pieces:
             most = len(vectors.rows)
-            if not all(lane.is_sparse for lane in self.topic_course.lanes):
+            if not all(lane.is_sparse for lane in self.topic_group.lanes):
                 most = max(1, MOST_SCORES // max(1, len(self.topics)))
             yield from vectors.pieces(most)
 
@@ -205,8 +205,8 @@ class Engine:
         """Run all lanes over a stretch of the log."""
         explained = range(max(0, rows - to_explain), rows) if self._explains else range(0)
         stretches = [
-            course.follow(timeline, rows, explained, self._run, self._why)
-            for course, timeline in zip(self.courses, timelines, strict=True)
+            group.follow(timeline, rows, explained, self._run, self._why)
+            for group, timeline in zip(self.lane_groups, timelines, strict=True)
         ]
         documents = timelines[0].ranked
         made = list[Explained]()
@@ -215,21 +215,21 @@ class Engine:
                 self._explained(timelines, stretches, row, i) for i, row in enumerate(explained)
             ]
         self.documents += len(documents)
-        first, of_topics = stretches[0], bool(self.topic_course.lanes)
+        first, of_topics = stretches[0], bool(self.topic_group.lanes)
         return Ranked(
             documents,
             first.known,
             self._in_order([[stretch.rounds] * len(stretch.scores) for stretch in stretches]),
             self._in_order([stretch.scores for stretch in stretches]),
             first.labelled if of_topics else [],
-            self._shown(self.topic_course, first.measured) if of_topics else [],
+            self._shown(self.topic_group, first.measured) if of_topics else [],
             made,
         )
 
-    def _in_order(self, by_course: Sequence[Sequence[T]]) -> list[T]:
-        """What each lane of each course has, in the order of all lanes."""
-        lanes = [lane for course in self.courses for lane in course.lanes]
-        found = dict(zip(map(id, lanes), chain.from_iterable(by_course), strict=True))
+    def _in_order(self, by_group: Sequence[Sequence[T]]) -> list[T]:
+        """What each lane of each group has, in the order of all lanes."""
+        lanes = [lane for group in self.lane_groups for lane in group.lanes]
+        found = dict(zip(map(id, lanes), chain.from_iterable(by_group), strict=True))
         return [found[id(lane)] for lane in self.lanes]
 
     def _run(
@@ -257,7 +257,7 @@ class Engine:
         return [found[lane.name] for lane in lanes]
 
     def _why(
-        self, course: Course, shared: SharedSegment, row: int, known: int,
+        self, group: LaneGroup, shared: SharedSegment, row: int, known: int,
         scores: Sequence[RowScores],
     ) -> list[Said]:  # fmt: skip
         """Why a document was ranked so; nothing, from then on, if that cannot be said.
@@ -269,7 +269,7 @@ class Engine:
         try:
             names, table = self.topics.names, self.vocabulary.table
             terms = strongest(*shared.by_norm["none"].rows.row(row), table)
-            said = course.explain(shared, row, known, scores, names, table)
+            said = group.explain(shared, row, known, scores, names, table)
             return [replace(said, terms=terms)]
         except Exception:
             log.exception("rankings cannot be explained, so no more documents are shown")
@@ -286,8 +286,8 @@ class Engine:
             timelines[0].ranked[row],
             number=self.documents + row + 1,
             rounds=self._in_order([[s.rounds[row]] * len(s.scores) for s in stretches]),
-            topics=topics_in(labels[0]) if self.topic_course.lanes else (),
-            rank=rank_in(labels[-1]) if self.rank_course.lanes else None,
+            topics=topics_in(labels[0]) if self.topic_group.lanes else (),
+            rank=rank_in(labels[-1]) if self.rank_group.lanes else None,
             terms=said[0].terms,
             rankings=self._in_order([one.rankings for one in said]),
             scores=self._in_order([one.scores for one in said]),

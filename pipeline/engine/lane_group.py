@@ -1,7 +1,7 @@
-"""A course: the lanes that learn from one kind of label, and what they share.
+"""A group: the lanes that learn from one kind of label, and what they share.
 
 Their rounds are the same, the same documents wait for the same labels, and their losses can be
-compared. Topic lanes are one course of a stream, ordinal lanes another.
+compared. Topic lanes are one group of a stream, ordinal lanes another.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Run = Callable[[Sequence[Lane], SharedSegment, Sequence[RowScores]], list[Floats
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the lanes of a course said of a document, and why: the first places, and all scores."""
+    """What the lanes of a group said of a document, and why: the first places, and all scores."""
 
     rankings: list[tuple[Place, ...]]
     scores: list[Floats]
@@ -37,7 +37,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What the lanes of a course made of a stretch of the log."""
+    """What the lanes of a group made of a stretch of the log."""
 
     rounds: list[int]  # rounds learned before each ranking
     known: Ints  # labels that existed then
@@ -47,7 +47,7 @@ class Stretch:
     said: list[Said] = field(default_factory=list)  # of the documents to explain
 
 
-class Course:
+class LaneGroup:
     """Lanes of one kind that follow a stream together."""
 
     def __init__(self, lanes: Sequence[Lane], labels: Labels, max_pending: int) -> None:
@@ -125,8 +125,8 @@ class Course:
             document.known, document.scores = known, [mine.keep(row, known) for mine in scores]
             document.row = None
 
-    def join(self, other: Course, order: Sequence[str]) -> None:
-        """Take over the lanes of a course that has followed the same log as far."""
+    def join(self, other: LaneGroup, order: Sequence[str]) -> None:
+        """Take over the lanes of a group that has followed the same log as far."""
         if self.lanes and other.lanes:
             if self.rounds != other.rounds:
                 raise ValueError("the engines have not followed the same log as far")
@@ -154,4 +154,4 @@ class Course:
         self.differences.arrange(places)
 
 
-Why = Callable[[Course, SharedSegment, int, int, Sequence[RowScores]], list[Said]]
+Why = Callable[[LaneGroup, SharedSegment, int, int, Sequence[RowScores]], list[Said]]

@@ -74,7 +74,7 @@ class EngineSample:
 
 def sample_engine(engine: Engine, topics: int) -> EngineSample:
     """Copy what a scrape shows, of so many topics too; the engine must be between two blocks."""
-    waiting, settings = [course.pending for course in engine.courses], engine.settings
+    waiting, settings = [group.pending for group in engine.lane_groups], engine.settings
     return EngineSample(
         tuple(
             LaneSample(
@@ -107,7 +107,7 @@ def sample_engine(engine: Engine, topics: int) -> EngineSample:
         ),
         (
             ("no_document", sum(p.unmatched_labels for p in waiting)),
-            ("rank_only" if engine.topic_course.lanes else "topics_only", engine.ignored_labels),
+            ("rank_only" if engine.topic_group.lanes else "topics_only", engine.ignored_labels),
         ),
         sample_topics(engine, topics),
     )

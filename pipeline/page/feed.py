@@ -24,7 +24,7 @@ from pipeline.curves.topic_curve import Point
 from pipeline.engine.engine import Engine, Ranked
 from pipeline.engine.explanations import Explained, rank_of
 from pipeline.engine.lane import Lane
-from pipeline.engine.lane_group import Course
+from pipeline.engine.lane_group import LaneGroup
 from pipeline.log.block import Block
 from pipeline.page.samples import (
     FROZEN,
@@ -248,7 +248,7 @@ class PageFeed(Feed):
     def _waits_for_rank(self, shown: ShownDocument) -> bool:
         """Whether its rank has not come yet, and some lane learns ranks."""
         return (
-            shown.rank is None and self._engine is not None and bool(self._engine.rank_course.lanes)
+            shown.rank is None and self._engine is not None and bool(self._engine.rank_group.lanes)
         )
 
     def _label_documents(self, block: Block) -> None:
@@ -291,7 +291,7 @@ class PageFeed(Feed):
             rounds=engine.rounds,
             topics=len(engine.topics),
             terms=len(engine.vocabulary),
-            courses=tuple(course_sample(engine, course) for course in engine.courses),
+            courses=tuple(course_sample(engine, course) for course in engine.lane_groups),
             stream_time=self._stream_time,
             wall_ms=self._wall_ms(),
             standing=self._standing,
@@ -313,10 +313,10 @@ class PageFeed(Feed):
         return (documents - before) / (now - then) if now > then else None
 
 
-def course_sample(engine: Engine, course: Course) -> CourseSample:
+def course_sample(engine: Engine, course: LaneGroup) -> CourseSample:
     """Where the lanes of one kind stand."""
     return CourseSample(
-        kind=RANKS if course is engine.rank_course else TOPICS,
+        kind=RANKS if course is engine.rank_group else TOPICS,
         lanes=tuple(place for place, lane in enumerate(engine.lanes) if lane in course.lanes),
         losses=course.differences.losses,
         rounds=course.rounds,

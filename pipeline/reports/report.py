@@ -62,7 +62,7 @@ def against_others(engine: Engine, number: int) -> dict[str, dict[str, dict[str,
 
 def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -> dict[str, Any]:
     """The measures of one lane over the whole run, and what it took."""
-    curve, pending = lane.curve, engine.course_of(lane).pending
+    curve, pending = lane.curve, engine.group_of(lane).pending
     return {
         "rounds": curve.rounds,
         "rounds_with_topics": curve.rounds_with_topics,

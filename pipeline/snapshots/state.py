@@ -17,7 +17,7 @@ from learners.scores import Kept
 from learners.specs import LEARNERS, parse_spec
 from pipeline.curves.confidence import arranged
 from pipeline.engine.engine import Engine
-from pipeline.engine.lane_group import Course
+from pipeline.engine.lane_group import LaneGroup
 from pipeline.engine.pending_labels import PendingDocument
 from pipeline.storage.container import Arrays
 
@@ -57,8 +57,8 @@ def take(engine: Engine, position: int) -> Snapshot:
     for number, lane in enumerate(engine.every_lane):
         store(arrays, f"lane{number}/learner", lane.learner.state())
         store(arrays, f"lane{number}/curve", lane.curve.state())
-        waiting = engine.course_of(lane).pending.documents.values()
-        place = engine.course_of(lane).lanes.index(lane)
+        waiting = engine.group_of(lane).pending.documents.values()
+        place = engine.group_of(lane).lanes.index(lane)
         kept = [document.scores[place] for document in waiting]
         store(arrays, f"lane{number}/pending", waiting_scores(kept))
     content = {
@@ -69,26 +69,26 @@ def take(engine: Engine, position: int) -> Snapshot:
         "documents": engine.documents,
         "topics": engine.topics.names,
         "topics_refused": engine.topics.refused,
-        **take_course(engine.topic_course, "", arrays),
+        **take_group(engine.topic_group, "", arrays),
     }
-    if engine.rank_course.lanes:
-        content["ranks"] = take_course(engine.rank_course, "ranks/", arrays)
+    if engine.rank_group.lanes:
+        content["ranks"] = take_group(engine.rank_group, "ranks/", arrays)
         content["ranks"]["refused"] = engine.rank_labels.refused
     return Snapshot(content, arrays)
 
 
-def take_course(course: Course, prefix: str, arrays: Arrays) -> dict[str, Any]:
-    """What the lanes of a course share; arrays join the others under a prefix."""
-    pending = course.pending
+def take_group(group: LaneGroup, prefix: str, arrays: Arrays) -> dict[str, Any]:
+    """What the lanes of a group share; arrays join the others under a prefix."""
+    pending = group.pending
     waiting = list(pending.documents.values())
     starts = np.cumsum([0, *(len(document.terms) for document in waiting)], dtype=np.int64)
-    arrays[f"{prefix}differences"] = course.differences.tallies.copy()
+    arrays[f"{prefix}differences"] = group.differences.tallies.copy()
     arrays[f"{prefix}pending/starts"] = starts
     arrays[f"{prefix}pending/terms"] = joined([d.terms for d in waiting], np.int32)
     arrays[f"{prefix}pending/values"] = joined([d.values for d in waiting], np.float64)
     arrays[f"{prefix}pending/known"] = np.array([d.known for d in waiting], np.int64)
     return {
-        "rounds": course.rounds,
+        "rounds": group.rounds,
         "pending": list(pending.documents),
         "early": list(pending.early.items()),
         "expired_documents": pending.expired_documents,
@@ -108,34 +108,34 @@ def resume(engine: Engine, snapshot: Snapshot) -> None:
         number = snapshot.every_lane.index(lane.name)
         lane.learner.restore(stored(arrays, f"lane{number}/learner"))
         lane.curve.restore(stored(arrays, f"lane{number}/curve"))
-    if engine.topic_course.lanes:  # without such lanes nothing would keep the topics up to date
+    if engine.topic_group.lanes:  # without such lanes nothing would keep the topics up to date
         engine.topics.restore(content["topics"], content["topics_refused"])
-        resume_course(engine.topic_course, "", content, snapshot)
-    if engine.rank_course.lanes:
-        resume_course(engine.rank_course, "ranks/", content["ranks"], snapshot)
+        resume_group(engine.topic_group, "", content, snapshot)
+    if engine.rank_group.lanes:
+        resume_group(engine.rank_group, "ranks/", content["ranks"], snapshot)
         engine.rank_labels.refused = content["ranks"]["refused"]
 
 
-def resume_course(course: Course, prefix: str, content: dict[str, Any], taken: Snapshot) -> None:
-    """Restore what `take_course` took, with the scores of the lanes that are here."""
-    arrays, pending = taken.arrays, course.pending
-    course.rounds = content["rounds"]
-    mine = course_lanes(taken.content["settings"]["lanes"], prefix)
+def resume_group(group: LaneGroup, prefix: str, content: dict[str, Any], taken: Snapshot) -> None:
+    """Restore what `take_group` took, with the scores of the lanes that are here."""
+    arrays, pending = taken.arrays, group.pending
+    group.rounds = content["rounds"]
+    mine = group_lanes(taken.content["settings"]["lanes"], prefix)
     if f"{prefix}differences" in arrays:  # older versions compared nothing: then it begins here
-        places = [mine.index(lane.name) for lane in course.lanes]
-        course.differences.tallies = arranged(arrays[f"{prefix}differences"], places)
+        places = [mine.index(lane.name) for lane in group.lanes]
+        group.differences.tallies = arranged(arrays[f"{prefix}differences"], places)
     pending.early = {key: tuple(label) for key, label in content["early"]}
     pending.expired_documents = content["expired_documents"]
     pending.unmatched_labels = content["unmatched_labels"]
     pending.superseded = content["superseded"]
     pending.ignored_labels = content["ignored_labels"]
-    numbers = [taken.every_lane.index(lane.name) for lane in course.lanes]
+    numbers = [taken.every_lane.index(lane.name) for lane in group.lanes]
     waiting = waiting_documents(arrays, prefix, numbers)
     pending.documents = dict(zip(content["pending"], waiting, strict=True))
 
 
-def course_lanes(lanes: dict[str, dict[str, Any]], prefix: str) -> list[str]:
-    """Of a snapshot's lanes those of one course, in its order; ordinal ones have ranks."""
+def group_lanes(lanes: dict[str, dict[str, Any]], prefix: str) -> list[str]:
+    """Of a snapshot's lanes those of one group, in its order; ordinal ones have ranks."""
     return [name for name, settings in lanes.items() if ("ranks" in settings) == bool(prefix)]
 
 
@@ -201,7 +201,7 @@ def alone(snapshot: Snapshot, lane: str, state: State) -> Snapshot:
     store(arrays, "lane0/curve", stored(snapshot.arrays, f"lane{place}/curve"))
     store(arrays, "lane0/learner", state)
     if "differences" in arrays:
-        of_topics = course_lanes(settings["lanes"], "")
+        of_topics = group_lanes(settings["lanes"], "")
         arrays["differences"] = arranged(arrays["differences"], [of_topics.index(lane)])
     content = {
         **snapshot.content,

@@ -276,8 +276,8 @@ def test_a_restart_changes_nothing() -> None:
         resume(again, take(engine, at))
         engine = again
     assert (
-        engine.topic_course.differences.tallies.tobytes()
-        == straight.topic_course.differences.tallies.tobytes()
+        engine.topic_group.differences.tallies.tobytes()
+        == straight.topic_group.differences.tallies.tobytes()
     )
     assert straight.differences.between(0, 2)["loss1"].rounds > 0
 

@@ -305,7 +305,7 @@ def test_a_rank_alone_is_counted_as_ignored() -> None:
     of_topics, _ = run(events, lanes=("mmp:loss=1",))
     both, _ = run(events)
     assert (of_topics.ignored_labels, both.ignored_labels) == (1, 0)
-    assert (of_topics.rounds, both.rank_course.rounds) == (0, 1)
+    assert (of_topics.rounds, both.rank_group.rounds) == (0, 1)
 
 
 def test_vectors_of_any_size_come_to_length_one() -> None:

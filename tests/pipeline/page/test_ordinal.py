@@ -66,7 +66,7 @@ def test_lanes_of_a_kind_are_compared_by_their_own_losses() -> None:
 def test_labels_of_either_kind_are_shown_when_they_come() -> None:
     stream = Stream(["mmp:loss=1", "prank:ranks=5"])
     stream.process([ranked(n) for n in range(20)])
-    rounds = stream.engine.rank_course.rounds
+    rounds = stream.engine.rank_group.rounds
     stream.process([unlabelled("topics first", {"w3": 1.0}), unlabelled("rank first", {"w3": 1.0})])
     stream.process([label("topics first", "t3"), late_rank("rank first", 4)])
     one, other = stream.feed.sample.last_documents[-2:]

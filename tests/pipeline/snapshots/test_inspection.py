@@ -86,7 +86,7 @@ def test_what_is_said_is_what_the_engine_was(path: Path, follower: Follower) -> 
     assert said["early_labels"] == len(engine.pending.early) > 0
     assert said["expired_documents"] == engine.pending.expired_documents > 0
     assert said["unmatched_labels"] == engine.pending.unmatched_labels > 0
-    ranks = engine.rank_course
+    ranks = engine.rank_group
     assert said["ranks"]["rounds"] == ranks.rounds > 0
     assert said["ranks"]["pending_documents"] == len(ranks.pending.documents) > 0
     assert said["ranks"]["expired_documents"] == ranks.pending.expired_documents > 0
@@ -119,9 +119,9 @@ def test_a_person_can_read_it(path: Path, follower: Follower) -> None:
     assert f"documents {follower.engine.documents}" in lines
     assert f"vocabulary terms {len(follower.engine.vocabulary)} of 60" in lines
     assert "wire.documents 3 200" in lines
-    of_topics, of_ranks = follower.engine.topic_course, follower.engine.rank_course
+    of_topics, of_ranks = follower.engine.topic_group, follower.engine.rank_group
     assert f"rounds {of_topics.rounds} and {of_ranks.rounds}" in lines
-    waiting = [len(course.pending.documents) for course in (of_topics, of_ranks)]
+    waiting = [len(group.pending.documents) for group in (of_topics, of_ranks)]
     ceiling = follower.engine.settings.max_pending
     assert f"waiting documents {waiting[0]} and {waiting[1]} of {ceiling}" in lines
     assert not [line for line in lines if line.startswith("ignored labels")]  # either is learned

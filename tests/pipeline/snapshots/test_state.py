@@ -70,7 +70,7 @@ def test_waiting_scores_of_an_older_version_are_read() -> None:
     snapshot = take(engine, 120)
     waiting = list(engine.pending.documents.values())
     assert waiting
-    for number in range(len(engine.topic_course.lanes)):  # these come first; there were no others
+    for number in range(len(engine.topic_group.lanes)):  # these come first; there were no others
         scores = list[float]()
         for document in waiting:
             kept, every = document.scores[number], np.zeros(document.known)
@@ -183,13 +183,13 @@ def test_lanes_part_and_join_without_a_trace(seed: int, tmp_path: Path) -> None:
         assert np.array_equal(array, other.arrays[name], equal_nan=array.dtype.kind == "f"), name
     # Lanes that were together all the time are compared over all of it, the others since they met.
     before = engine_after(events[:140], settings)
-    for mine, course, then in zip(tallies, straight.courses, before.courses, strict=True):
-        for later, earlier in combinations(reversed(range(len(course.lanes))), 2):
-            two = {course.lanes[later].name, course.lanes[earlier].name}
+    for mine, group, then in zip(tallies, straight.lane_groups, before.lane_groups, strict=True):
+        for later, earlier in combinations(reversed(range(len(group.lanes))), 2):
+            two = {group.lanes[later].name, group.lanes[earlier].name}
             together = two <= had[0] or two <= had[1]
-            assert mine[later, earlier, 0, 0] == course.rounds - (0 if together else then.rounds)
+            assert mine[later, earlier, 0, 0] == group.rounds - (0 if together else then.rounds)
             if together:
-                expected_tally = course.differences.tallies[later, earlier]
+                expected_tally = group.differences.tallies[later, earlier]
                 assert np.array_equal(mine[later, earlier], expected_tally)
 
 
@@ -198,7 +198,7 @@ def test_topics_are_not_kept_where_nothing_keeps_them_up_to_date() -> None:
     both = new_engine()
     feed(both, events[:100], 20)
     assert len(both.topics) > 1
-    name = both.rank_course.lanes[0].name
+    name = both.rank_group.lanes[0].name
     alone, straight = new_engine(lanes=(name,)), new_engine(lanes=(name,))
     resume(alone, take(both, 100))
     for engine, start in ((alone, 100), (straight, 0)):
