@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pipeline.engine.engine import Engine, Ranked
+from pipeline.engine.engine import Engine, RankedSegment
 from pipeline.log.block import Block
 from pipeline.log.record import Coverage, coverage_from, decode_record
 from pipeline.snapshots.state import Snapshot, resume, take
@@ -27,7 +27,9 @@ class Follower:
         """Its lanes, in order."""
         return [lane.name for lane in self.engine.lanes]
 
-    def follow(self, data: bytes, offset: int, name: str, to_explain: int = 0) -> Iterator[Ranked]:
+    def follow(
+        self, data: bytes, offset: int, name: str, to_explain: int = 0
+    ) -> Iterator[RankedSegment]:
         """Rank and learn a record of the log; what an earlier record covered is left out."""
         record = decode_record(data, name)
         self.arrived = record.arrived

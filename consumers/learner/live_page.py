@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.engine.engine import Engine, Ranked
+from pipeline.engine.engine import Engine, RankedSegment
 from pipeline.follower import Follower
 from pipeline.page.feed import Feed
 from pipeline.page.samples import STARTING, Standing
@@ -32,7 +32,7 @@ class LearnerPage:
         """How many documents of its next record are to be explained."""
         return self._feed.wanted() if follower.engine is self._engine else 0
 
-    def take(self, follower: Follower, ranked: Ranked) -> None:
+    def take(self, follower: Follower, ranked: RankedSegment) -> None:
         """A piece of a record was ranked and learned."""
         if follower.engine is self._engine:
             self._feed.take(ranked)

@@ -17,7 +17,7 @@ from consumers.config import KafkaSettings, StreamSettings
 from consumers.kafka.clients import BrokerAwayError, committed_offsets, new_transactional_producer
 from consumers.learner.transactions import ExactlyOnce, Outgoing
 from consumers.task import Task
-from pipeline.engine.engine import Ranked
+from pipeline.engine.engine import RankedSegment
 from pipeline.engine.ranking_events import RankingWriter
 from pipeline.storage.binary_array import pieces
 
@@ -66,7 +66,7 @@ class Publisher:
         self.published = {lane: self._committed[g] or 0 for lane, g in self._groups.items()}
 
     def written(
-        self, ranked: Ranked, lanes: Sequence[str], topics: Sequence[str], offset: int
+        self, ranked: RankedSegment, lanes: Sequence[str], topics: Sequence[str], offset: int
     ) -> Outgoing | None:
         """The rankings by `lanes` that are still to be published of what a record held."""
         due = tuple(lane for lane in lanes if self.published.get(lane, offset + 1) <= offset)

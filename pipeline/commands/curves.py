@@ -15,7 +15,7 @@ from pipeline.commands.options import DEFAULTS
 from pipeline.commands.outcome import conclude, fail
 from pipeline.commands.terminal import TerminalWatch
 from pipeline.corpora import SourceError, source_path
-from pipeline.engine.engine import Ranked
+from pipeline.engine.engine import RankedSegment
 from pipeline.errors import UsageError
 from pipeline.history.moments import History
 from pipeline.history.openmetrics import openmetrics
@@ -43,7 +43,7 @@ class HistoryWatch(TerminalWatch):
         super().__init__(quiet)
         self._history = history
 
-    def followed(self, block: Block, ranked: Sequence[Ranked]) -> None:
+    def followed(self, block: Block, ranked: Sequence[RankedSegment]) -> None:
         """Note what the block brought."""
         self._history.follow(block, ranked)
 

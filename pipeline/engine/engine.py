@@ -15,9 +15,9 @@ from learners.learner import Learner
 from learners.scores import RowScores
 from learners.specs import LaneSpec, resolved
 from pipeline.curves.confidence import Comparison
-from pipeline.engine.explanations import Explained, strongest
+from pipeline.engine.explanations import ExplainedDocument, strongest
 from pipeline.engine.lane import Lane, SharedSegment
-from pipeline.engine.lane_group import LaneGroup, Said, Stretch
+from pipeline.engine.lane_group import GroupExplanation, GroupResult, LaneGroup
 from pipeline.engine.pending_labels import Label, PendingLabels
 from pipeline.engine.schedule import RankLabels, Timeline, TopicLabels
 from pipeline.engine.topic_index import TopicIndex
@@ -44,7 +44,7 @@ class EngineSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedSegment:
     """Documents that were just ranked, in log order, and what each lane said of them."""
 
     documents: list[Entry]
@@ -56,7 +56,7 @@ class Ranked:
     labelled: list[Entry] = field(default_factory=list)
     measured: list[Floats] = field(default_factory=list)
     # As many of the last documents as was asked for, with why they were ranked as they were.
-    explained: list[Explained] = field(default_factory=list)
+    explained: list[ExplainedDocument] = field(default_factory=list)
 
 
 class Engine:
@@ -172,7 +172,7 @@ class Engine:
         if self._pool:
             self._pool.shutdown()
 
-    def process(self, block: Block, to_explain: int = 0) -> Iterator[Ranked]:
+    def process(self, block: Block, to_explain: int = 0) -> Iterator[RankedSegment]:
         """Rank and learn a block; yields the rankings, in as many pieces as it takes.
 
         The rankings of the last `to_explain` documents of each piece are also explained.
@@ -201,7 +201,7 @@ class Engine:
                 most = max(1, MOST_SCORES // max(1, len(self.topics)))
             yield from vectors.pieces(most)
 
-    def _follow(self, timelines: Sequence[Timeline], rows: int, to_explain: int) -> Ranked:
+    def _follow(self, timelines: Sequence[Timeline], rows: int, to_explain: int) -> RankedSegment:
         """Run all lanes over a stretch of the log."""
         explained = range(max(0, rows - to_explain), rows) if self._explains else range(0)
         stretches = [
@@ -209,14 +209,14 @@ class Engine:
             for group, timeline in zip(self.lane_groups, timelines, strict=True)
         ]
         documents = timelines[0].ranked
-        made = list[Explained]()
+        made = list[ExplainedDocument]()
         if all(len(stretch.said) == len(explained) for stretch in stretches):
             made = [
                 self._explained(timelines, stretches, row, i) for i, row in enumerate(explained)
             ]
         self.documents += len(documents)
         first, of_topics = stretches[0], bool(self.topic_group.lanes)
-        return Ranked(
+        return RankedSegment(
             documents,
             first.known,
             self._in_order([[stretch.rounds] * len(stretch.scores) for stretch in stretches]),
@@ -259,7 +259,7 @@ class Engine:
     def _why(
         self, group: LaneGroup, shared: SharedSegment, row: int, known: int,
         scores: Sequence[RowScores],
-    ) -> list[Said]:  # fmt: skip
+    ) -> list[GroupExplanation]:  # fmt: skip
         """Why a document was ranked so; nothing, from then on, if that cannot be said.
 
         It is only for show: rankings and learning go on as if nobody had asked.
@@ -277,12 +277,12 @@ class Engine:
             return []
 
     def _explained(
-        self, timelines: Sequence[Timeline], stretches: Sequence[Stretch], row: int, place: int
-    ) -> Explained:
+        self, timelines: Sequence[Timeline], stretches: Sequence[GroupResult], row: int, place: int
+    ) -> ExplainedDocument:
         """What all lanes said of the document of this row, and why."""
         said = [stretch.said[place] for stretch in stretches]
         labels = [timeline.ranked_labels[row] for timeline in timelines]
-        return Explained(
+        return ExplainedDocument(
             timelines[0].ranked[row],
             number=self.documents + row + 1,
             rounds=self._in_order([[s.rounds[row]] * len(s.scores) for s in stretches]),

@@ -24,23 +24,23 @@ TOPICS = 5  # of each ranking that are explained
 TERMS = 5  # of each topic, and of the document itself
 
 
-class Weighed(NamedTuple):
+class WeightedTerm(NamedTuple):
     """A term and what it amounts to: its value in a vector, or its contribution to a score."""
 
     term: str
     amount: float
 
 
-class Place(NamedTuple):
+class RankedTopic(NamedTuple):
     """A topic in a ranking, its score, and the strongest terms behind it, if terms are."""
 
     topic: str
     score: float
-    terms: tuple[Weighed, ...] | None
+    terms: tuple[WeightedTerm, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class ExplainedDocument:
     """A document that was just ranked, and why each lane ranked it so."""
 
     document: Entry
@@ -48,8 +48,8 @@ class Explained:
     rounds: list[int]  # of each lane: rounds learned before
     topics: tuple[str, ...] | None  # its labels, if they are known by now
     rank: int | None  # the same, if ordinal lanes are there
-    terms: tuple[Weighed, ...]  # the heaviest of its vector
-    rankings: list[tuple[Place, ...]]  # of each lane: the first topics
+    terms: tuple[WeightedTerm, ...]  # the heaviest of its vector
+    rankings: list[tuple[RankedTopic, ...]]  # of each lane: the first topics
     scores: list[Floats]  # of each lane: of all topics that were known then
 
 
@@ -60,7 +60,7 @@ def explain(
     scores: Floats,
     topics: Sequence[str],
     table: TermTable,
-) -> tuple[Place, ...]:
+) -> tuple[RankedTopic, ...]:
     """The first places of a row's ranking, whose `scores` the lane has just given."""
     terms, values = segment.by_norm[lane.spec.norm].rows.row(row)
     if lane.is_ordinal:
@@ -70,23 +70,25 @@ def explain(
     places = []
     for i, topic in enumerate(first.tolist()):
         why = None if amounts is None else strongest(terms, amounts[:, i], table)
-        places.append(Place(topics[topic], float(scores[topic]), why))
+        places.append(RankedTopic(topics[topic], float(scores[topic]), why))
     return tuple(places)
 
 
-def rank_place(lane: Lane, terms: Ints, values: Floats, said: Floats, table: TermTable) -> Place:
+def rank_place(
+    lane: Lane, terms: Ints, values: Floats, said: Floats, table: TermTable
+) -> RankedTopic:
     """The rank that an ordinal lane said, with the terms behind its score."""
     rank, score = int(said[0]), float(said[1])
     amounts = lane.learner.contributions(terms, values, np.array([rank - 1]))
     why = None if amounts is None else strongest(terms, amounts[:, 0], table)
-    return Place(f"rank {rank}", score, why)
+    return RankedTopic(f"rank {rank}", score, why)
 
 
-def strongest(terms: Ints, amounts: Floats, table: TermTable) -> tuple[Weighed, ...]:
+def strongest(terms: Ints, amounts: Floats, table: TermTable) -> tuple[WeightedTerm, ...]:
     """The terms of the greatest amounts, whatever their sign; none that amounts to nothing."""
     order = np.argsort(-np.abs(amounts), kind="stable")[:TERMS]
     return tuple(
-        Weighed(word_of(table, int(terms[i])), float(amounts[i]))
+        WeightedTerm(word_of(table, int(terms[i])), float(amounts[i]))
         for i in order.tolist()
         if amounts[i] != 0.0
     )

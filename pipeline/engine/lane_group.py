@@ -15,7 +15,7 @@ from learners.arrays import Floats, Ints, Longs
 from learners.scores import RowScores
 from learners.segment import Segment
 from pipeline.curves.confidence import LaneDifferences
-from pipeline.engine.explanations import Place, Weighed, explain
+from pipeline.engine.explanations import RankedTopic, WeightedTerm, explain
 from pipeline.engine.lane import Lane, SharedSegment, share
 from pipeline.engine.pending_labels import PendingLabels
 from pipeline.engine.schedule import Labels, Timeline
@@ -27,16 +27,16 @@ Run = Callable[[Sequence[Lane], SharedSegment, Sequence[RowScores]], list[Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class GroupExplanation:
     """What the lanes of a group said of a document, and why: the first places, and all scores."""
 
-    rankings: list[tuple[Place, ...]]
+    rankings: list[tuple[RankedTopic, ...]]
     scores: list[Floats]
-    terms: tuple[Weighed, ...] = ()  # the heaviest of the document
+    terms: tuple[WeightedTerm, ...] = ()  # the heaviest of the document
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class GroupResult:
     """What the lanes of a group made of a stretch of the log."""
 
     rounds: list[int]  # rounds learned before each ranking
@@ -44,7 +44,7 @@ class Stretch:
     scores: list[RowScores]  # of each lane
     labelled: list[Entry]  # what brought the rounds that were learned here their labels
     measured: list[Floats]  # of each lane the measures of these rounds, a row each
-    said: list[Said] = field(default_factory=list)  # of the documents to explain
+    said: list[GroupExplanation] = field(default_factory=list)  # of the documents to explain
 
 
 class LaneGroup:
@@ -75,7 +75,7 @@ class LaneGroup:
 
     def follow(
         self, timeline: Timeline, rows: int, to_explain: Sequence[int], run: Run, why: Why
-    ) -> Stretch:
+    ) -> GroupResult:
         """Run the lanes over a stretch of the log, then let its unlabelled documents wait."""
         segment = timeline.segment()
         scores = [lane.new_scores(len(segment.rows), segment.topics) for lane in self.lanes]
@@ -83,7 +83,7 @@ class LaneGroup:
             for mine, then in zip(scores, document.scores, strict=True):
                 mine.put(rows + i, then)
         shared = share(segment, {lane.spec.norm for lane in self.lanes})
-        said = list[Said]()
+        said = list[GroupExplanation]()
         done, measured = 0, list[list[Floats]]()
         ranking_steps = np.flatnonzero(~segment.steps.learn)
         for row in to_explain:
@@ -99,19 +99,19 @@ class LaneGroup:
         rounds = [self.rounds + before for before in timeline.rounds_before]
         self.rounds += len(timeline.labelled)
         known = np.array(timeline.ranked_known, np.int32)
-        return Stretch(rounds, known, scores, timeline.labelled, by_lane, said)
+        return GroupResult(rounds, known, scores, timeline.labelled, by_lane, said)
 
     def explain(
         self, shared: SharedSegment, row: int, known: int, scores: Sequence[RowScores],
         names: Sequence[str], table: TermTable,
-    ) -> Said:  # fmt: skip
+    ) -> GroupExplanation:  # fmt: skip
         """Why the document of this row was ranked as it was just now."""
         given = [mine.row(row, known) for mine in scores]
         rankings = [
             explain(lane, shared, row, mine, names, table)
             for lane, mine in zip(self.lanes, given, strict=True)
         ]
-        return Said(rankings, given)
+        return GroupExplanation(rankings, given)
 
     def _let_wait(self, timeline: Timeline, segment: Segment, scores: list[RowScores]) -> None:
         """Keep what a late label will need of the documents that still wait for one."""
@@ -154,4 +154,4 @@ class LaneGroup:
         self.differences.arrange(places)
 
 
-Why = Callable[[LaneGroup, SharedSegment, int, int, Sequence[RowScores]], list[Said]]
+Why = Callable[[LaneGroup, SharedSegment, int, int, Sequence[RowScores]], list[GroupExplanation]]

@@ -17,7 +17,7 @@ import orjson
 from learners.arrays import Bytes, Longs
 from learners.jit import njit
 from learners.scores import RankScores, Scores
-from pipeline.engine.engine import Ranked
+from pipeline.engine.engine import RankedSegment
 from pipeline.storage.binary_array import GrowingPieces, Pieces, pieces
 
 COMMA, CLOSE, ZERO = ord(","), ord("}"), ord("0")
@@ -101,7 +101,7 @@ class RankingWriter:
         self._opening = np.frombuffer(b',"ranking":[', np.uint8)
         self._topics = GrowingPieces()
 
-    def write(self, ranked: Ranked, topics: Sequence[str], which: Sequence[int]) -> Pieces:
+    def write(self, ranked: RankedSegment, topics: Sequence[str], which: Sequence[int]) -> Pieces:
         """The events of a stretch of documents: document by document, lane by lane.
 
         `which` of the scores belong to the lanes of this writer. `time` is the document's own, so
@@ -127,7 +127,9 @@ class RankingWriter:
             [*chain.from_iterable(zip(*(events[i] for i in sorted(events)), strict=True))]
         )
 
-    def _of_topics(self, ranked: Ranked, which: Sequence[int], lanes: Sequence[str]) -> Pieces:
+    def _of_topics(
+        self, ranked: RankedSegment, which: Sequence[int], lanes: Sequence[str]
+    ) -> Pieces:
         """The events of lanes that rank topics."""
         known = int(ranked.known.max(initial=0))
         most = min(self._top, known) if self._top else known
@@ -160,7 +162,7 @@ class RankingWriter:
         return Pieces(room[: ends[-1]], ends)
 
 
-def rank_events(ranked: Ranked, lane: int, name: str) -> list[bytes]:
+def rank_events(ranked: RankedSegment, lane: int, name: str) -> list[bytes]:
     """The events of an ordinal lane: the rank that it says, and the score it read it off."""
     said = ranked.scores[lane]
     return [
@@ -182,7 +184,7 @@ def rank_events(ranked: Ranked, lane: int, name: str) -> list[bytes]:
 
 
 def ranking_events(
-    ranked: Ranked, lanes: Sequence[str], topics: Sequence[str], top: int
+    ranked: RankedSegment, lanes: Sequence[str], topics: Sequence[str], top: int
 ) -> list[bytes]:
     """The ranking events of a stretch of documents, of all its lanes."""
     return RankingWriter(lanes, top).write(ranked, topics, range(len(lanes))).split()

@@ -17,7 +17,7 @@ import numpy as np
 from learners.arrays import Floats, Longs
 from learners.measures import MEASURES, ONE_ERROR
 from pipeline.curves.topic_curve import is_kept
-from pipeline.engine.engine import Ranked
+from pipeline.engine.engine import RankedSegment
 from pipeline.errors import UsageError
 from pipeline.history.corpus_time import CorpusClock, as_text
 from pipeline.log.block import Block
@@ -59,14 +59,14 @@ class History:
         self._points: dict[int, Moment] = {}  # by time in ms
         self._regular: dict[int, Moment] = {}  # by time in steps; what is missing is as before it
 
-    def follow(self, block: Block, ranked: Sequence[Ranked]) -> None:
+    def follow(self, block: Block, ranked: Sequence[RankedSegment]) -> None:
         """Take what an engine made of a block."""
         times = self._times(block, ranked)
         if len(times):
             self._take(times, np.concatenate([np.stack(piece.measured, 1) for piece in ranked]))
         self._thin_out()
 
-    def _times(self, block: Block, ranked: Sequence[Ranked]) -> Longs:
+    def _times(self, block: Block, ranked: Sequence[RankedSegment]) -> Longs:
         """The time of each round: what the clock shows when its labels come; -1 before it runs."""
         times = []
         labelled = chain.from_iterable(piece.labelled for piece in ranked)

@@ -21,8 +21,8 @@ import numpy as np
 
 from pipeline.curves.rank_curve import RankCurve
 from pipeline.curves.topic_curve import Point
-from pipeline.engine.engine import Engine, Ranked
-from pipeline.engine.explanations import Explained, rank_of
+from pipeline.engine.engine import Engine, RankedSegment
+from pipeline.engine.explanations import ExplainedDocument, rank_of
 from pipeline.engine.lane import Lane
 from pipeline.engine.lane_group import LaneGroup
 from pipeline.log.block import Block
@@ -87,7 +87,7 @@ class Feed:
         """How many documents of the next block are to be explained; it may be known to be last."""
         return 0
 
-    def take(self, ranked: Ranked) -> None:
+    def take(self, ranked: RankedSegment) -> None:
         """A piece of a block was ranked and learned."""
 
     def advance(self, block: Block, standing: Standing) -> None:
@@ -168,7 +168,7 @@ class PageFeed(Feed):
         return max(0, int(self._allowance))
 
     @harmless
-    def take(self, ranked: Ranked) -> None:
+    def take(self, ranked: RankedSegment) -> None:
         """Take new points of the curves, and the documents that were explained."""
         if self._engine is None:
             return
@@ -207,7 +207,7 @@ class PageFeed(Feed):
         self._make(state, seconds, note)
         self._engine = None
 
-    def _take_points(self, engine: Engine, ranked: Ranked | None) -> None:
+    def _take_points(self, engine: Engine, ranked: RankedSegment | None) -> None:
         """Add what the curves have kept since the last time."""
         for number, lane in enumerate(engine.lanes):
             points = self._points[number]
@@ -218,7 +218,7 @@ class PageFeed(Feed):
                 when = self._document_ms(point, number, ranked)
                 points.append(TimedPoint(self._next, point.round, when, wall, point.values))
 
-    def _document_ms(self, point: Point, lane: int, ranked: Ranked | None) -> int | None:
+    def _document_ms(self, point: Point, lane: int, ranked: RankedSegment | None) -> int | None:
         """The time of the document that the stream had come to in the round of a point.
 
         With labels at once it is the document that the round learned; a late label has no time of
@@ -230,7 +230,7 @@ class PageFeed(Feed):
         return milliseconds(ranked.documents[place].time if place >= 0 else self._stream_time)
 
     def _shown(
-        self, explained: Explained, topics: Sequence[str] | None, rank: int | None
+        self, explained: ExplainedDocument, topics: Sequence[str] | None, rank: int | None
     ) -> ShownDocument:
         if topics is None or self._engine is None:
             return ShownDocument(self._next, explained, None, rank=rank)

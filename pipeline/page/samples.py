@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from pipeline.curves.confidence import Comparison
-from pipeline.engine.explanations import Explained
+from pipeline.engine.explanations import ExplainedDocument
 
 STARTING = "starting"
 RUNNING = "running"
@@ -62,7 +62,7 @@ class ShownDocument:
     """One of the last documents."""
 
     stamp: int  # the sample that it first appeared in, or in which its labels did
-    explained: Explained
+    explained: ExplainedDocument
     true: tuple[TrueTopic, ...] | None  # None: labels have not come yet
     untold: int = 0  # true topics beyond those
     rank: int | None = None  # the true one; None: it has not come yet, or no lane learns ranks

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from learners.specs import LaneSpec, parse_spec, resolved
 from pipeline.corpora import Source, SourceError, open_source, remarks_for, source_path
-from pipeline.engine.engine import Engine, EngineSettings, Ranked
+from pipeline.engine.engine import Engine, EngineSettings, RankedSegment
 from pipeline.engine.ranking_events import RankingWriter
 from pipeline.engine.warmup import warm_up
 from pipeline.errors import UsageError
@@ -239,7 +239,7 @@ def follow(
     writer: RankingWriter,
     feed: Feed,
     standing: Standing,
-) -> list[Ranked]:
+) -> list[RankedSegment]:
     """Rank and learn a block, write its rankings, and show it to the page."""
     lanes = range(len(engine.lanes))
     pieces = []

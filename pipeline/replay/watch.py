@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.engine.engine import Ranked
+from pipeline.engine.engine import RankedSegment
 from pipeline.log.block import Block
 
 
@@ -20,7 +20,7 @@ class Watch:
     def advance(self, events: int) -> None:
         """So many events were read so far."""
 
-    def followed(self, block: Block, ranked: Sequence[Ranked]) -> None:
+    def followed(self, block: Block, ranked: Sequence[RankedSegment]) -> None:
         """A block was ranked and learned."""
 
     def end(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from pipeline.engine.engine import Ranked
+from pipeline.engine.engine import RankedSegment
 from pipeline.text.stopwords import STOPWORDS
 from pipeline.text.terms import MAX_TERM_BYTES
 from pipeline.text.tokenizer import NUMBER
@@ -122,7 +122,7 @@ def slow_is_kept(round_: int) -> bool:
 
 
 def slow_ranking_events(
-    ranked: Ranked, lanes: Sequence[str], topics: Sequence[str], top: int
+    ranked: RankedSegment, lanes: Sequence[str], topics: Sequence[str], top: int
 ) -> list[bytes]:
     """The ranking events of a stretch of documents, each built as an object."""
     events = []

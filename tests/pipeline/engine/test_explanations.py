@@ -11,7 +11,7 @@ import pytest
 from learners.specs import parse_spec
 from pipeline.engine import explanations
 from pipeline.engine.engine import Engine, EngineSettings
-from pipeline.engine.explanations import Explained, rank_of
+from pipeline.engine.explanations import ExplainedDocument, rank_of
 from pipeline.engine.ranking_events import ranking_events
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
@@ -34,10 +34,10 @@ def run(
     to_explain: int,
     lanes: Sequence[str] = LANES,
     settings: EngineSettings | None = None,
-) -> tuple[Engine, list[bytes], list[Explained]]:
+) -> tuple[Engine, list[bytes], list[ExplainedDocument]]:
     engine = Engine([parse_spec(lane) for lane in lanes], settings=settings)
     rankings: list[bytes] = []
-    explained: list[Explained] = []
+    explained: list[ExplainedDocument] = []
     for start in range(0, len(events), block):
         made = make_block(events[start : start + block], TOKENIZER)
         for ranked in engine.process(made, to_explain):
@@ -47,7 +47,7 @@ def run(
     return engine, rankings, explained
 
 
-def said(explained: Explained) -> tuple[object, ...]:
+def said(explained: ExplainedDocument) -> tuple[object, ...]:
     """Everything but the arrays."""
     e = explained
     return (e.document.id, e.number, e.rounds, e.topics, e.terms, e.rankings)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from learners.scores import DenseScores, RowScores
-from pipeline.engine.engine import Ranked
+from pipeline.engine.engine import RankedSegment
 from pipeline.engine.ranking_events import ranking_events
 from pipeline.log.block import Entry
 from pipeline.slow.twins import slow_ranking_events
@@ -46,6 +46,6 @@ def test_events_equal_those_built_as_objects(seed: int, top: int) -> None:
     ]
     known = np.array(sorted(rng.randrange(len(topics) + 1) for _ in documents), np.int32)
     rounds = sorted(rng.choice([0, 9, 10, 99, 100, 2**62]) for _ in documents)
-    ranked = Ranked(documents, known, [rounds] * len(lanes), scores)
+    ranked = RankedSegment(documents, known, [rounds] * len(lanes), scores)
     expected = slow_ranking_events(ranked, lanes, topics, top)
     assert ranking_events(ranked, lanes, topics, top) == expected

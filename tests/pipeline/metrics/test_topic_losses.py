@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from learners.slow.prototypes import slow_topic_losses
 from pipeline.corpora import open_source
-from pipeline.engine.engine import Engine, Ranked
+from pipeline.engine.engine import Engine, RankedSegment
 from pipeline.events.event import Event
 from pipeline.log.block import Block, make_block
 from pipeline.metrics.collectors import LearnerMetrics
@@ -69,7 +69,7 @@ class Scraping(Watch):
         if line.startswith("metrics = "):
             self._url = line.removeprefix("metrics = ")
 
-    def followed(self, block: Block, ranked: Sequence[Ranked]) -> None:
+    def followed(self, block: Block, ranked: Sequence[RankedSegment]) -> None:
         self.scraped.append(scrape_url(self._url))
 
 
