@@ -20,7 +20,7 @@ from kafka.record.memory_records import MemoryRecordsBuilder
 
 from learners.arrays import Bytes, Longs
 from learners.jit import njit
-from pipeline.storage.binary_array import Pieces, pieces
+from pipeline.storage.binary_array import BinaryArray
 
 # A batch of several records stays below what a broker takes if nobody told it otherwise (1 MiB).
 BATCH_BYTES = 512 << 10
@@ -128,16 +128,18 @@ def fill_batch(
 class PackedProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
     """A producer that takes a whole block of records for a topic."""
 
-    def send_packed(self, topic: str, keys: Pieces, values: Pieces) -> list[Any]:
+    def send_packed(self, topic: str, keys: BinaryArray, values: BinaryArray) -> list[Any]:
         """Send records, each to the partition of its key, in order; returns a future a batch."""
         count = len(self.partitions_for(topic))
-        partitions = partitions_of(keys.letters, keys.ends, count)
+        partitions = partitions_of(keys.data, keys.offsets, count)
         sent = []
         for partition in range(count):
             wanted = np.flatnonzero(partitions == partition)
             first = 0
             while first < len(wanted):
-                size = int(np.diff(keys.ends)[wanted[first]] + np.diff(values.ends)[wanted[first]])
+                size = int(
+                    np.diff(keys.offsets)[wanted[first]] + np.diff(values.offsets)[wanted[first]]
+                )
                 room = np.empty(max(BATCH_BYTES, size + OVERHEAD), np.uint8)
                 stop, used = fill_batch(room, wanted, first, *keys, *values)
                 sent.append(self._send_batch(topic, partition, room[:used].tobytes(), stop - first))
@@ -174,6 +176,6 @@ class PackedProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no
 
 def warm_up_packing() -> None:
     """Have the kernels compiled before the first record is due."""
-    one = pieces([b"key"])
-    wanted = partitions_of(one.letters, one.ends, 1)
+    one = BinaryArray.from_strings([b"key"])
+    wanted = partitions_of(one.data, one.offsets, 1)
     fill_batch(np.empty(64, np.uint8), wanted, 0, *one, *one)

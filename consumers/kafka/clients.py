@@ -23,7 +23,7 @@ from consumers.kafka.assignor import HonestAssignor
 from consumers.kafka.batch_decoder import make_swift
 from consumers.kafka.batch_encoder import PackedProducer
 from consumers.kafka.security import RefusedError, refusal, security
-from pipeline.storage.binary_array import Pieces
+from pipeline.storage.binary_array import BinaryArray
 
 Header = tuple[str, bytes]
 
@@ -109,7 +109,7 @@ class Producer(Protocol):
 class TransactionalProducer(Producer, Protocol):
     """A producer that has a transactional id, and takes many records at once."""
 
-    def send_packed(self, topic: str, keys: Pieces, values: Pieces) -> list[Sent]: ...
+    def send_packed(self, topic: str, keys: BinaryArray, values: BinaryArray) -> list[Sent]: ...
     def init_transactions(self) -> None: ...
     def begin_transaction(self) -> None: ...
     def send_offsets_to_transaction(self, offsets: Any, group_metadata: str) -> None: ...  # noqa: ANN401

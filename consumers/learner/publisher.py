@@ -19,7 +19,7 @@ from consumers.learner.transactions import ExactlyOnce, Outgoing
 from consumers.task import Task
 from pipeline.engine.engine import RankedSegment
 from pipeline.engine.ranking_events import RankingWriter
-from pipeline.storage.binary_array import pieces
+from pipeline.storage.binary_array import BinaryArray
 
 # Brokers forget the offsets of a group without members that has committed nothing for days.
 COMMIT_AGAIN_SECONDS = 3600.0
@@ -75,7 +75,7 @@ class Publisher:
         writer = self._writers.setdefault(due, RankingWriter(due, self._stream.top))
         values = writer.write(ranked, topics, [lanes.index(lane) for lane in due])
         keys = [str(document.id).encode() for document in ranked.documents for _ in due]
-        return Outgoing(self._stream.rankings, pieces(keys), values)
+        return Outgoing(self._stream.rankings, BinaryArray.from_strings(keys), values)
 
     def publish(self, records: Sequence[Outgoing], lanes: Sequence[str], position: int) -> None:
         """Publish what `lanes` said up to `position`, once what was before is published."""

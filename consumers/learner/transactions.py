@@ -19,7 +19,7 @@ from kafka import TopicPartition
 
 from consumers.kafka.clients import TransactionalProducer, abandon, committable
 from consumers.task import within
-from pipeline.storage.binary_array import Pieces
+from pipeline.storage.binary_array import BinaryArray
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +33,8 @@ class Outgoing:
     """Records to be published, and the topic they go to."""
 
     topic: str
-    keys: Pieces
-    values: Pieces
+    keys: BinaryArray
+    values: BinaryArray
 
 
 class ExactlyOnce:

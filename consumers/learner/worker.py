@@ -222,7 +222,7 @@ class LearnerWorker:
             arrived = (follower.arrived or message.timestamp) / 1000
             blocks.append(Followed(documents, seconds, arrived))
             self._page.advance(follower, following.reader.end)
-            if sum(len(records.values.letters) for records in outgoing) > BYTES_AT_ONCE:
+            if sum(len(records.values.data) for records in outgoing) > BYTES_AT_ONCE:
                 self._published(follower, outgoing, blocks)
                 outgoing, blocks = [], []
         if blocks:

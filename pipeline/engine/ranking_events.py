@@ -18,7 +18,7 @@ from learners.arrays import Bytes, Longs
 from learners.jit import njit
 from learners.scores import RankScores, Scores
 from pipeline.engine.engine import RankedSegment
-from pipeline.storage.binary_array import GrowingPieces, Pieces, pieces
+from pipeline.storage.binary_array import BinaryArray, BinaryArrayBuilder
 
 COMMA, CLOSE, ZERO = ord(","), ord("}"), ord("0")
 LONGEST_ROUND = 20  # digits
@@ -99,16 +99,20 @@ class RankingWriter:
         self._names = lanes
         self._top = top
         self._opening = np.frombuffer(b',"ranking":[', np.uint8)
-        self._topics = GrowingPieces()
+        self._topics = BinaryArrayBuilder()
 
-    def write(self, ranked: RankedSegment, topics: Sequence[str], which: Sequence[int]) -> Pieces:
+    def write(
+        self, ranked: RankedSegment, topics: Sequence[str], which: Sequence[int]
+    ) -> BinaryArray:
         """The events of a stretch of documents: document by document, lane by lane.
 
         `which` of the scores belong to the lanes of this writer. `time` is the document's own, so
         that the same log gives the same events.
         """
         known_names = len(self._topics)
-        self._topics.add([b'{"topic":%b,"score":' % orjson.dumps(t) for t in topics[known_names:]])
+        self._topics.append(
+            [b'{"topic":%b,"score":' % orjson.dumps(t) for t in topics[known_names:]]
+        )
         of_ranks = [isinstance(ranked.scores[lane], RankScores) for lane in which]
         if not any(of_ranks):
             return self._of_topics(ranked, which, self._names)
@@ -121,15 +125,17 @@ class RankingWriter:
         }
         if others:
             names = [self._names[place] for place in others]
-            written = self._of_topics(ranked, [which[place] for place in others], names).split()
+            written = self._of_topics(
+                ranked, [which[place] for place in others], names
+            ).to_strings()
             events |= {place: written[i :: len(others)] for i, place in enumerate(others)}
-        return pieces(
+        return BinaryArray.from_strings(
             [*chain.from_iterable(zip(*(events[i] for i in sorted(events)), strict=True))]
         )
 
     def _of_topics(
         self, ranked: RankedSegment, which: Sequence[int], lanes: Sequence[str]
-    ) -> Pieces:
+    ) -> BinaryArray:
         """The events of lanes that rank topics."""
         known = int(ranked.known.max(initial=0))
         most = min(self._top, known) if self._top else known
@@ -141,16 +147,20 @@ class RankingWriter:
                 orders[:, place], values[:, place] = scores.best(ranked.known, most)
         there = orders >= 0
         numbers = orjson.dumps(values[there], option=orjson.OPT_SERIALIZE_NUMPY)
-        heads = pieces([b'{"id":%b,"lane":' % orjson.dumps(d.id) for d in ranked.documents])
-        tails = pieces([b'],"time":%b}' % orjson.dumps(d.time) for d in ranked.documents])
-        middles = pieces([orjson.dumps(lane) + b',"round":' for lane in lanes])
-        names = self._topics.pieces
+        heads = BinaryArray.from_strings(
+            [b'{"id":%b,"lane":' % orjson.dumps(d.id) for d in ranked.documents]
+        )
+        tails = BinaryArray.from_strings(
+            [b'],"time":%b}' % orjson.dumps(d.time) for d in ranked.documents]
+        )
+        middles = BinaryArray.from_strings([orjson.dumps(lane) + b',"round":' for lane in lanes])
+        names = self._topics.array
         shown = orders[there]
         size = (
-            (len(heads.letters) + len(tails.letters)) * len(which)
-            + shape[0] * len(middles.letters)
+            (len(heads.data) + len(tails.data)) * len(which)
+            + shape[0] * len(middles.data)
             + shape[0] * len(which) * (LONGEST_ROUND + len(self._opening))
-            + int((names.ends[shown + 1] - names.ends[shown]).sum() + 2 * len(shown))
+            + int((names.offsets[shown + 1] - names.offsets[shown]).sum() + 2 * len(shown))
             + len(numbers)
         )
         room, ends = np.empty(size, np.uint8), np.zeros(shape[0] * len(which) + 1, np.int64)
@@ -159,7 +169,7 @@ class RankingWriter:
             room, ends, orders, rounds, *heads, *tails, *middles, *names, self._opening,
             np.frombuffer(numbers, np.uint8),
         )  # fmt: skip
-        return Pieces(room[: ends[-1]], ends)
+        return BinaryArray(room[: ends[-1]], ends)
 
 
 def rank_events(ranked: RankedSegment, lane: int, name: str) -> list[bytes]:
@@ -187,4 +197,4 @@ def ranking_events(
     ranked: RankedSegment, lanes: Sequence[str], topics: Sequence[str], top: int
 ) -> list[bytes]:
     """The ranking events of a stretch of documents, of all its lanes."""
-    return RankingWriter(lanes, top).write(ranked, topics, range(len(lanes))).split()
+    return RankingWriter(lanes, top).write(ranked, topics, range(len(lanes))).to_strings()

@@ -247,7 +247,7 @@ def follow(
         pieces.append(ranked)
         feed.take(ranked)
         if rankings is not None:
-            events = writer.write(ranked, engine.topics.names, lanes).split()
+            events = writer.write(ranked, engine.topics.names, lanes).to_strings()
             rankings.writelines(event + b"\n" for event in events)
     if rankings is not None:
         rankings.flush()

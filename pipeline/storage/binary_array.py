@@ -1,4 +1,4 @@
-"""Many byte strings in one array: what kernels take instead of a list of Python objects."""
+"""Many byte strings in one array, so that kernels need no list of Python objects."""
 
 from __future__ import annotations
 
@@ -13,57 +13,59 @@ from learners.arrays import Bytes, Longs
 Numbers = TypeVar("Numbers", Bytes, Longs)
 
 
-class Pieces(NamedTuple):
-    """Byte strings one after another; string `i` ends where `ends[i + 1]` says."""
+class BinaryArray(NamedTuple):
+    """Byte strings stored one after another, as in Apache Arrow.
 
-    letters: Bytes
-    ends: Longs  # one more than there are strings; the first is 0
+    String `i` is `data[offsets[i] : offsets[i + 1]]`.
+    """
 
-    def split(self) -> list[bytes]:
-        """The strings, each an object of its own."""
-        whole = self.letters.tobytes()
-        ends = self.ends.tolist()
-        return [whole[start:stop] for start, stop in pairwise(ends)]
+    data: Bytes
+    offsets: Longs  # one more than there are strings; the first is 0
+
+    @classmethod
+    def from_strings(cls, strings: Sequence[bytes]) -> BinaryArray:
+        """Copy the strings into one array."""
+        offsets = np.zeros(len(strings) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, strings), np.int64, len(strings)), out=offsets[1:])
+        return cls(np.frombuffer(b"".join(strings), np.uint8), offsets)
+
+    def to_strings(self) -> list[bytes]:
+        """Return each string as a `bytes` object."""
+        data = self.data.tobytes()
+        return [data[start:stop] for start, stop in pairwise(self.offsets.tolist())]
 
 
-def pieces(strings: Sequence[bytes]) -> Pieces:
-    """The strings in one array."""
-    ends = np.zeros(len(strings) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, strings), np.int64, len(strings)), out=ends[1:])
-    return Pieces(np.frombuffer(b"".join(strings), np.uint8), ends)
-
-
-class GrowingPieces:
-    """Pieces that others join behind; room is doubled, so that many small additions cost little."""
+class BinaryArrayBuilder:
+    """Appends strings to a binary array. Capacity doubles, so small additions stay cheap."""
 
     def __init__(self) -> None:
-        self._letters: Bytes = np.zeros(64, np.uint8)
-        self._ends: Longs = np.zeros(16, np.int64)
+        self._data: Bytes = np.zeros(64, np.uint8)
+        self._offsets: Longs = np.zeros(16, np.int64)
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
     @property
-    def pieces(self) -> Pieces:
-        """What is there now, as views."""
-        ends = self._ends[: self._count + 1]
-        return Pieces(self._letters[: ends[-1]], ends)
+    def array(self) -> BinaryArray:
+        """The strings so far, as views of the builder's memory."""
+        offsets = self._offsets[: self._count + 1]
+        return BinaryArray(self._data[: offsets[-1]], offsets)
 
-    def add(self, strings: Sequence[bytes]) -> None:
-        """Put strings behind the others."""
-        new, start = pieces(strings), self._ends[self._count]
-        self._letters = with_room(self._letters, start + len(new.letters))
-        self._ends = with_room(self._ends, self._count + len(strings) + 1)
-        self._letters[start : start + len(new.letters)] = new.letters
-        self._ends[self._count : self._count + len(new.ends)] = start + new.ends
+    def append(self, strings: Sequence[bytes]) -> None:
+        """Add strings at the end."""
+        new, start = BinaryArray.from_strings(strings), self._offsets[self._count]
+        self._data = with_capacity(self._data, start + len(new.data))
+        self._offsets = with_capacity(self._offsets, self._count + len(strings) + 1)
+        self._data[start : start + len(new.data)] = new.data
+        self._offsets[self._count : self._count + len(new.offsets)] = start + new.offsets
         self._count += len(strings)
 
 
-def with_room(array: Numbers, wanted: int) -> Numbers:
-    """The array, or one that begins with it and has at least twice its room."""
-    if wanted <= len(array):
+def with_capacity(array: Numbers, needed: int) -> Numbers:
+    """Return the array, or a copy of at least twice its length if `needed` exceeds its length."""
+    if needed <= len(array):
         return array
-    longer = np.zeros(max(wanted, 2 * len(array)), array.dtype)
+    longer = np.zeros(max(needed, 2 * len(array)), array.dtype)
     longer[: len(array)] = array
     return longer

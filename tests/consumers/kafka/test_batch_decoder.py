@@ -21,7 +21,7 @@ from consumers.kafka.clients import (
     new_producer,
     new_transactional_producer,
 )
-from pipeline.storage.binary_array import pieces
+from pipeline.storage.binary_array import BinaryArray
 
 CODECS = {"none": 0, "gzip": 1, "lz4": 3}
 
@@ -87,7 +87,9 @@ def test_a_topic_read_in_both_ways(broker: str) -> None:
         plain.flush(10)
         writer.begin_transaction()
         values = [f"{number} {n}".encode() for n in range(30)]
-        writer.send_packed(topic, pieces([b"k"] * 30), pieces(values))
+        writer.send_packed(
+            topic, BinaryArray.from_strings([b"k"] * 30), BinaryArray.from_strings(values)
+        )
         writer.flush(10)
         if number % 2:
             writer.abort_transaction()

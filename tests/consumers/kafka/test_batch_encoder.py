@@ -14,18 +14,18 @@ from kafka.partitioner.default import murmur2 as slow_murmur2
 from consumers.config import KafkaSettings
 from consumers.kafka.batch_encoder import BATCH_BYTES, PackedProducer, murmur2, partitions_of
 from consumers.kafka.clients import connection, new_consumer, new_producer
-from pipeline.storage.binary_array import pieces
+from pipeline.storage.binary_array import BinaryArray
 
 
 def test_the_hash_is_that_of_the_client() -> None:
     rng = random.Random(1)
     keys = [rng.randbytes(rng.randrange(30)) for _ in range(500)]
-    packed = pieces(keys)
+    packed = BinaryArray.from_strings(keys)
     for number, key in enumerate(keys):
-        start, stop = packed.ends[number], packed.ends[number + 1]
-        assert murmur2(packed.letters, start, stop) == slow_murmur2(key)
+        start, stop = packed.offsets[number], packed.offsets[number + 1]
+        assert murmur2(packed.data, start, stop) == slow_murmur2(key)
     expected = [(slow_murmur2(key) & 0x7FFFFFFF) % 7 for key in keys]
-    assert partitions_of(packed.letters, packed.ends, 7).tolist() == expected
+    assert partitions_of(packed.data, packed.offsets, 7).tolist() == expected
 
 
 def read(settings: KafkaSettings, topic: str, partitions: int, wanted: int) -> list[Any]:
@@ -59,7 +59,9 @@ def test_packed_records_are_those_sent_one_by_one(broker: str, sizes: tuple[int,
     for key, value in records:
         producer.send(names[0], value, key)
     keys, values = zip(*records, strict=True)
-    sent = producer.send_packed(names[1], pieces(keys), pieces(values))
+    sent = producer.send_packed(
+        names[1], BinaryArray.from_strings(keys), BinaryArray.from_strings(values)
+    )
     producer.flush(30)
     assert all(future.succeeded() for future in sent)
     one, other = (read(settings, name, 3, count) for name in names)
@@ -85,10 +87,14 @@ def test_a_broker_that_is_gone_fails_the_future(tmp_path: Any) -> None:  # noqa:
         producer: Any = new_producer(
             settings, PackedProducer, request_timeout_ms=1000, delivery_timeout_ms=2500
         )
-        (sent,) = producer.send_packed("t", pieces([b"k"]), pieces([b"first"]))
+        (sent,) = producer.send_packed(
+            "t", BinaryArray.from_strings([b"k"]), BinaryArray.from_strings([b"first"])
+        )
         assert sent.get(10).offset == 0
         cluster.brokers[0].kill()
-        (lost,) = producer.send_packed("t", pieces([b"k"]), pieces([b"second"]))
+        (lost,) = producer.send_packed(
+            "t", BinaryArray.from_strings([b"k"]), BinaryArray.from_strings([b"second"])
+        )
         with pytest.raises(Exception, match=r"(?i)timeout|timed out|expired|batch"):
             lost.get(20)
         assert not lost.succeeded()

@@ -20,7 +20,7 @@ from consumers.kafka.clients import (
 from consumers.kafka.topics import ensure_topics
 from consumers.learner.transactions import ExactlyOnce, FencedError, Outgoing
 from consumers.task import within
-from pipeline.storage.binary_array import pieces
+from pipeline.storage.binary_array import BinaryArray
 
 
 class Setting:
@@ -64,7 +64,13 @@ class Setting:
         return found
 
     def records(self, *values: bytes) -> list[Outgoing]:
-        return [Outgoing(self.stream.rankings, pieces([b"key"] * len(values)), pieces(values))]
+        return [
+            Outgoing(
+                self.stream.rankings,
+                BinaryArray.from_strings([b"key"] * len(values)),
+                BinaryArray.from_strings(values),
+            )
+        ]
 
     def at(self, offset: int | None) -> dict[str, int | None]:
         return dict.fromkeys(self.groups, offset)
