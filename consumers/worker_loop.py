@@ -22,7 +22,7 @@ from consumers.kafka.topics import TopicError
 from consumers.learner.transactions import FencedError
 from consumers.tokenizer.worker import LostDocumentsError
 from learners.sharding.exchange import DisagreementError
-from pipeline.log.record import GapError
+from pipeline.log.coverage import GapError
 from pipeline.snapshots.state import MismatchError
 from pipeline.storage.container import DamagedError
 

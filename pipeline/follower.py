@@ -7,7 +7,8 @@ from typing import Any
 
 from pipeline.engine.engine import Engine, RankedSegment
 from pipeline.log.block import Block
-from pipeline.log.record import Coverage, coverage_from, decode_record
+from pipeline.log.coverage import Coverage
+from pipeline.log.record import decode_record
 from pipeline.snapshots.state import Snapshot, resume, take
 
 
@@ -53,6 +54,6 @@ class Follower:
     def resume(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot that has these lanes, and perhaps others."""
         resume(self.engine, snapshot)
-        self.coverage = coverage_from(snapshot.content["coverage"])
+        self.coverage = Coverage.from_state(snapshot.content["coverage"])
         self.position = snapshot.position
         self.told = snapshot.content

@@ -35,7 +35,7 @@ from pipeline.errors import UsageError
 from pipeline.events.event import MalformedEvent
 from pipeline.events.formats import FORMATS
 from pipeline.interruption import Interruption
-from pipeline.log.block_reader import Prefetched
+from pipeline.log.prefetcher import Prefetcher
 from pipeline.replay.pacing import Pace
 from pipeline.replay.playback import Played, PlaySettings, chunks
 from pipeline.replay.replay import expected
@@ -76,7 +76,7 @@ def play(settings: PlaySettings, kafka: KafkaSettings, watch: Watch) -> Played:
         except InterruptedWaiting:
             return Played(0, 0, interruption.signal)
         stack.callback(abandon, producer)
-        readings = Prefetched(chunks(source, settings.limit))
+        readings = Prefetcher(chunks(source, settings.limit))
         stack.callback(readings.close)
         playing = Playing(settings, kafka, partitions, producer, watch, interruption, total)
         played = playing.run(readings)
@@ -154,7 +154,7 @@ class Playing:
             lambda: self._interruption.signal is not None,
         )
 
-    def run(self, readings: Prefetched[list[bytes]]) -> Played:
+    def run(self, readings: Prefetcher[list[bytes]]) -> Played:
         """Write what is missing of the source."""
         self._watch.say(
             f"source = {self._settings.source}   topic = {self._settings.topic}   "
@@ -176,7 +176,7 @@ class Playing:
             self._watch.end()
         return self._concluded(failure)
 
-    def _events(self, readings: Prefetched[list[bytes]]) -> Iterator[bytes]:
+    def _events(self, readings: Prefetcher[list[bytes]]) -> Iterator[bytes]:
         """The events, as long as nobody asks to stop."""
         for chunk in readings:
             if self._interruption.signal is not None:

@@ -44,7 +44,7 @@ from pipeline.events.event import Event, MalformedEvent
 from pipeline.events.formats import FORMATS
 from pipeline.log.block import make_block
 from pipeline.log.record import Span
-from pipeline.log.writer import Stretch, encoded_records
+from pipeline.log.writer import EventBatch, encode_batches
 from pipeline.metrics.collectors import Position, TokenizerMetrics
 from pipeline.text.tokenizer import Tokenizer
 
@@ -151,7 +151,7 @@ class TokenizerWorker:
             self._check_source()
             return
         stretches, letters = self._read(polled)
-        records = list(encoded_records(stretches, self._tokenizer, LARGEST_BLOCK_BYTES))
+        records = list(encode_batches(stretches, self._tokenizer, LARGEST_BLOCK_BYTES))
         self._settle()
         self._sent = [self._bury(message, problem) for message, problem in letters]
         for record in records:
@@ -200,7 +200,7 @@ class TokenizerWorker:
 
     def _read(
         self, polled: dict[Any, list[Message]]
-    ) -> tuple[list[Stretch], list[tuple[Message, MalformedEvent]]]:
+    ) -> tuple[list[EventBatch], list[tuple[Message, MalformedEvent]]]:
         """The events of a poll, by partition, and the messages that are none."""
         stretches, letters = [], []
         for partition, messages in polled.items():
@@ -210,7 +210,7 @@ class TokenizerWorker:
             start = min(first, self._from(partition, first))
             number, identity = partition.partition, self._watch.identity
             span = Span(partition.topic, number, start, end, identity)
-            stretch = Stretch(span, [], [], min(message.timestamp for message in messages))
+            stretch = EventBatch(span, [], [], min(message.timestamp for message in messages))
             for message in messages:
                 try:
                     event = self._decode(message.value or b"", self._stream.max_event_bytes)

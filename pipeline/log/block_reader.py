@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 import time
-from collections.abc import Iterable, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from pipeline.corpora.source import Source, SourceError, numbered
 from pipeline.events.dead_letters import DeadLetter
@@ -16,10 +14,8 @@ from pipeline.text.tokenizer import Tokenizer
 
 MAX_BLOCK_BYTES = 1 << 24  # huge events make smaller blocks
 
-T = TypeVar("T")
 
-
-class Reading(NamedTuple):
+class SourceBlock(NamedTuple):
     """A block, the malformed events among it, and how many events were read up to its end.
 
     `began` is when its first event was there, by `time.perf_counter`.
@@ -54,7 +50,7 @@ class BlockReader:
         self._waiting: list[Event] = []
         self._dead: list[DeadLetter] = []
 
-    def __iter__(self) -> Iterator[Reading]:
+    def __iter__(self) -> Iterator[SourceBlock]:
         size = 0
         lines = numbered(self._source)
         while True:
@@ -62,7 +58,7 @@ class BlockReader:
                 line, raw = next(lines, (0, None))
             except SourceError:
                 if self._waiting or self._dead:
-                    yield self._reading()  # what came before the damage counts
+                    yield self._next_block()  # what came before the damage counts
                 raise
             if raw:  # not empty, which says that nothing more is there for now
                 if not size:
@@ -73,7 +69,7 @@ class BlockReader:
             held = len(self._waiting) + len(self._dead)
             full = held >= self._block or size >= MAX_BLOCK_BYTES
             if held and (done or full or not raw):
-                yield self._reading()
+                yield self._next_block()
                 size = 0
             if done:
                 return
@@ -89,61 +85,8 @@ class BlockReader:
         except MalformedEvent as problem:
             self._dead.append(DeadLetter(raw, line, problem))
 
-    def _reading(self) -> Reading:
+    def _next_block(self) -> SourceBlock:
         block = make_block(self._waiting, self._tokenizer)
-        reading = Reading(block, self._dead, self._events, self._began)
+        reading = SourceBlock(block, self._dead, self._events, self._began)
         self._waiting, self._dead = [], []
         return reading
-
-
-class Prefetched(Generic[T]):
-    """Blocks made by a thread of their own, a few ahead, while earlier ones are being learned.
-
-    Whoever iterates is never stuck waiting: `None` says that no block is ready yet.
-    """
-
-    def __init__(self, blocks: Iterable[T], ahead: int = 2, patience_s: float = 0.1) -> None:
-        self._blocks = blocks
-        self._patience_s = patience_s
-        self._ready: queue.Queue[T | BaseException] = queue.Queue(ahead)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="reader", daemon=True)
-
-    def _work(self) -> None:
-        end: BaseException = StopIteration()
-        try:
-            for block in self._blocks:
-                self._put(block)
-                if self._stop.is_set():
-                    return
-        except BaseException as error:  # handed on, to be raised where the blocks are used
-            end = error
-        self._put(end)
-
-    def _put(self, item: T | BaseException) -> None:
-        while not self._stop.is_set():
-            try:
-                self._ready.put(item, timeout=self._patience_s)
-            except queue.Full:
-                continue
-            return
-
-    def __iter__(self) -> Iterator[T | None]:
-        self._thread.start()
-        while True:
-            try:
-                item = self._ready.get(timeout=self._patience_s)
-            except queue.Empty:
-                yield None
-                continue
-            if isinstance(item, StopIteration):
-                return
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-
-    def close(self) -> None:
-        """Make no more blocks. A thread that waits for input is left behind; it ends with us."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=2 * self._patience_s)

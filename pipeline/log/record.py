@@ -7,7 +7,6 @@ and stops where something is missing. Nobody's word has to be trusted for that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,10 +21,6 @@ from pipeline.text.tokenizer import TermCounts
 
 KIND = b"WRBK"
 VERSION = 1
-
-
-class GapError(Exception):
-    """The log lacks a stretch of its source; the message says which, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,59 +141,3 @@ def checked_table(ends: Longs, letters: Bytes) -> TermTable:
     if table.size[0] != len(ends) - 1:
         raise ValueError("a term stands twice")
     return table
-
-
-class Coverage:
-    """How far a log has come in each partition of its sources."""
-
-    def __init__(self, reached: dict[tuple[str, str, int], int] | None = None) -> None:
-        self.reached = reached or {}
-
-    def admit(self, record: LogRecord, name: str) -> Block | None:
-        """What is new in a record, or None if nothing is; raise `GapError` if something is missing.
-
-        The first record of a partition may start anywhere: a log need not begin with its source.
-        """
-        old = np.empty(len(record.spans), np.int64)
-        for i, span in enumerate(record.spans):
-            reached = self.reached.get(span.source, span.start)
-            if span.start > reached:
-                missing = Span(span.topic, span.partition, reached, span.start)
-                raise GapError(
-                    f"{name} begins after a gap: {missing} are in no earlier record of the log. "
-                    "If the source still holds them, set the tokenizers' group back to "
-                    f"{reached} and remove the log from here on; if not, start a new log."
-                )
-            old[i] = reached
-        for span in record.spans:
-            self.reached[span.source] = max(self.reached.get(span.source, 0), span.stop)
-        fresh = record.offsets >= old[record.span_of]
-        if fresh.all():
-            return record.block if len(fresh) else None
-        return selected(record.block, np.flatnonzero(fresh).tolist()) if fresh.any() else None
-
-    def state(self) -> list[list[Any]]:
-        """What a snapshot keeps of it."""
-        return [[*source, offset] for source, offset in self.reached.items()]
-
-
-def coverage_from(state: Iterable[list[Any]]) -> Coverage:
-    """A coverage as a snapshot kept it."""
-    return Coverage({(topic, identity, part): offset for topic, identity, part, offset in state})
-
-
-def selected(block: Block, places: list[int]) -> Block:
-    """The block with only these of its entries."""
-    entries, rows = [], []
-    for place in places:
-        entry = block.entries[place]
-        if entry.row is not None:
-            rows.append(entry.row)
-            entry = entry._replace(row=len(rows) - 1)
-        entries.append(entry)
-    counts = block.counts
-    pieces = [np.arange(counts.starts[row], counts.starts[row + 1]) for row in rows]
-    chosen = np.concatenate([np.empty(0, np.int64), *pieces])
-    starts = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
-    kept = TermCounts(counts.table, starts, counts.terms[chosen], counts.values[chosen])
-    return Block(entries, kept, block.ready[rows])

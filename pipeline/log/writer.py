@@ -14,7 +14,7 @@ from pipeline.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class EventBatch:
     """A span of a source, and the events found there with their offsets; there may be none."""
 
     span: Span
@@ -22,7 +22,7 @@ class Stretch:
     events: list[Event]
     arrived: int = 0  # when the first of them was written there, in ms since 1970
 
-    def halves(self) -> list[Stretch]:
+    def halves(self) -> list[EventBatch]:
         """The same in two, each with half of the events."""
         half = len(self.events) // 2
         span, border = self.span, self.offsets[half]
@@ -42,8 +42,8 @@ class Stretch:
         ]
 
 
-def encoded_records(
-    stretches: Sequence[Stretch], tokenizer: Tokenizer, most_bytes: int
+def encode_batches(
+    stretches: Sequence[EventBatch], tokenizer: Tokenizer, most_bytes: int
 ) -> Iterator[bytes]:
     """Records that cover these stretches, in order, none larger than so many bytes.
 
@@ -57,10 +57,10 @@ def encoded_records(
     if len(stretches) == 1:
         parts = [[half] for half in stretches[0].halves()]
     for part in parts:
-        yield from encoded_records(part, tokenizer, most_bytes)
+        yield from encode_batches(part, tokenizer, most_bytes)
 
 
-def one_record(stretches: Sequence[Stretch], tokenizer: Tokenizer) -> LogRecord:
+def one_record(stretches: Sequence[EventBatch], tokenizer: Tokenizer) -> LogRecord:
     """All these stretches in one record."""
     span_of = [i for i, stretch in enumerate(stretches) for _ in stretch.events]
     return LogRecord(

@@ -7,7 +7,7 @@ import time
 from prometheus_client import CollectorRegistry
 
 from pipeline.engine.engine import Engine
-from pipeline.log.block_reader import Reading
+from pipeline.log.block_reader import SourceBlock
 from pipeline.metrics.collectors import Followed, LearnerMetrics, ProcessMetrics, TokenizerMetrics
 from pipeline.metrics.health import Health
 from pipeline.metrics.server import MetricsServer
@@ -37,7 +37,7 @@ class ReplayMetrics:
         self.health.moved()
         self.health.ready = True
 
-    def block(self, engine: Engine, reading: Reading, seconds: float) -> None:
+    def block(self, engine: Engine, reading: SourceBlock, seconds: float) -> None:
         """A block was ranked and learned, which took so long, and its rankings are written."""
         arrived = time.time() - (time.perf_counter() - reading.began)
         documents = len(reading.block.ready)

@@ -22,7 +22,8 @@ from pipeline.events.event import MAX_EVENT_BYTES
 from pipeline.events.formats import FORMATS
 from pipeline.interruption import Interruption
 from pipeline.log.block import Block
-from pipeline.log.block_reader import BlockReader, Prefetched, Reading
+from pipeline.log.block_reader import BlockReader, SourceBlock
+from pipeline.log.prefetcher import Prefetcher
 from pipeline.page.feed import Feed
 from pipeline.page.samples import ENDED, FAILED, INTERRUPTED, Standing
 from pipeline.replay.watch import Watch
@@ -217,9 +218,9 @@ def until_stopped(
     stack: ExitStack,
     metrics: ReplayMetrics | None,
     feed: Feed,
-) -> Iterator[Reading]:
+) -> Iterator[SourceBlock]:
     """The blocks, made ahead by a thread of their own, until somebody asks to stop."""
-    readings = Prefetched(reader)
+    readings = Prefetcher(reader)
     stack.callback(readings.close)
     for reading in readings:
         if metrics is not None:

@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry
 
 from pipeline.engine.engine import Engine
 from pipeline.events.event import MalformedEvent, parse_event
-from pipeline.log.block_reader import Reading
+from pipeline.log.block_reader import SourceBlock
 from pipeline.metrics.collectors import (
     Followed,
     LagMetrics,
@@ -86,7 +86,7 @@ class FedLearner:
         self._lag = LagMetrics(registry, STREAM)
         MetricsServer(registry, self.health, port=port)
 
-    def recover(self) -> Iterator[tuple[int, Reading]]:
+    def recover(self) -> Iterator[tuple[int, SourceBlock]]:
         """Come to the committed block silently; yields the blocks after it."""
         committed = int(self._committed.read_text()) if self._committed.exists() else 0
         snapshot = self._snapshots.newest([])
@@ -108,7 +108,7 @@ class FedLearner:
                 time.sleep(PACE_SECONDS / 2)  # long enough for a scrape to fall into a recovery
         yield from blocks
 
-    def follow(self, number: int, reading: Reading) -> None:
+    def follow(self, number: int, reading: SourceBlock) -> None:
         arrived, began = time.time(), time.perf_counter()
         learn(self.engine, reading)
         block = Followed(BLOCK, time.perf_counter() - began, arrived)

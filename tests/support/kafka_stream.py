@@ -25,7 +25,8 @@ from consumers.tokenizer import worker as tokenizer_worker
 from learners.specs import parse_spec
 from pipeline.engine.engine import Engine
 from pipeline.engine.ranking_events import ranking_events
-from pipeline.log.record import Coverage, decode_record
+from pipeline.log.coverage import Coverage
+from pipeline.log.record import decode_record
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
 from pipeline.snapshots.state import Snapshot, take
 from tests.conftest import REPOSITORY

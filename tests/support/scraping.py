@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from learners.specs import parse_spec
 from pipeline.corpora import open_source
 from pipeline.engine.engine import Engine
-from pipeline.log.block_reader import BlockReader, Reading
+from pipeline.log.block_reader import BlockReader, SourceBlock
 from pipeline.metrics.collectors import (
     Followed,
     LagMetrics,
@@ -67,12 +67,12 @@ def new_engine(lanes: tuple[str, ...] = LANES) -> Engine:
     return Engine([parse_spec(lane) for lane in lanes])
 
 
-def readings(source: str, block: int) -> Iterator[Reading]:
+def readings(source: str, block: int) -> Iterator[SourceBlock]:
     """Blocks as a replay reads them."""
     yield from BlockReader(open_source(source), Tokenizer(), block)
 
 
-def learn(engine: Engine, reading: Reading) -> None:
+def learn(engine: Engine, reading: SourceBlock) -> None:
     for _ in engine.process(reading.block):
         pass
 

@@ -10,7 +10,8 @@ from itertools import islice
 from pipeline.corpora import Source, SourceError
 from pipeline.experiments.experiment import Say
 from pipeline.log.block import Block
-from pipeline.log.block_reader import BlockReader, Prefetched
+from pipeline.log.block_reader import BlockReader
+from pipeline.log.prefetcher import Prefetcher
 from pipeline.text.tokenizer import Tokenizer
 
 BLOCK = 1024
@@ -56,7 +57,7 @@ class Corpus:
     ) -> Iterator[Block]:
         """Blocks made ahead by a thread of their own; how far it is, is said now and then."""
         some = Events(islice(events, stop - start))
-        readings = Prefetched(BlockReader(some, Tokenizer(self.profile), BLOCK))
+        readings = Prefetcher(BlockReader(some, Tokenizer(self.profile), BLOCK))
         began = said = time.perf_counter()
         try:
             for reading in readings:

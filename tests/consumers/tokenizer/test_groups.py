@@ -22,7 +22,7 @@ from consumers.tokenizer.worker import group_of
 from pipeline.corpora import open_source
 from pipeline.events.event import Event
 from pipeline.log.record import Span, decode_record
-from pipeline.log.writer import Stretch, encoded_records
+from pipeline.log.writer import EventBatch, encode_batches
 from pipeline.text.tokenizer import Tokenizer
 from tests.support.consumer_groups import Background, Flow, GroupWatch, longest, passages
 from tests.support.kafka_stream import Streaming, assert_exact, eventually
@@ -135,8 +135,8 @@ def test_tokenising_leaves_room_for_heartbeats() -> None:
     tokenizer = Tokenizer("reuters2000")
     text = " ".join(f"word{number}" for number in range(100_000))
     events = [Event(str(number), text, None, None, None) for number in range(20)]
-    stretch = Stretch(Span("documents", 0, 0, 20), list(range(20)), events)
-    list(encoded_records([stretch.halves()[0]], tokenizer, 8 << 20))  # compiled
+    stretch = EventBatch(Span("documents", 0, 0, 20), list(range(20)), events)
+    list(encode_batches([stretch.halves()[0]], tokenizer, 8 << 20))  # compiled
     beats = [time.monotonic()]
     done = threading.Event()
 
@@ -147,7 +147,7 @@ def test_tokenising_leaves_room_for_heartbeats() -> None:
     thread = threading.Thread(target=beat)
     thread.start()
     began = time.monotonic()
-    list(encoded_records([stretch], tokenizer, 1 << 20))
+    list(encode_batches([stretch], tokenizer, 1 << 20))
     took = time.monotonic() - began
     done.set()
     thread.join()

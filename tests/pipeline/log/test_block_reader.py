@@ -15,7 +15,8 @@ from pipeline.corpora import Source, SourceError, open_source
 from pipeline.corpora.jsonl import JsonLines, StandardInput
 from pipeline.events.dead_letters import DeadLetterFile
 from pipeline.events.event import MAX_EVENT_BYTES
-from pipeline.log.block_reader import BlockReader, Prefetched
+from pipeline.log.block_reader import BlockReader
+from pipeline.log.prefetcher import Prefetcher
 from pipeline.text.tokenizer import Tokenizer
 
 GOOD = b'{"id":%d,"text":"x"}'
@@ -183,7 +184,7 @@ def test_prefetched_blocks_come_in_order_and_errors_come_through() -> None:
 
     seen = []
     with pytest.raises(SourceError, match="the disk is gone"):
-        for block in Prefetched(blocks()):
+        for block in Prefetcher(blocks()):
             if block is not None:
                 seen.append(block)  # noqa: PERF401 - what came before the error counts
     assert seen == [0, 1, 2, 3, 4]
@@ -197,7 +198,7 @@ def test_prefetched_stops_when_it_is_closed() -> None:
             made.append(n)
             yield n
 
-    prefetched = Prefetched(blocks(), ahead=2)
+    prefetched = Prefetcher(blocks(), ahead=2)
     assert next(item for item in prefetched if item is not None) == 0
     prefetched.close()
     assert len(made) < 10

@@ -9,19 +9,17 @@ import numpy as np
 import pytest
 
 from pipeline.log.block import Block, make_block
+from pipeline.log.coverage import Coverage, GapError
 from pipeline.log.record import (
     KIND,
     VERSION,
-    Coverage,
-    GapError,
     LogRecord,
     Span,
-    coverage_from,
     decode_record,
     encode_record,
     narrowed,
 )
-from pipeline.log.writer import Stretch, encoded_records
+from pipeline.log.writer import EventBatch, encode_batches
 from pipeline.storage.container import DamagedError, pack, unpack
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events, run
 
@@ -90,7 +88,7 @@ def test_any_repeats_and_overlaps_give_each_entry_once(seed: int) -> None:
         block = coverage.admit(decode_record(encode_record(written), "r"), f"record {number}")
         if block is not None:
             told[written.spans[0].partition] += described(block)
-        coverage = coverage_from(coverage.state())  # as a snapshot would keep it
+        coverage = Coverage.from_state(coverage.state())  # as a snapshot would keep it
     for partition in (0, 1):
         expected = described(record(0, 300, seed=partition).block)
         assert told[partition] == expected
@@ -188,8 +186,8 @@ def test_records_are_split_until_they_fit(most: int) -> None:
     for partition in range(3):
         events = random_events(partition, 70)
         offsets = sorted(rng.sample(range(100, 400), len(events)))
-        stretches.append(Stretch(Span("documents", partition, 90, 410, "id"), offsets, events))
-    records = list(encoded_records(stretches, TOKENIZER, most))
+        stretches.append(EventBatch(Span("documents", partition, 90, 410, "id"), offsets, events))
+    records = list(encode_batches(stretches, TOKENIZER, most))
     decoded = [decode_record(data, "r") for data in records]
     assert (len(records) == 1) == (most == 10**6)
     for data, found in zip(records, decoded, strict=True):

@@ -24,7 +24,7 @@ from pipeline.engine.engine import Engine, EngineSettings
 from pipeline.events.event import Event
 from pipeline.follower import Follower
 from pipeline.log.record import Span
-from pipeline.log.writer import Stretch, encoded_records
+from pipeline.log.writer import EventBatch, encode_batches
 from pipeline.snapshots.folder import KIND, SUFFIX, VERSION, SnapshotFolder, read_snapshot
 from pipeline.snapshots.inspection import inspect
 from pipeline.snapshots.inspection_tables import as_json, description, listing
@@ -52,8 +52,8 @@ def followed(follower: Follower, count: int = 200) -> Follower:
     for number, start in enumerate(range(0, count, 40)):
         offsets = list(range(start, start + 40))
         span = Span("wire.documents", 3, start, start + 40, "identity")
-        stretch = Stretch(span, offsets, events[start : start + 40])
-        for record in encoded_records([stretch], TOKENIZER, 1 << 20):
+        stretch = EventBatch(span, offsets, events[start : start + 40])
+        for record in encode_batches([stretch], TOKENIZER, 1 << 20):
             for _ in follower.follow(record, number, "a record"):
                 pass
     return follower
