@@ -23,7 +23,7 @@ from consumers.learner.transactions import FencedError
 from consumers.tokenizer.worker import LostDocumentsError
 from learners.sharding.exchange import DisagreementError
 from pipeline.log.coverage import GapError
-from pipeline.snapshots.state import MismatchError
+from pipeline.snapshots.snapshot import MismatchError
 from pipeline.storage.container import DamagedError
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from pipeline.engine.engine import Engine, RankedSegment
 from pipeline.log.block import Block
 from pipeline.log.coverage import Coverage
 from pipeline.log.record import decode_record
-from pipeline.snapshots.state import Snapshot, resume, take
+from pipeline.snapshots.snapshot import Snapshot, restore_engine, take_snapshot
 
 
 class Follower:
@@ -21,7 +21,7 @@ class Follower:
         self.coverage = Coverage()
         self.arrived = 0  # when the first event of the last record was written; 0 if unknown
         self.block: Block | None = None  # what of the last record was new, if anything was
-        self.told: dict[str, Any] = {}  # what the snapshot says that it went on from
+        self.snapshot_content: dict[str, Any] = {}  # what the snapshot says that it went on from
 
     @property
     def names(self) -> list[str]:
@@ -39,21 +39,21 @@ class Follower:
             yield from self.engine.process(self.block, to_explain)
         self.position = offset + 1
 
-    def join(self, other: Follower, order: Sequence[str]) -> None:
+    def merge(self, other: Follower, order: Sequence[str]) -> None:
         """Take over the lanes of a follower that has come as far."""
         if self.position != other.position:
             raise ValueError(f"one follower is at {self.position}, the other at {other.position}")
-        self.engine.join(other.engine, order)
+        self.engine.merge(other.engine, order)
 
-    def snapshot(self, **told: Any) -> Snapshot:  # noqa: ANN401 - whatever JSON can say
+    def snapshot(self, **extra: Any) -> Snapshot:  # noqa: ANN401 - whatever JSON can say
         """The state as it is now, and what else is to be remembered with it."""
-        snapshot = take(self.engine, self.position)
-        snapshot.content.update(coverage=self.coverage.state(), **told)
+        snapshot = take_snapshot(self.engine, self.position)
+        snapshot.content.update(coverage=self.coverage.state(), **extra)
         return snapshot
 
-    def resume(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot that has these lanes, and perhaps others."""
-        resume(self.engine, snapshot)
+        restore_engine(self.engine, snapshot)
         self.coverage = Coverage.from_state(snapshot.content["coverage"])
         self.position = snapshot.position
-        self.told = snapshot.content
+        self.snapshot_content = snapshot.content

@@ -15,7 +15,7 @@ from pathlib import Path
 from consumers.kafka.log_reader import LogError, LogFacts
 from pipeline.follower import Follower
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
-from pipeline.snapshots.state import Snapshot
+from pipeline.snapshots.snapshot import Snapshot
 from pipeline.storage.container import DamagedError
 
 log = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class Recovery:
             damaged.append(str(error))
             return None
         follower = self._new_follower(lanes)
-        follower.resume(snapshot)
+        follower.restore(snapshot)
         return follower
 
     def _from_the_beginning(self, lanes: Sequence[str]) -> Follower:

@@ -42,7 +42,7 @@ from pipeline.engine.warmup import warm_up
 from pipeline.follower import Follower
 from pipeline.metrics.collectors import Followed, LearnerMetrics
 from pipeline.snapshots.folder import SnapshotFolder
-from pipeline.snapshots.state import Snapshot
+from pipeline.snapshots.snapshot import Snapshot
 from pipeline.text.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
@@ -262,7 +262,7 @@ class LearnerWorker:
                 together.append(following)
                 continue
             log.info("%s: joined at %s", ", ".join(following.follower.names), last.position)
-            last.join(following.follower, list(self._specs))
+            last.merge(following.follower, list(self._specs))
             following.reader.close()
         self._followings = together
         *behind, foremost = together

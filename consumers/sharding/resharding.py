@@ -11,7 +11,7 @@ from consumers.assignment import Share
 from consumers.sharding.shard_worker import folder_of, shards_folder
 from learners.sharding.shard import shard_state, whole_state
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
-from pipeline.snapshots.state import Snapshot, alone, lane_state
+from pipeline.snapshots.snapshot import Snapshot, learner_state, single_lane_snapshot
 from pipeline.storage.container import DamagedError
 
 log = logging.getLogger(__name__)
@@ -59,11 +59,11 @@ def divide_anew(
 
 def shared_out(snapshots: Sequence[Snapshot], share: Share) -> Snapshot:
     """What one shard gets of the snapshots of all shards of another division."""
-    states = [lane_state(snapshot, share.lane) for snapshot in snapshots]
+    states = [learner_state(snapshot, share.lane) for snapshot in snapshots]
     state = states[0] if len(states) == 1 else whole_state(states)
     if share.shards > 1:
         state = shard_state(state, share.shard, share.shards)
-    made = alone(snapshots[0], share.lane, state)
+    made = single_lane_snapshot(snapshots[0], share.lane, state)
     # Exchanges of this division begin here; what others have given each other is nothing to it.
     made.content["exchange"] = {"begun": made.position, "scores": None}
     made.content.pop("passing", None)

@@ -82,7 +82,7 @@ class ShardOfLane:
         waiting: Callable[[float], None],
     ) -> None:
         """Begin to exchange, from where the follower is."""
-        told = follower.told.get("exchange", {"begun": 0, "scores": None})
+        told = follower.snapshot_content.get("exchange", {"begun": 0, "scores": None})
         self._begun = told["begun"]
         facts = [self._settings, self.share.shards, log_identity, self._begun]
         epoch = hashlib.blake2b(orjson.dumps(facts), digest_size=8).hexdigest()

@@ -92,11 +92,11 @@ class Engine:
         self._pool = self._new_pool()
 
     def _new_pool(self) -> ThreadPoolExecutor | None:
-        threads = min(len(self.every_lane), self._threads)
+        threads = min(len(self.all_lanes), self._threads)
         return ThreadPoolExecutor(threads) if threads > 1 else None
 
     @property
-    def every_lane(self) -> list[Lane]:
+    def all_lanes(self) -> list[Lane]:
         """Its lanes, and behind them the helpers."""
         return [*self.lanes, *self.helpers]
 
@@ -143,7 +143,7 @@ class Engine:
         mine = zip(group.lanes, by_lane, strict=True)
         return [its for lane, its in mine if lane in self.lanes]
 
-    def join(self, other: Engine, order: Sequence[str]) -> None:
+    def merge(self, other: Engine, order: Sequence[str]) -> None:
         """Take over the lanes of an engine that has followed the same log as far.
 
         All that lanes share is equal then, and so are lanes that both have; `order` says how the
@@ -157,8 +157,8 @@ class Engine:
             self.rank_labels = other.rank_labels
         asked = {lane.name for lane in (*self.lanes, *other.lanes)}
         shown_first = [name for name in order if name in asked]  # as snapshots have them
-        self.topic_group.join(other.topic_group, shown_first)
-        self.rank_group.join(other.rank_group, shown_first)
+        self.topic_group.merge(other.topic_group, shown_first)
+        self.rank_group.merge(other.rank_group, shown_first)
         self.close()
         other.close()
         every = [*self.topic_group.lanes, *self.rank_group.lanes]

@@ -125,7 +125,7 @@ class LaneGroup:
             document.known, document.scores = known, [mine.keep(row, known) for mine in scores]
             document.row = None
 
-    def join(self, other: LaneGroup, order: Sequence[str]) -> None:
+    def merge(self, other: LaneGroup, order: Sequence[str]) -> None:
         """Take over the lanes of a group that has followed the same log as far."""
         if self.lanes and other.lanes:
             if self.rounds != other.rounds:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline.snapshots.state import Snapshot
+from pipeline.snapshots.snapshot import Snapshot
 from pipeline.storage.container import DamagedError, pack_into, read_content, unpack
 
 KIND = b"WRSN"

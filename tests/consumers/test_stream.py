@@ -15,7 +15,7 @@ from pipeline.corpora import open_source
 from pipeline.replay.replay import ReplaySettings, replay
 from pipeline.replay.watch import Watch
 from pipeline.snapshots.folder import SnapshotFolder
-from pipeline.snapshots.state import take
+from pipeline.snapshots.snapshot import take_snapshot
 from tests.support.kafka_fixture import need_kafka
 from tests.support.kafka_stream import Streaming
 
@@ -125,6 +125,6 @@ def test_crash_exact(seed: int, tmp_path: Path) -> None:
         folder = streaming.config.snapshots.folder / streaming.stream.name
         snapshot = SnapshotFolder(folder).newest([])
         assert snapshot is not None
-        mine = take(engine, snapshot.position)
+        mine = take_snapshot(engine, snapshot.position)
         for name, array in mine.arrays.items():
             assert array.tobytes() == snapshot.arrays[name].tobytes(), name

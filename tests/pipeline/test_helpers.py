@@ -18,7 +18,7 @@ from pipeline.page.feed import PageFeed
 from pipeline.page.samples import FROZEN, Standing
 from pipeline.page.updates import news
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
-from pipeline.snapshots.state import MismatchError, resume, take
+from pipeline.snapshots.snapshot import MismatchError, restore_engine, take_snapshot
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events
 
 FIRST, SECOND, THIRD = "mmp:loss=1", "perceptron", "frequency"
@@ -41,7 +41,7 @@ def feed(engine: Engine, events: Sequence[Event], block: int = 30) -> None:
 
 
 def assert_same(engine: Engine, other: Engine) -> None:
-    mine, its = take(engine, 1), take(other, 1)
+    mine, its = take_snapshot(engine, 1), take_snapshot(other, 1)
     assert mine.content == its.content
     assert mine.arrays.keys() == its.arrays.keys()
     for name, array in mine.arrays.items():
@@ -59,9 +59,9 @@ def test_lanes_that_meet_in_any_order_are_as_if_always_together(order: Sequence[
     for engine in (first, *others):
         feed(engine, events[:180])
     for other in others:
-        first.join(other, ORDER)
+        first.merge(other, ORDER)
         again = engine_of(*(lane.name for lane in first.lanes))
-        resume(again, take(first, 180))  # a crash, so to speak
+        restore_engine(again, take_snapshot(first, 180))  # a crash, so to speak
         assert_same(again, first)
         first = again
     feed(first, events[180:])
@@ -73,23 +73,23 @@ def test_lanes_that_meet_in_any_order_are_as_if_always_together(order: Sequence[
 def test_helpers_are_in_snapshots_but_their_lanes_are_not(tmp_path: Path) -> None:
     """So that they push out nothing of the workers that have these lanes."""
     folder = SnapshotFolder(tmp_path, keep=2)
-    own = folder.write(take(engine_of(FIRST), 5))
+    own = folder.write(take_snapshot(engine_of(FIRST), 5))
     for position in (5, 6, 7, 8):
-        path = folder.write(take(engine_of("stacked"), position))
+        path = folder.write(take_snapshot(engine_of("stacked"), position))
     assert own in folder.files()
     assert len(folder.files()) == 3
     snapshot = read_snapshot(path)
     assert snapshot.lanes == ["stacked"]
-    assert snapshot.every_lane == ["stacked", FIRST, SECOND]
-    both = folder.write(take(engine_of("stacked", FIRST, SECOND), 8))
+    assert snapshot.all_lanes == ["stacked", FIRST, SECOND]
+    both = folder.write(take_snapshot(engine_of("stacked", FIRST, SECOND), 8))
     assert both != path
 
 
 def test_a_stacker_of_all_lanes_is_another_one_with_one_lane_more() -> None:
     lanes = [parse_spec(text) for text in (FIRST, "svm-map:name=all")]
-    snapshot = take(Engine(lanes), 1)
+    snapshot = take_snapshot(Engine(lanes), 1)
     with pytest.raises(MismatchError, match=r"lane all = .*'of': '\[mmp:loss=1\]'.* says .*percep"):
-        resume(Engine([*lanes, parse_spec(SECOND)]), snapshot)
+        restore_engine(Engine([*lanes, parse_spec(SECOND)]), snapshot)
 
 
 def test_the_page_of_a_stacker_alone_shows_it_alone() -> None:

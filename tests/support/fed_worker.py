@@ -33,7 +33,7 @@ from pipeline.metrics.health import Health
 from pipeline.metrics.server import MetricsServer
 from pipeline.reports.report import write_curves
 from pipeline.snapshots.folder import SnapshotFolder
-from pipeline.snapshots.state import resume, take
+from pipeline.snapshots.snapshot import restore_engine, take_snapshot
 from tests.support.scraping import learn, new_engine, readings
 
 STREAM = "wire"
@@ -91,7 +91,7 @@ class FedLearner:
         committed = int(self._committed.read_text()) if self._committed.exists() else 0
         snapshot = self._snapshots.newest([])
         if snapshot is not None:
-            resume(self.engine, snapshot)
+            restore_engine(self.engine, snapshot)
             path = self._snapshots.files()[0]
             self._metrics.snapshot(path.stat().st_mtime, path.stat().st_size)
         start = snapshot.position if snapshot else 0
@@ -121,7 +121,7 @@ class FedLearner:
         self.health.moved()
         if number % BLOCKS_TO_A_SNAPSHOT == BLOCKS_TO_A_SNAPSHOT - 1:
             began = time.perf_counter()
-            path = self._snapshots.write(take(self.engine, number + 1))
+            path = self._snapshots.write(take_snapshot(self.engine, number + 1))
             seconds = time.perf_counter() - began
             self._metrics.snapshot(time.time(), path.stat().st_size, seconds)
 

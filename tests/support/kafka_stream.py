@@ -28,7 +28,7 @@ from pipeline.engine.ranking_events import ranking_events
 from pipeline.log.coverage import Coverage
 from pipeline.log.record import decode_record
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
-from pipeline.snapshots.state import Snapshot, take
+from pipeline.snapshots.snapshot import Snapshot, take_snapshot
 from tests.conftest import REPOSITORY
 from tests.support.scraping import scrape_url
 
@@ -308,7 +308,7 @@ def assert_exact(streaming: Streaming, found: list[Message], events: Iterable[by
     engine, expected = streaming.undisturbed()
     assert sorted(values) == sorted(expected)
     snapshot = streaming.snapshot()
-    mine = take(engine, snapshot.position)
+    mine = take_snapshot(engine, snapshot.position)
     assert mine.arrays.keys() == snapshot.arrays.keys()
     for name, array in mine.arrays.items():
         assert array.tobytes() == snapshot.arrays[name].tobytes(), name

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from consumers.cli import main
 from pipeline.snapshots.folder import SnapshotFolder
-from pipeline.snapshots.state import Snapshot
+from pipeline.snapshots.snapshot import Snapshot
 
 write = SnapshotFolder.write
 

@@ -15,7 +15,7 @@ from pipeline.commands.app import app
 from pipeline.corpora import open_source
 from pipeline.engine.engine import Engine
 from pipeline.reports.report import write_curves
-from pipeline.snapshots.state import resume
+from pipeline.snapshots.snapshot import restore_engine
 from tests.consumers.learner.test_lanes import by_lane, end_all, expected_of
 from tests.support.kafka_stream import SMALL, Streaming, assert_exact
 
@@ -67,7 +67,7 @@ def curves_in_snapshot(streaming: Streaming) -> bytes:
     """The curves of the lanes, as a worker that goes on from the snapshot has them."""
     specs = [parse_spec(lane.spec) for lane in streaming.stream.lanes]
     engine = Engine(specs, (), streaming.stream.engine_settings())
-    resume(engine, streaming.snapshot())
+    restore_engine(engine, streaming.snapshot())
     path = streaming.folder / "from-snapshot.csv"
     write_curves(path, engine.lanes)
     engine.close()

@@ -17,7 +17,7 @@ from pipeline.events.event import parse_event
 from pipeline.follower import Follower
 from pipeline.log.block import make_block
 from pipeline.snapshots.folder import SnapshotFolder
-from pipeline.snapshots.state import Snapshot
+from pipeline.snapshots.snapshot import Snapshot
 from pipeline.text.tokenizer import Tokenizer
 
 LANE = "mmp:average=true"

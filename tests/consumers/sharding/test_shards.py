@@ -24,7 +24,7 @@ from deploy.kafka import Cluster
 from learners.sharding.shard import whole_state
 from pipeline.corpora import open_source
 from pipeline.snapshots.folder import SnapshotFolder
-from pipeline.snapshots.state import Snapshot, lane_state, stored
+from pipeline.snapshots.snapshot import Snapshot, arrays_under, learner_state
 from tests.support.consumer_groups import Flow
 from tests.support.kafka_fixture import need_kafka
 from tests.support.kafka_stream import Streaming, eventually
@@ -71,11 +71,11 @@ def assert_as_one(
         taken = snapshots(streaming, lane.name, shards[lane.name])
         ends = [snapshot for snapshot in taken if snapshot.content["documents"] == engine.documents]
         assert len(ends) == shards[lane.name], [snapshot.position for snapshot in taken]
-        model = whole_state([lane_state(snapshot, lane.name) for snapshot in ends])
+        model = whole_state([learner_state(snapshot, lane.name) for snapshot in ends])
         for name, array in lane.learner.state().items():
             assert array.tobytes() == model[name].tobytes(), (lane.name, name)
         for snapshot in ends:
-            curve = stored(snapshot.arrays, "lane0/curve")
+            curve = arrays_under(snapshot.arrays, "lane0/curve")
             for name, array in lane.curve.state().items():
                 assert array.tobytes() == curve[name].tobytes(), (lane.name, name)
 

@@ -27,7 +27,7 @@ from pipeline.log.block import make_block
 from pipeline.reports.lane_comparison import MOST_LINES, verdicts
 from pipeline.reports.report import make_report
 from pipeline.slow.twins import SlowDifference
-from pipeline.snapshots.state import resume, take
+from pipeline.snapshots.snapshot import restore_engine, take_snapshot
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events
 
 ALPHA = 1 - CONFIDENCE
@@ -273,7 +273,7 @@ def test_a_restart_changes_nothing() -> None:
         feed(engine, at, at + step, rng.randrange(1, 40))
         at += step
         again = engine_of()
-        resume(again, take(engine, at))
+        restore_engine(again, take_snapshot(engine, at))
         engine = again
     assert (
         engine.topic_group.differences.tallies.tobytes()
@@ -285,9 +285,9 @@ def test_a_restart_changes_nothing() -> None:
 def test_a_snapshot_without_comparisons_is_compared_from_there_on() -> None:
     engine, again = engine_of(), engine_of()
     feed(engine, 0, 300, 50)
-    snapshot = take(engine, 1)
+    snapshot = take_snapshot(engine, 1)
     del snapshot.arrays["differences"]
-    resume(again, snapshot)
+    restore_engine(again, snapshot)
     assert again.differences.between(0, 1)["loss1"].rounds == 0
     feed(engine, 300, 400, 50)
     feed(again, 300, 400, 50)

@@ -17,7 +17,7 @@ from pipeline.engine.lane import unit_length
 from pipeline.engine.ranking_events import ranking_events
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
-from pipeline.snapshots.state import take
+from pipeline.snapshots.snapshot import take_snapshot
 from pipeline.text.features import FeatureSettings
 from pipeline.text.tokenizer import Tokenizer
 
@@ -129,7 +129,7 @@ def test_blocks_leave_no_trace(settings: EngineSettings, seed: int) -> None:
     for block in (2, 7, 64, 1000):
         other, rankings = run(events, block, settings=settings)
         assert rankings == expected, block
-        mine, its = take(engine, 0), take(other, 0)
+        mine, its = take_snapshot(engine, 0), take_snapshot(other, 0)
         assert mine.content == its.content
         for name, array in mine.arrays.items():
             assert array.tobytes() == its.arrays[name].tobytes(), name
@@ -141,7 +141,7 @@ def test_blocks_are_cut_where_scores_would_be_too_many(monkeypatch: pytest.Monke
     monkeypatch.setattr(engine_module, "MOST_SCORES", 40)
     engine, rankings = run(events)
     assert rankings == expected
-    mine, its = take(engine, 0), take(whole, 0)
+    mine, its = take_snapshot(engine, 0), take_snapshot(whole, 0)
     for name, array in mine.arrays.items():
         assert array.tobytes() == its.arrays[name].tobytes(), name
     pieces = list(engine.process(make_block(random_events(4, 50), TOKENIZER)))

@@ -15,7 +15,7 @@ from pipeline.engine.explanations import ExplainedDocument, rank_of
 from pipeline.engine.ranking_events import ranking_events
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
-from pipeline.snapshots.state import take
+from pipeline.snapshots.snapshot import take_snapshot
 from pipeline.text.features import FeatureSettings
 from tests.pipeline.engine.test_engine import (
     LANES,
@@ -61,7 +61,7 @@ def test_explaining_changes_nothing(seed: int) -> None:
     engine, rankings, explained = run(events, 64, 5, settings=settings)
     assert len(explained) > 10
     assert rankings == expected
-    mine, its = take(plain, 0), take(engine, 0)
+    mine, its = take_snapshot(plain, 0), take_snapshot(engine, 0)
     assert mine.content == its.content
     for name, array in mine.arrays.items():
         assert array.tobytes() == its.arrays[name].tobytes(), name

@@ -19,7 +19,7 @@ from pipeline.log.block import make_block
 from pipeline.log.block_reader import BlockReader
 from pipeline.replay.replay import DEFAULT_LANES
 from pipeline.reports.report import make_report
-from pipeline.snapshots.state import take
+from pipeline.snapshots.snapshot import take_snapshot
 from pipeline.text.tokenizer import Tokenizer
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events
 
@@ -71,8 +71,8 @@ def test_helpers_learn_but_are_not_shown() -> None:
     report = make_report(alone, 1.0, 0, {})
     assert list(report) == ["svm-map:refit=20"]
     assert report["svm-map:refit=20"].get("against", {}) == {}
-    assert take(alone, 1).lanes == ["svm-map:refit=20"]
-    assert take(alone, 1).every_lane == ["svm-map:refit=20", "mmp", "perceptron"]
+    assert take_snapshot(alone, 1).lanes == ["svm-map:refit=20"]
+    assert take_snapshot(alone, 1).all_lanes == ["svm-map:refit=20", "mmp", "perceptron"]
 
 
 @pytest.mark.parametrize("lanes", [("mmp", "svm-map:refit=1,window=1"), ("frequency", "svm-map")])

@@ -24,7 +24,7 @@ from pipeline.metrics.collectors import (
 )
 from pipeline.metrics.families import EDGES, Durations
 from pipeline.snapshots.folder import SnapshotFolder
-from pipeline.snapshots.state import resume, take
+from pipeline.snapshots.snapshot import restore_engine, take_snapshot
 from pipeline.text.tokenizer import Tokenizer
 from tests.conftest import REPOSITORY
 from tests.support.scraping import (
@@ -136,14 +136,14 @@ def test_counters_come_back_from_a_snapshot_and_never_go_backwards(tmp_path: Pat
         learn(engine, reading)
         show(metrics, engine)
         if number == 6:
-            folder.write(take(engine, number + 1))
+            folder.write(take_snapshot(engine, number + 1))
     before = scrape(registry)
 
     snapshot = folder.newest([])
     assert snapshot is not None
     engine, registry = new_engine(), CollectorRegistry()
     metrics = LearnerMetrics(registry, "wire", topics=8)
-    resume(engine, snapshot)
+    restore_engine(engine, snapshot)
     for reading in blocks[snapshot.position : 10]:  # recovering, silently
         learn(engine, reading)
         assert scrape(registry).get("wirerank_documents_total") is None

@@ -218,7 +218,7 @@ def test_a_lane_that_joins_is_shown_from_its_beginning() -> None:
         stream.process([small(n) for n in range(50 * block, 50 * block + 50)])
         late.process([small(n) for n in range(50 * block, 50 * block + 50)])
     before = stream.feed.sample
-    stream.engine.join(late.engine, ["frequency", "mmp:loss=1", "perceptron"])
+    stream.engine.merge(late.engine, ["frequency", "mmp:loss=1", "perceptron"])
     stream.feed.begin(stream.engine, Standing(200, None))
     joined = stream.feed.sample
     assert joined.begun == joined.version > before.version

@@ -87,7 +87,7 @@ def test_a_lane_that_joins_appears_to_who_is_looking(
     stream.feed.idle(Standing(60, 80, behind=("mmp:loss=3",)))
     page = view(server.address)
     expect(figure(page, "Lanes catching up")).to_have_text("1")
-    stream.engine.join(late.engine, ["mmp:loss=3", *LANES])
+    stream.engine.merge(late.engine, ["mmp:loss=3", *LANES])
     stream.feed.begin(stream.engine, Standing(60, 80))
     expect(page.locator("#switches label")).to_have_text(["mmp:loss=3", *LANES])
     expect(figure(page, "Lanes catching up")).to_have_count(0)

@@ -14,7 +14,7 @@ from pipeline.engine.engine import Engine, EngineSettings
 from pipeline.engine.ranking_events import ranking_events
 from pipeline.log.block import make_block
 from pipeline.snapshots.folder import KIND, VERSION, SnapshotFolder, read_snapshot
-from pipeline.snapshots.state import MismatchError, resume, take
+from pipeline.snapshots.snapshot import MismatchError, restore_engine, take_snapshot
 from pipeline.storage.container import DamagedError, pack, unpack
 from pipeline.text.features import FeatureSettings
 from tests.pipeline.engine.test_engine import LANES, TOKENIZER, random_events
@@ -48,14 +48,14 @@ def test_resume_equals_a_straight_run(seed: int, tmp_path: Path) -> None:
         step = rng.randrange(1, 120)
         rankings += feed(engine, events[at : at + step], rng.randrange(1, 60))
         at += step
-        folder.write(take(engine, at))
+        folder.write(take_snapshot(engine, at))
         engine = new_engine(settings)  # a crash, so to speak
         snapshot = folder.newest([])
         assert snapshot is not None
         assert snapshot.position == at
-        resume(engine, snapshot)
+        restore_engine(engine, snapshot)
     assert rankings == expected
-    last, other = take(engine, 1), take(straight, 1)
+    last, other = take_snapshot(engine, 1), take_snapshot(straight, 1)
     assert last.content == other.content
     assert last.arrays.keys() == other.arrays.keys()
     for name, array in last.arrays.items():
@@ -67,7 +67,7 @@ def test_waiting_scores_of_an_older_version_are_read() -> None:
     events: list[object] = [*random_events(2, 200)]
     engine = new_engine()
     feed(engine, events[:120], 20)
-    snapshot = take(engine, 120)
+    snapshot = take_snapshot(engine, 120)
     waiting = list(engine.pending.documents.values())
     assert waiting
     for number in range(len(engine.topic_group.lanes)):  # these come first; there were no others
@@ -80,7 +80,7 @@ def test_waiting_scores_of_an_older_version_are_read() -> None:
             snapshot.arrays.pop(f"lane{number}/pending/{name}", None)
         snapshot.arrays[f"lane{number}/pending"] = np.array(scores)
     other = new_engine()
-    resume(other, snapshot)
+    restore_engine(other, snapshot)
     assert feed(other, events[120:], 20) == feed(engine, events[120:], 20)
     for mine, its in zip(engine.lanes, other.lanes, strict=True):
         assert np.array_equal(mine.curve.tally(), its.curve.tally(), equal_nan=True)
@@ -91,7 +91,7 @@ def test_taking_a_snapshot_changes_nothing() -> None:
     engine, other = new_engine(), new_engine()
     feed(engine, events[:50], 10)
     feed(other, events[:50], 10)
-    for array in take(engine, 50).arrays.values():
+    for array in take_snapshot(engine, 50).arrays.values():
         array[...] = 1
     assert feed(engine, events[50:], 10) == feed(other, events[50:], 10)
 
@@ -99,7 +99,7 @@ def test_taking_a_snapshot_changes_nothing() -> None:
 def test_only_the_last_few_are_kept(tmp_path: Path) -> None:
     folder = SnapshotFolder(tmp_path, keep=2)
     for position in (5, 80, 1000):
-        folder.write(take(new_engine(), position))
+        folder.write(take_snapshot(new_engine(), position))
     assert [int(path.stem[:20]) for path in folder.files()] == [1000, 80]
     assert not list(tmp_path.glob("*.partial*"))
 
@@ -107,8 +107,8 @@ def test_only_the_last_few_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other", "version"])
 def test_a_damaged_snapshot_is_passed_over(damage: str, tmp_path: Path) -> None:
     folder = SnapshotFolder(tmp_path)
-    folder.write(take(new_engine(), 1))
-    newest = folder.write(take(new_engine(), 2))
+    folder.write(take_snapshot(new_engine(), 1))
+    newest = folder.write(take_snapshot(new_engine(), 2))
     data = bytearray(newest.read_bytes())
     if damage == "cut":
         data = data[:-9]
@@ -139,16 +139,18 @@ def test_no_good_snapshot_is_none(tmp_path: Path) -> None:
 
 
 def test_another_configuration_is_refused() -> None:
-    snapshot = take(new_engine(), 0)
+    snapshot = take_snapshot(new_engine(), 0)
     with pytest.raises(MismatchError, match="max_terms = 131072, but the configuration says 64"):
-        resume(new_engine(EngineSettings(FeatureSettings(max_terms=64))), snapshot)
+        restore_engine(new_engine(EngineSettings(FeatureSettings(max_terms=64))), snapshot)
     other = Engine([parse_spec(lane) for lane in LANES], ("another",))
     with pytest.raises(MismatchError, match="declared topics"):
-        resume(other, snapshot)
+        restore_engine(other, snapshot)
     with pytest.raises(MismatchError, match="lane mmp:loss=2 = None"):
-        resume(new_engine(lanes=("mmp:loss=2", *LANES[1:])), snapshot)
+        restore_engine(new_engine(lanes=("mmp:loss=2", *LANES[1:])), snapshot)
     with pytest.raises(MismatchError, match="give a changed lane another name"):
-        resume(new_engine(lanes=(f"mmp:loss=2,name={parse_spec(LANES[0]).name}",)), snapshot)
+        restore_engine(
+            new_engine(lanes=(f"mmp:loss=2,name={parse_spec(LANES[0]).name}",)), snapshot
+        )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -161,22 +163,22 @@ def test_lanes_part_and_join_without_a_trace(seed: int, tmp_path: Path) -> None:
     expected = feed(straight, events, 30)
     whole = new_engine(settings)
     feed(whole, events[:80], 30)
-    snapshot = take(whole, 80)
+    snapshot = take_snapshot(whole, 80)
     names = list(LANES)
     rng.shuffle(names)
     cut = rng.randrange(1, len(names))
     parted = [new_engine(settings, tuple(part)) for part in (names[:cut], names[cut:])]
     for engine in parted:
-        resume(engine, snapshot)
+        restore_engine(engine, snapshot)
         for start in range(80, 140, 20):
             for _ in engine.process(make_block(events[start : start + 20], TOKENIZER)):  # type: ignore[arg-type]
                 pass
     with pytest.raises(ValueError, match="have not followed the same log as far"):
-        parted[0].join(whole, LANES)
-    had = [{lane.name for lane in engine.every_lane} for engine in parted]
-    parted[0].join(parted[1], LANES)
+        parted[0].merge(whole, LANES)
+    had = [{lane.name for lane in engine.all_lanes} for engine in parted]
+    parted[0].merge(parted[1], LANES)
     assert feed(parted[0], events[140:], 30) == expected[-sum_of_documents(events[140:]) :]
-    last, other = take(parted[0], 1), take(straight, 1)
+    last, other = take_snapshot(parted[0], 1), take_snapshot(straight, 1)
     assert last.content == other.content
     tallies = [last.arrays.pop(name) for name in ("differences", "ranks/differences")]
     for name, array in last.arrays.items():
@@ -200,12 +202,12 @@ def test_topics_are_not_kept_where_nothing_keeps_them_up_to_date() -> None:
     assert len(both.topics) > 1
     name = both.rank_group.lanes[0].name
     alone, straight = new_engine(lanes=(name,)), new_engine(lanes=(name,))
-    resume(alone, take(both, 100))
+    restore_engine(alone, take_snapshot(both, 100))
     for engine, start in ((alone, 100), (straight, 0)):
         for _ in engine.process(make_block(events[start:], TOKENIZER)):  # type: ignore[arg-type]
             pass
     assert alone.rank_labels.refused > 0
-    assert take(alone, 200).content == take(straight, 200).content
+    assert take_snapshot(alone, 200).content == take_snapshot(straight, 200).content
 
 
 def engine_after(events: list[object], settings: EngineSettings) -> Engine:
@@ -223,9 +225,9 @@ def test_each_lane_keeps_its_last_few(tmp_path: Path) -> None:
     folder = SnapshotFolder(tmp_path, keep=2)
     both, one = LANES[:2], LANES[:1]
     for position, lanes in ((1, both), (2, one), (3, both), (4, one), (5, one), (6, one)):
-        folder.write(take(new_engine(lanes=lanes), position))
+        folder.write(take_snapshot(new_engine(lanes=lanes), position))
     assert [int(path.stem[:20]) for path in folder.files()] == [6, 5, 3, 1]
-    folder.write(take(new_engine(lanes=both), 7))
+    folder.write(take_snapshot(new_engine(lanes=both), 7))
     assert [int(path.stem[:20]) for path in folder.files()] == [7, 6, 3]
 
 

@@ -39,7 +39,7 @@ class Snapshot:
         return int(self.content["position"])
 
     @property
-    def every_lane(self) -> list[str]:
+    def all_lanes(self) -> list[str]:
         """The names of the lanes that it has arrays of."""
         return list(self.content["settings"]["lanes"])
 
@@ -47,37 +47,37 @@ class Snapshot:
     def lanes(self) -> list[str]:
         """The names of its lanes: not of helpers, which others may keep themselves, elsewhere."""
         helpers = self.content.get("helpers", ())
-        return [lane for lane in self.every_lane if lane not in helpers]
+        return [lane for lane in self.all_lanes if lane not in helpers]
 
 
-def take(engine: Engine, position: int) -> Snapshot:
+def take_snapshot(engine: Engine, position: int) -> Snapshot:
     """The state of an engine that has processed the log up to `position`."""
     arrays: Arrays = {}
-    store(arrays, "vocabulary", engine.vocabulary.state())
-    for number, lane in enumerate(engine.every_lane):
-        store(arrays, f"lane{number}/learner", lane.learner.state())
-        store(arrays, f"lane{number}/curve", lane.curve.state())
+    add_arrays(arrays, "vocabulary", engine.vocabulary.state())
+    for number, lane in enumerate(engine.all_lanes):
+        add_arrays(arrays, f"lane{number}/learner", lane.learner.state())
+        add_arrays(arrays, f"lane{number}/curve", lane.curve.state())
         waiting = engine.group_of(lane).pending.documents.values()
         place = engine.group_of(lane).lanes.index(lane)
         kept = [document.scores[place] for document in waiting]
-        store(arrays, f"lane{number}/pending", waiting_scores(kept))
+        add_arrays(arrays, f"lane{number}/pending", waiting_scores(kept))
     content = {
         "position": position,
         "settings": settings_of(engine),
         "helpers": [lane.name for lane in engine.helpers],
-        "combines": {lane.name: lane.combines for lane in engine.every_lane if lane.combines},
+        "combines": {lane.name: lane.combines for lane in engine.all_lanes if lane.combines},
         "documents": engine.documents,
         "topics": engine.topics.names,
         "topics_refused": engine.topics.refused,
-        **take_group(engine.topic_group, "", arrays),
+        **take_group_state(engine.topic_group, "", arrays),
     }
     if engine.rank_group.lanes:
-        content["ranks"] = take_group(engine.rank_group, "ranks/", arrays)
+        content["ranks"] = take_group_state(engine.rank_group, "ranks/", arrays)
         content["ranks"]["refused"] = engine.rank_labels.refused
     return Snapshot(content, arrays)
 
 
-def take_group(group: LaneGroup, prefix: str, arrays: Arrays) -> dict[str, Any]:
+def take_group_state(group: LaneGroup, prefix: str, arrays: Arrays) -> dict[str, Any]:
     """What the lanes of a group share; arrays join the others under a prefix."""
     pending = group.pending
     waiting = list(pending.documents.values())
@@ -98,26 +98,28 @@ def take_group(group: LaneGroup, prefix: str, arrays: Arrays) -> dict[str, Any]:
     }
 
 
-def resume(engine: Engine, snapshot: Snapshot) -> None:
+def restore_engine(engine: Engine, snapshot: Snapshot) -> None:
     """Make a new engine of the same configuration, with some or all of the lanes, go on."""
     content, arrays = snapshot.content, snapshot.arrays
     check_settings(content["settings"], settings_of(engine))
-    engine.vocabulary.restore(stored(arrays, "vocabulary"))
+    engine.vocabulary.restore(arrays_under(arrays, "vocabulary"))
     engine.documents = content["documents"]
-    for lane in engine.every_lane:
-        number = snapshot.every_lane.index(lane.name)
-        lane.learner.restore(stored(arrays, f"lane{number}/learner"))
-        lane.curve.restore(stored(arrays, f"lane{number}/curve"))
+    for lane in engine.all_lanes:
+        number = snapshot.all_lanes.index(lane.name)
+        lane.learner.restore(arrays_under(arrays, f"lane{number}/learner"))
+        lane.curve.restore(arrays_under(arrays, f"lane{number}/curve"))
     if engine.topic_group.lanes:  # without such lanes nothing would keep the topics up to date
         engine.topics.restore(content["topics"], content["topics_refused"])
-        resume_group(engine.topic_group, "", content, snapshot)
+        restore_group_state(engine.topic_group, "", content, snapshot)
     if engine.rank_group.lanes:
-        resume_group(engine.rank_group, "ranks/", content["ranks"], snapshot)
+        restore_group_state(engine.rank_group, "ranks/", content["ranks"], snapshot)
         engine.rank_labels.refused = content["ranks"]["refused"]
 
 
-def resume_group(group: LaneGroup, prefix: str, content: dict[str, Any], taken: Snapshot) -> None:
-    """Restore what `take_group` took, with the scores of the lanes that are here."""
+def restore_group_state(
+    group: LaneGroup, prefix: str, content: dict[str, Any], taken: Snapshot
+) -> None:
+    """Restore what `take_group_state` took, with the scores of the lanes that are here."""
     arrays, pending = taken.arrays, group.pending
     group.rounds = content["rounds"]
     mine = group_lanes(taken.content["settings"]["lanes"], prefix)
@@ -129,7 +131,7 @@ def resume_group(group: LaneGroup, prefix: str, content: dict[str, Any], taken: 
     pending.unmatched_labels = content["unmatched_labels"]
     pending.superseded = content["superseded"]
     pending.ignored_labels = content["ignored_labels"]
-    numbers = [taken.every_lane.index(lane.name) for lane in group.lanes]
+    numbers = [taken.all_lanes.index(lane.name) for lane in group.lanes]
     waiting = waiting_documents(arrays, prefix, numbers)
     pending.documents = dict(zip(content["pending"], waiting, strict=True))
 
@@ -182,24 +184,24 @@ def scores_in(arrays: Arrays, lane: str) -> Any:  # noqa: ANN401 - an array
     return arrays[lane] if lane in arrays else arrays[f"{lane}/scores"]
 
 
-def lane_state(snapshot: Snapshot, lane: str) -> State:
+def learner_state(snapshot: Snapshot, lane: str) -> State:
     """The state of a lane's learner."""
-    return stored(snapshot.arrays, f"lane{snapshot.every_lane.index(lane)}/learner")
+    return arrays_under(snapshot.arrays, f"lane{snapshot.all_lanes.index(lane)}/learner")
 
 
-def alone(snapshot: Snapshot, lane: str, state: State) -> Snapshot:
+def single_lane_snapshot(snapshot: Snapshot, lane: str, state: State) -> Snapshot:
     """The snapshot with one of its topic lanes only, whose learner has this state instead."""
-    place = snapshot.every_lane.index(lane)
+    place = snapshot.all_lanes.index(lane)
     settings = snapshot.content["settings"]
     arrays = {
         name: array
         for name, array in snapshot.arrays.items()
         if not name.startswith(("lane", "ranks/"))
     }
-    store(arrays, "lane0/pending", stored(snapshot.arrays, f"lane{place}/pending"))
+    add_arrays(arrays, "lane0/pending", arrays_under(snapshot.arrays, f"lane{place}/pending"))
     arrays["lane0/pending/scores"] = scores_in(snapshot.arrays, f"lane{place}/pending")
-    store(arrays, "lane0/curve", stored(snapshot.arrays, f"lane{place}/curve"))
-    store(arrays, "lane0/learner", state)
+    add_arrays(arrays, "lane0/curve", arrays_under(snapshot.arrays, f"lane{place}/curve"))
+    add_arrays(arrays, "lane0/learner", state)
     if "differences" in arrays:
         of_topics = group_lanes(settings["lanes"], "")
         arrays["differences"] = arranged(arrays["differences"], [of_topics.index(lane)])
@@ -224,7 +226,7 @@ def settings_of(engine: Engine) -> dict[str, Any]:
         "max_topics": engine.settings.max_topics,
         "max_pending": engine.settings.max_pending,
         "declared topics": engine.topics.declared,
-        "lanes": {lane.name: lane.spec.settings for lane in engine.every_lane},
+        "lanes": {lane.name: lane.spec.settings for lane in engine.all_lanes},
     }
 
 
@@ -246,12 +248,12 @@ def check_settings(found: dict[str, Any], expected: dict[str, Any]) -> None:
             )
 
 
-def store(arrays: Arrays, prefix: str, state: State) -> None:
+def add_arrays(arrays: Arrays, prefix: str, state: State) -> None:
     """Add a part's arrays under its name."""
     arrays.update({f"{prefix}/{name}": array for name, array in state.items()})
 
 
-def stored(arrays: Arrays, prefix: str) -> State:
+def arrays_under(arrays: Arrays, prefix: str) -> State:
     """The arrays of a part."""
     start = f"{prefix}/"
     return {name.removeprefix(start): a for name, a in arrays.items() if name.startswith(start)}
