@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from learners.specs import LaneSpec
-from pipeline.corpora.synthetic import SyntheticNewswire
+from pipeline.corpora.synthetic_newswire import SyntheticNewswire
 from pipeline.engine.engine import Engine
 from pipeline.engine.ranking_events import ranking_events
 from pipeline.events.event import parse_event

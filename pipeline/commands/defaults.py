@@ -2,7 +2,7 @@
 
 A text has tens of thousands of classes and millions of terms. Lanes that keep a weight for every
 pair of them would not fit into any memory, so such a source is for index lanes unless somebody says
-otherwise, and the room that it needs is made only for these. Ratings and grades have no
+otherwise, and the size that it needs is made only for these. Ratings and grades have no
 topics to learn: their lanes are ordinal.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from learners.specs import parse_spec
-from pipeline.corpora import ranks_for, room_for
+from pipeline.corpora import ranks_for, size_for
 from pipeline.engine.engine import EngineSettings
 from pipeline.replay.replay import DEFAULT_LANES
 from pipeline.text.features import FeatureSettings
@@ -31,7 +31,7 @@ def lanes_for(source: str, given: Sequence[str] | None) -> tuple[str, ...]:
         return RANK_LANES
     if ranks := ranks_for(source):
         return tuple(f"{learner}:ranks={ranks}" for learner in RANK_LEARNERS)
-    return INDEX_LANES if room_for(source) else DEFAULT_LANES
+    return INDEX_LANES if size_for(source) else DEFAULT_LANES
 
 
 def settings_for(
@@ -44,9 +44,9 @@ def settings_for(
 ) -> EngineSettings:
     """The engine's settings; a ceiling that is not given is the usual one, or the source's own."""
     terms, topics = USUAL.features.max_terms, USUAL.max_topics
-    room = room_for(source)
-    if room and all(parse_spec(lane).is_sparse for lane in lanes):
-        terms, topics = max(terms, room.terms), max(topics, room.topics)
+    size = size_for(source)
+    if size and all(parse_spec(lane).is_sparse for lane in lanes):
+        terms, topics = max(terms, size.terms), max(topics, size.topics)
     terms = terms if max_terms is None else max_terms
     topics = topics if max_topics is None else max_topics
     return EngineSettings(FeatureSettings(max_terms=terms, min_df=min_df), topics, max_pending)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from pipeline.corpora.source import SourceError
-from pipeline.corpora.word_prediction import ROOM
+from pipeline.corpora.word_prediction import SIZE
 
 TIMEOUT_SECONDS = 30.0
 CHUNK_BYTES = 1 << 16
@@ -168,7 +168,7 @@ CORPORA: tuple[Corpus, ...] = (
         "('text:novels/*.txt'); in UTF-8",
         source="text:PATH",
         terms="yours",
-        ceilings=f"{ROOM.topics:,} topics and {ROOM.terms:,} terms, if lanes are feature-focus, "
+        ceilings=f"{SIZE.topics:,} topics and {SIZE.terms:,} terms, if lanes are feature-focus, "
         "independent or frequency",
     ),
     Corpus(

@@ -14,9 +14,9 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from learners.arrays import Longs
-from pipeline.corpora.files import open_files
-from pipeline.corpora.graded_documents import GradedDocuments
-from pipeline.corpora.query_lines import (
+from pipeline.corpora.corpus_files import open_files
+from pipeline.corpora.query_document_stream import QueryDocumentStream
+from pipeline.corpora.query_file_lines import (
     MOST_VALUES,
     numbered_lines,
     read_grade,
@@ -34,7 +34,7 @@ DOCUMENT = re.compile(rb"docid\s*=\s*(\S+)")
 FORM = "grade qid:N 1:value 2:value .. #docid = NAME"
 
 
-class Letor(GradedDocuments):
+class Letor(QueryDocumentStream):
     """Source of the documents of all queries, in the order of the file."""
 
     def __init__(self, path: Path, normalise: str = "none") -> None:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from pipeline.corpora.files import open_files
+from pipeline.corpora.corpus_files import open_files
 from pipeline.corpora.source import SourceError
 
 SEPARATORS = {"u.data": b"\t", "ratings.dat": b"::"}  # of MovieLens 100K and 1M

@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from pipeline.corpora.files import open_files
+from pipeline.corpora.corpus_files import open_files
 from pipeline.corpora.source import SourceError
 
 ORDERS = ("date", "shuffled")

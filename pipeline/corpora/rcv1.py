@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from pipeline.corpora.files import open_files
+from pipeline.corpora.corpus_files import open_files
 from pipeline.corpora.rcv1_newsml import NewsmlStories, is_story, is_zip
 from pipeline.corpora.rcv1_tokens import TokenDocuments, is_qrels, is_tokens
 from pipeline.corpora.source import Source, SourceError

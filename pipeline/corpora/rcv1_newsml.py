@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 
 from learners.arrays import Ints, Longs
-from pipeline.corpora.files import DAMAGE, OpenableFiles
+from pipeline.corpora.corpus_files import DAMAGE, OpenableFiles
 from pipeline.corpora.source import SourceError
 from pipeline.text.markup import text_of
 

@@ -21,7 +21,7 @@ import numpy as np
 import orjson
 
 from learners.arrays import Longs
-from pipeline.corpora.files import OpenableFiles
+from pipeline.corpora.corpus_files import OpenableFiles
 from pipeline.corpora.rcv1_labels import QRELS, Labels, read_labels
 from pipeline.corpora.source import SourceError
 from pipeline.events.event import MAX_EVENT_BYTES

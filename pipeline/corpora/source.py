@@ -13,7 +13,7 @@ class SourceError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class SourceSize:
     """How many topics and terms a source of many classes has at most, or about."""
 
     topics: int

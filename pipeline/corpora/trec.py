@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from learners.arrays import Longs
-from pipeline.corpora.graded_documents import GradedDocuments
 from pipeline.corpora.jsonl import JsonLines
-from pipeline.corpora.query_lines import (
+from pipeline.corpora.query_document_stream import QueryDocumentStream
+from pipeline.corpora.query_file_lines import (
     LONGEST_LINE,
     MOST_VALUES,
     numbered_lines,
@@ -61,7 +61,7 @@ class Retrieved(NamedTuple):
 Run = dict[str, Retrieved]
 
 
-class Trec(GradedDocuments):
+class Trec(QueryDocumentStream):
     """Source of the documents that any run has for a judged query."""
 
     def __init__(self, where: str, depth: int = DEPTH, normalise: str = "minmax") -> None:

@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 
 import orjson
 
-from pipeline.corpora.files import ArchiveFiles, Files
-from pipeline.corpora.source import Room, SourceError
+from pipeline.corpora.corpus_files import ArchiveFiles, Files
+from pipeline.corpora.source import SourceError, SourceSize
 from pipeline.text.terms import MAX_TERM_BYTES
 
 # A run of marks is looked at once, from its first: a line of dots may be long.
@@ -26,7 +26,7 @@ WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 SIDE = 3
 LONGEST_RUN = 3
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz")
-ROOM = Room(topics=1 << 16, terms=1 << 22)  # six novels have 16,190 words and 2,989,070 runs
+SIZE = SourceSize(topics=1 << 16, terms=1 << 22)  # six novels have 16,190 words and 2,989,070 runs
 
 
 class TextWords:

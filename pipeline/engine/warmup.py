@@ -10,8 +10,8 @@ from dataclasses import replace
 from learners.jit import is_cached
 from learners.specs import LaneSpec
 from pipeline.corpora import Source
-from pipeline.corpora.many_classes import SyntheticClasses
-from pipeline.corpora.synthetic import SyntheticNewswire
+from pipeline.corpora.synthetic_classes import SyntheticClasses
+from pipeline.corpora.synthetic_newswire import SyntheticNewswire
 from pipeline.engine.engine import Engine
 from pipeline.engine.ranking_events import ranking_events
 from pipeline.events.event import Event

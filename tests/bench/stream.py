@@ -25,7 +25,7 @@ from kafka.admin import NewTopic
 from consumers.config import KafkaSettings
 from consumers.kafka.clients import new_admin, new_consumer, new_producer
 from deploy.kafka import Cluster, Options
-from pipeline.corpora.synthetic import SyntheticNewswire
+from pipeline.corpora.synthetic_newswire import SyntheticNewswire
 from pipeline.replay.replay import DEFAULT_LANES
 from tests.conftest import REPOSITORY
 from tests.support.kafka_stream import Streaming

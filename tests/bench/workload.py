@@ -9,7 +9,7 @@ import numpy as np
 
 from learners.segment import Rows, Segment
 from pipeline.corpora.source import Source
-from pipeline.corpora.synthetic import SyntheticNewswire
+from pipeline.corpora.synthetic_newswire import SyntheticNewswire
 from pipeline.engine.pending_labels import PendingLabels
 from pipeline.engine.schedule import Timeline, TopicLabels
 from pipeline.engine.topic_index import TopicIndex

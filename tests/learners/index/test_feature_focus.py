@@ -12,7 +12,7 @@ from learners.arrays import Floats, Ints, Longs
 from learners.index.base import USED, IndexLearner
 from learners.index.feature_focus import FeatureFocus
 from learners.specs import parse_spec
-from pipeline.corpora.many_classes import SyntheticClasses
+from pipeline.corpora.synthetic_classes import SyntheticClasses
 from tests.learners.test_twins import follow
 from tests.support.random_streams import Document, Happening, Stream, learn, random_stream
 

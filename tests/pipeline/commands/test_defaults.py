@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from pipeline.commands.defaults import INDEX_LANES, RANK_LANES, USUAL, lanes_for, settings_for
-from pipeline.corpora.many_classes import SyntheticClasses
+from pipeline.corpora.synthetic_classes import SyntheticClasses
 from pipeline.replay.replay import DEFAULT_LANES
 from tests.support.command_line import wirerank
 

@@ -124,7 +124,7 @@ def test_zip_that_holds_too_much_is_refused(
 ) -> None:
     with zipfile.ZipFile(tmp_path / "ml.zip", "w", zipfile.ZIP_DEFLATED) as pack:
         pack.writestr("u.data", "1\t1\t1\t1\n" * 1000)
-    monkeypatch.setattr("pipeline.corpora.files.MAX_FILE_BYTES", 7999)
+    monkeypatch.setattr("pipeline.corpora.corpus_files.MAX_FILE_BYTES", 7999)
     with pytest.raises(SourceError, match="larger than 7,999 bytes"):
         MovieLens(tmp_path / "ml.zip")
 

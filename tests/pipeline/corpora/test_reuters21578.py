@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.corpora import files, open_source
+from pipeline.corpora import corpus_files, open_source
 from pipeline.corpora.reuters21578 import Reuters21578, Story, clean, parse_date
 from pipeline.corpora.source import Source, SourceError
 
@@ -400,10 +400,10 @@ def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     folder = write(tmp_path / "unpacked", story(1))
     members = [(tarfile.TarInfo(f"reut2-00{i}.sgm"), story(i).encode()) for i in range(3)]
     archive = archive_with(tmp_path / "corpus.tar", *members)
-    monkeypatch.setattr(files, "MAX_ARCHIVE_BYTES", 600)
+    monkeypatch.setattr(corpus_files, "MAX_ARCHIVE_BYTES", 600)
     with pytest.raises(SourceError, match="unpack it and name the folder instead"):
         Reuters21578(archive)
-    monkeypatch.setattr(files, "MAX_FILE_BYTES", 100)
+    monkeypatch.setattr(corpus_files, "MAX_FILE_BYTES", 100)
     for path in (archive, folder):
         with pytest.raises(SourceError, match=r"reut2-000\.sgm is larger than 100 bytes"):
             list(Reuters21578(path))

@@ -12,7 +12,7 @@ from learners.measures import MEASURES
 from learners.specs import helpers_of, parse_spec, resolved
 from pipeline.corpora import Source
 from pipeline.corpora.reuters21578 import Reuters21578
-from pipeline.corpora.synthetic import SyntheticNewswire
+from pipeline.corpora.synthetic_newswire import SyntheticNewswire
 from pipeline.curves.topic_curve import SUMS, WITH_TOPICS
 from pipeline.engine.engine import Engine
 from pipeline.log.block import make_block

@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 import pytest
 
-from pipeline.corpora import SourceError, open_source, room_for
-from pipeline.corpora.many_classes import SyntheticClasses
+from pipeline.corpora import SourceError, open_source, size_for
+from pipeline.corpora.synthetic_classes import SyntheticClasses
 from pipeline.events.event import parse_event
 
 Event = dict[str, Any]
@@ -113,7 +113,7 @@ def test_drift_gives_the_words_of_some_classes_to_others() -> None:
         ("synthetic:10,classes=1", "classes must be between 2 and 100,000, not 1"),
         ("synthetic:10,classes=100001", "classes must be between 2 and 100,000"),
         ("synthetic:10,classes=many", "'many' is not a number"),
-        ("synthetic:10,classes=5,topics=5", "topics= .* or classes= .*, not both"),
+        ("synthetic:10,classes=5,topics=5", "topics= .* and classes= .* exclude each other"),
         ("synthetic:0,classes=5", "documents must be between"),
         ("synthetic:10,classes=5,drift=-1", "drift must be between"),
     ],
@@ -123,12 +123,12 @@ def test_mistakes_are_explained(source: str, message: str) -> None:
         open_source(source)
 
 
-def test_it_says_how_much_room_it_needs() -> None:
-    room = room_for("synthetic:3000,classes=30,seed=1")
-    assert room is not None
-    assert room.topics == 30
+def test_it_says_how_many_topics_and_terms_it_has() -> None:
+    size = size_for("synthetic:3000,classes=30,seed=1")
+    assert size is not None
+    assert size.topics == 30
     words = {word for event in events(30_000, 30) for word in event["text"].split()}
-    assert 0.8 * room.terms < len(words) <= room.terms
-    assert room_for("synthetic:3000") is room_for("synthetic:3,classes=x") is None
-    assert room_for("text:novel.txt") is not None
-    assert room_for("reuters21578:folder,classes=10") is None
+    assert 0.8 * size.terms < len(words) <= size.terms
+    assert size_for("synthetic:3000") is size_for("synthetic:3,classes=x") is None
+    assert size_for("text:novel.txt") is not None
+    assert size_for("reuters21578:folder,classes=10") is None

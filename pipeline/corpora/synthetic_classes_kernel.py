@@ -11,7 +11,7 @@ import numpy as np
 
 from learners.jit import njit
 from learners.splitmix import mix
-from pipeline.corpora.synthetic_kernel import (
+from pipeline.corpora.synthetic_newswire_kernel import (
     TIME,
     Bytes,
     Ints,

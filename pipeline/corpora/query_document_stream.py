@@ -13,7 +13,7 @@ from pipeline.retrieval.normalisation import NORMALISATIONS, normalised
 from pipeline.retrieval.query_sets import QuerySet
 
 
-class GradedDocuments:
+class QueryDocumentStream:
     """Source of the documents of a query-document set, query by query; a rank is a grade plus 1.
 
     A function that does not score a document is left out of its vector, as is a value of 0.

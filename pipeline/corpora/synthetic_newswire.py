@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 
 from pipeline.corpora.lexicon import Forms, Lexicon, load
-from pipeline.corpora.synthetic_kernel import (
+from pipeline.corpora.synthetic_newswire_kernel import (
     AT_CHAR_START,
     AT_COUNTS,
     AT_DRAWS,

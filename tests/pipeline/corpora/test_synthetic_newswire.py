@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from pipeline.corpora.lexicon import inflect, load
-from pipeline.corpora.synthetic import SyntheticNewswire
+from pipeline.corpora.synthetic_newswire import SyntheticNewswire
 
 WORD = re.compile(r"[A-Za-z]+")
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pipeline.corpora.many_classes_kernel import COMMON, MOST_BYTES, STEP, write_events
-from pipeline.corpora.source import Room
-from pipeline.corpora.synthetic import BLOCK, FULL_TURN, alias, check, zipf
+from pipeline.corpora.source import SourceSize
+from pipeline.corpora.synthetic_classes_kernel import COMMON, MOST_BYTES, STEP, write_events
+from pipeline.corpora.synthetic_newswire import BLOCK, FULL_TURN, alias, check, zipf
 
 MOST_CLASSES = 100_000
 
@@ -73,6 +73,6 @@ class SyntheticClasses:
                 start = end
 
 
-def room_of(classes: int) -> Room:
+def size_of(classes: int) -> SourceSize:
     """What a stream of so many classes has at most."""
-    return Room(topics=classes, terms=STEP * classes + COMMON)
+    return SourceSize(topics=classes, terms=STEP * classes + COMMON)
