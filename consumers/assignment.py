@@ -1,56 +1,89 @@
-"""Which of a stream's learners a worker is: that of all lanes, of one lane, or a shard of one."""
+"""Which part of a stream a learner worker has: all whole lanes, one lane, or one shard."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from consumers.config import StreamSettings
-from pipeline.commands.outcome import fail
+from pipeline.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """Which shard of a lane a worker is."""
+class ShardAssignment:
+    """One shard of one lane."""
 
     lane: str
     shard: int
     shards: int
 
     @property
-    def speaks(self) -> bool:
-        """Whether this shard publishes, and shows the curve: all have found the same."""
+    def publishes(self) -> bool:
+        """Whether this shard publishes rankings and curves; all shards compute the same ones."""
         return self.shard == 0
 
 
-def share_of(stream: StreamSettings, lane: str | None, shard: str | None) -> Share | None:
-    """Which shard of which lane is meant, if any; ends if there is none such."""
+def assigned_shard(
+    stream: StreamSettings, lane: str | None, shard: str | None
+) -> ShardAssignment | None:
+    """The shard that `--lane` and `--shard` name; None for whole lanes.
+
+    Raises `UsageError` if the stream has no such lane or shard.
+    """
     lanes = {known.parsed.name: known for known in stream.lanes}
     if lane is None:
         if shard is not None:
-            fail("--shard needs --lane: which lane is it a shard of?")
+            raise UsageError("--shard needs --lane: name the lane that the shard belongs to.")
         if not stream.whole_lanes:
-            fail("every lane of this stream has shards: name one, as --lane NAME --shard 0/2")
+            raise UsageError(
+                "every lane of this stream has shards: name one of them, as --lane NAME --shard 0/2"
+            )
         return None
     if lane not in lanes:
-        fail(f"--lane must be one of {', '.join(lanes)}. Got {lane!r}.")
+        raise UsageError(f"--lane must be one of {', '.join(lanes)}. Got {lane!r}.")
     shards = lanes[lane].shards
     if shard is None and shards == 1:
         return None
     possible = [f"{number}/{shards}" for number in range(shards)]
     if shard not in possible:
-        say = f"has shards = {shards}, so --shard must be one of {', '.join(possible)}"
-        fail(
-            f"lane {lane!r} {say if shards > 1 else 'is whole: leave out --shard'}. Got {shard!r}."
-        )
-    return Share(lane, possible.index(shard), shards)
+        allowed = f"has shards = {shards}, so --shard must be one of {', '.join(possible)}"
+        expected = allowed if shards > 1 else "has no shards, so leave out --shard"
+        raise UsageError(f"lane {lane!r} {expected}. Got {shard!r}.")
+    return ShardAssignment(lane, possible.index(shard), shards)
 
 
-def instance_of(stream: StreamSettings, lane: str | None, share: Share | None) -> int:
-    """Which of a stream's learners this is: the one of all lanes, of one lane, or of a shard."""
+def learner_number(
+    stream: StreamSettings, lane: str | None, assignment: ShardAssignment | None
+) -> int:
+    """The number of a learner among all that a stream can have; its metrics port depends on it.
+
+    0 is the learner of all whole lanes. The learners of one lane each come next, then all shards.
+    """
     if lane is None:
         return 0
     names = [known.parsed.name for known in stream.lanes]
-    if share is None:
+    if assignment is None:
         return 1 + names.index(lane)
     before = stream.lanes[: names.index(lane)]
-    return 1 + len(names) + sum(known.shards for known in before) + share.shard
+    return 1 + len(names) + sum(known.shards for known in before) + assignment.shard
+
+
+def tokenizer_name(stream: str, instance: str) -> str:
+    """What logs call a tokenizer.
+
+    >>> tokenizer_name("newswire", "0")
+    'tokenizer 0 of stream newswire'
+    """
+    return f"tokenizer {instance} of stream {stream}"
+
+
+def learner_name(stream: str, lane: str | None, assignment: ShardAssignment | None) -> str:
+    """What logs call a learner.
+
+    >>> learner_name("newswire", None, None)
+    'learner of stream newswire'
+    >>> learner_name("newswire", "mmp:loss=1", ShardAssignment("mmp:loss=1", 0, 2))
+    'learner mmp:loss=1 shard 0/2 of stream newswire'
+    """
+    parts = [] if lane is None else [lane]
+    parts += [] if assignment is None else [f"shard {assignment.shard}/{assignment.shards}"]
+    return " ".join(["learner", *parts, "of stream", stream])

@@ -108,11 +108,23 @@ class KafkaSettings(Section):
 
 
 class SnapshotSettings(Section):
-    """Where snapshots are kept, how often one is taken, and how many stay."""
+    """Where snapshots are kept, how often one is taken, and how many are kept.
+
+    A folder may begin with `~`, the home folder. A relative folder is relative to the folder that
+    the worker was started in.
+    """
 
     folder: Path = Path("snapshots")
     every_seconds: Annotated[float, Field(gt=0)] = 60.0
     keep: Annotated[int, Field(ge=1)] = 3
+
+    @field_validator("folder")
+    @classmethod
+    def _expand_home(cls, folder: Path) -> Path:
+        try:
+            return folder.expanduser()
+        except RuntimeError as error:
+            raise ValueError(f"{folder} cannot be used: {error}; write an absolute path") from None
 
 
 # Ports of one stream, of which learners take the first hundred and tokenizers the second.

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from consumers.assignment import ShardAssignment, learner_name, tokenizer_name
 from consumers.config import Config
 
 log = logging.getLogger(__name__)
@@ -34,26 +35,38 @@ class Child:
     not_before: float = 0.0
 
 
-def children(config: Config, path: Path, tokenizers: int, pages: Sequence[int] = ()) -> list[Child]:
-    """The workers that a configuration asks for; learners with a page at the ports given, if any.
+def children(
+    config: Config,
+    path: Path,
+    tokenizers: int,
+    pages: Sequence[int] = (),
+    logging_options: Sequence[str] = (),
+) -> list[Child]:
+    """The workers that a configuration asks for, each with the given options for its log.
 
-    A port for each stream, in order; 0 is any free one.
+    `pages` has a port for each stream, in order, at which one of its learners serves a page. Port 0
+    stands for any free port.
     """
     made = []
     for place, stream in enumerate(config.streams):
         for number in range(tokenizers):
             where = ["tokenize", str(path), "--stream", stream.name, "--instance", str(number)]
-            made.append(Child(f"{stream.name} tokenizer {number}", where))
+            made.append(Child(tokenizer_name(stream.name, str(number)), where))
         learner = ["learn", str(path), "--stream", stream.name]
-        learners = [Child(f"{stream.name} learner", learner)] if stream.whole_lanes else []
+        learners = []
+        if stream.whole_lanes:
+            learners.append(Child(learner_name(stream.name, None, None), learner))
         for lane in stream.divided_lanes:
             for shard in range(lane.shards):
-                which, name = f"{shard}/{lane.shards}", lane.parsed.name
-                where = [*learner, "--lane", name, "--shard", which]
-                learners.append(Child(f"{stream.name} {name} shard {which}", where))
+                assignment = ShardAssignment(lane.parsed.name, shard, lane.shards)
+                name = learner_name(stream.name, assignment.lane, assignment)
+                which = ["--lane", assignment.lane, "--shard", f"{shard}/{lane.shards}"]
+                learners.append(Child(name, [*learner, *which]))
         if pages:
             learners[0].arguments += ["--page", "--page-port", str(pages[place])]
         made += learners
+    for child in made:
+        child.arguments += logging_options
     return made
 
 

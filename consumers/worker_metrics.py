@@ -1,18 +1,18 @@
-"""What Prometheus is told of a worker: one registry, one health and one port a process."""
+"""The metrics of a worker process: one registry, one health state and one port."""
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from consumers.assignment import Share
+from consumers.assignment import ShardAssignment
 from consumers.config import MetricsSettings, StreamSettings
 from pipeline.metrics.collectors import LagMetrics, LearnerMetrics, ProcessMetrics, TokenizerMetrics
 from pipeline.metrics.health import Health
 from pipeline.metrics.server import MetricsServer
 
 
-class Observed:
-    """Shown by a port that stays open while workers come and go in this process."""
+class WorkerMetrics:
+    """The metrics of a worker process, at a port that stays open when the worker restarts."""
 
     def __init__(self, settings: MetricsSettings, stream: StreamSettings, port: int) -> None:
         registry = CollectorRegistry()
@@ -23,17 +23,19 @@ class Observed:
         self._server = MetricsServer(registry, self.health, settings.host, port)
         self.url = f"{self._server.url}/metrics"
 
-    def learner(self, share: Share | None = None) -> LearnerMetrics:
-        """The metrics of a learner, perhaps of one shard; once a process."""
-        shard, speaks = (str(share.shard), share.speaks) if share else ("0", True)
+    def learner_metrics(self, assignment: ShardAssignment | None = None) -> LearnerMetrics:
+        """The metrics of a learner, or of one shard; to be called once per process."""
+        shard, publishes = (
+            (str(assignment.shard), assignment.publishes) if assignment else ("0", True)
+        )
         return LearnerMetrics(
-            self._registry, self._stream, shard, topics=self._topics, speaks=speaks
+            self._registry, self._stream, shard, topics=self._topics, speaks=publishes
         )
 
-    def tokenizer(self) -> TokenizerMetrics:
-        """The metrics of a tokenizer; once a process."""
+    def tokenizer_metrics(self) -> TokenizerMetrics:
+        """The metrics of a tokenizer; to be called once per process."""
         return TokenizerMetrics(self._registry, self._stream)
 
     def close(self) -> None:
-        """Serve no more."""
+        """Stop serving."""
         self._server.close()

@@ -22,7 +22,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from consumers.assignment import Share
+from consumers.assignment import ShardAssignment
 from consumers.config import Config, StreamSettings
 from consumers.kafka.batch_encoder import warm_up_packing
 from consumers.kafka.clients import BrokerAwayError
@@ -35,7 +35,7 @@ from consumers.sharding.resharding import divide_anew
 from consumers.sharding.score_exchange import StoppedError
 from consumers.sharding.shard_worker import ShardOfLane, folder_of, stream_folder
 from consumers.task import Task
-from consumers.worker_metrics import Observed
+from consumers.worker_metrics import WorkerMetrics
 from learners.specs import LaneSpec, helpers_of, resolved
 from pipeline.engine.engine import Engine
 from pipeline.engine.warmup import warm_up
@@ -71,14 +71,14 @@ class LearnerWorker:
         self,
         config: Config,
         stream: StreamSettings,
-        observed: Observed,
+        worker_metrics: WorkerMetrics,
         metrics: LearnerMetrics,
         page: LearnerPage,
         only: str | None = None,
-        share: Share | None = None,
+        share: ShardAssignment | None = None,
     ) -> None:
         self._config = config
-        self._observed = observed
+        self._health, self._lag = worker_metrics.health, worker_metrics.lag
         self._metrics = metrics
         self._page = page
         self._shown_from: dict[str, int] = {}  # by lane: where it had come to before this start
@@ -91,12 +91,12 @@ class LearnerWorker:
         self._every = resolved([lane.parsed for lane in stream.lanes])
         names = [lane.parsed.name for lane in lanes]
         self._specs = {spec.name: spec for spec in self._every if spec.name in names}
-        speaks = share is None or share.speaks
+        speaks = share is None or share.publishes
         self._publishing = [lane.parsed.name for lane in lanes if lane.publish and speaks]
         self._transactional_id = f"wirerank.{stream.name}.learn" + (f".{only}" if only else "")
         if share is not None:
             self._transactional_id += f".{share.lane}" + ("" if speaks else f"/shard-{share.shard}")
-        self._shares = [share] if share else [Share(lane, 0, 1) for lane in self._specs]
+        self._shares = [share] if share else [ShardAssignment(lane, 0, 1) for lane in self._specs]
         self._folder = stream_folder(config, stream)
         place = folder_of(self._folder, self._shares[0])
         self._snapshots = SnapshotFolder(place, config.snapshots.keep)
@@ -113,7 +113,7 @@ class LearnerWorker:
     def run(self, stop: threading.Event) -> None:
         """Recover, then follow the log until asked to stop; then finish the block and snapshot."""
         self._metrics.begin()
-        self._observed.health.ready = False
+        self._health.ready = False
         self._publisher = Publisher(
             self._config.kafka, self._stream, self._publishing, self._transactional_id, stop,
             self._metrics.committed,
@@ -164,9 +164,9 @@ class LearnerWorker:
 
     def _waiting(self, seconds: float) -> None:
         """Another shard is waited for: this one is not stuck, but it is not following either."""
-        self._observed.health.moved()
+        self._health.moved()
         if seconds > STANDSTILL_SECONDS:
-            self._observed.health.ready = False
+            self._health.ready = False
 
     def _new_follower(self, lanes: Sequence[str]) -> Follower:
         specs = [self._specs[lane] for lane in self._specs if lane in lanes]
@@ -178,7 +178,7 @@ class LearnerWorker:
     def _step(self) -> None:
         """Follow the log a little, with those that are behind and with the foremost."""
         foremost = self._followings[-1]
-        self._observed.health.moved()
+        self._health.moved()
         for following in self._followings[:-1]:
             missing = foremost.follower.position - following.follower.position
             began = time.monotonic()
@@ -188,7 +188,7 @@ class LearnerWorker:
         before = foremost.follower.position
         self._advance(foremost, BLOCKS_AT_ONCE, waiting)
         moved = foremost.follower.position > before
-        self._observed.lag.polled(foremost.reader.where())
+        self._lag.polled(foremost.reader.where())
         self._join()
         self._publisher.check()
         self._publisher.stay_known()
@@ -207,7 +207,7 @@ class LearnerWorker:
                 self._published(follower, outgoing, blocks)
                 self._snapshot()
                 outgoing, blocks = [], []
-            self._observed.health.moved()  # a lane that trains often takes its time
+            self._health.moved()  # a lane that trains often takes its time
             name = f"{message.topic}[{message.partition}] offset={message.offset}"
             began, documents = time.perf_counter(), follower.engine.documents
             # Shards must cut the log alike, whoever looks at them.
@@ -250,7 +250,7 @@ class LearnerWorker:
         ]
         if engines:
             self._metrics.learned(engines, blocks)
-            self._observed.health.ready = True
+            self._health.ready = True
 
     def _join(self) -> None:
         """Let followers that have met go on together."""

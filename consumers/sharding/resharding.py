@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from consumers.assignment import Share
+from consumers.assignment import ShardAssignment
 from consumers.sharding.shard_worker import folder_of, shards_folder
 from learners.sharding.shard import shard_state, whole_state
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
@@ -26,7 +26,7 @@ class Division(NamedTuple):
 
 
 def divide_anew(
-    whole: Path, keep: int, share: Share, log_identity: str, settings: Mapping[str, Any]
+    whole: Path, keep: int, share: ShardAssignment, log_identity: str, settings: Mapping[str, Any]
 ) -> None:
     """Give a shard the newest snapshot of the lane there is, however it was divided then.
 
@@ -34,7 +34,9 @@ def divide_anew(
     that is as new: all shards see the same folders, so they decide alike.
     """
     known = Known(share.lane, log_identity, settings)
-    mine = [folder_of(whole, Share(share.lane, n, share.shards)) for n in range(share.shards)]
+    mine = [
+        folder_of(whole, ShardAssignment(share.lane, n, share.shards)) for n in range(share.shards)
+    ]
     newest = [max(known.positions(folder), default=-1) for folder in mine]
     others = [d for d in known.divisions(whole) if d.shards != share.shards]
     if not others and min(newest) < 0 and shards_folder(whole, share.lane).is_dir():
@@ -57,7 +59,7 @@ def divide_anew(
         return
 
 
-def shared_out(snapshots: Sequence[Snapshot], share: Share) -> Snapshot:
+def shared_out(snapshots: Sequence[Snapshot], share: ShardAssignment) -> Snapshot:
     """What one shard gets of the snapshots of all shards of another division."""
     states = [learner_state(snapshot, share.lane) for snapshot in snapshots]
     state = states[0] if len(states) == 1 else whole_state(states)
@@ -67,7 +69,7 @@ def shared_out(snapshots: Sequence[Snapshot], share: Share) -> Snapshot:
     # Exchanges of this division begin here; what others have given each other is nothing to it.
     made.content["exchange"] = {"begun": made.position, "scores": None}
     made.content.pop("passing", None)
-    if not share.speaks:
+    if not share.publishes:
         made.content["published"] = []
     return made
 
@@ -86,7 +88,9 @@ class Known(NamedTuple):
         for first in shards_folder(whole, self.lane).glob("0-of-*"):
             count = first.name.removeprefix("0-of-")
             shards = int(count) if count.isdecimal() else 0
-            folders = [folder_of(whole, Share(self.lane, n, shards)) for n in range(shards)]
+            folders = [
+                folder_of(whole, ShardAssignment(self.lane, n, shards)) for n in range(shards)
+            ]
             found = [self.positions(folder) for folder in folders]
             for position in set.intersection(*map(set, found)) if found else ():
                 yield Division(position, shards, [paths[position] for paths in found])

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import orjson
 
-from consumers.assignment import Share
+from consumers.assignment import ShardAssignment
 from consumers.config import Config, StreamSettings
 from consumers.sharding.score_exchange import KafkaExchange
 from learners.learner import Learner
@@ -35,7 +35,7 @@ def shards_folder(whole: Path, lane: str) -> Path:
     return whole / "shards" / f"{readable}-{zlib.crc32(lane.encode()):08x}"
 
 
-def folder_of(whole: Path, share: Share) -> Path:
+def folder_of(whole: Path, share: ShardAssignment) -> Path:
     """Where the snapshots of a shard are; a lane that is whole is with the others of the stream."""
     if share.shards == 1:
         return whole
@@ -45,7 +45,7 @@ def folder_of(whole: Path, share: Share) -> Path:
 class LateExchange:
     """An exchange that is opened once it is known where to go on."""
 
-    def __init__(self, share: Share) -> None:
+    def __init__(self, share: ShardAssignment) -> None:
         self.shard = share.shard
         self.shards = share.shards
         self.opened: KafkaExchange | None = None
@@ -60,7 +60,7 @@ class LateExchange:
 class ShardOfLane:
     """What a learner worker needs to know of the shard that it is."""
 
-    def __init__(self, config: Config, stream: StreamSettings, share: Share) -> None:
+    def __init__(self, config: Config, stream: StreamSettings, share: ShardAssignment) -> None:
         self._config = config
         self._stream = stream
         self.share = share

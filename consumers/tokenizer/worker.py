@@ -39,7 +39,7 @@ from consumers.kafka.clients import (
 )
 from consumers.kafka.log_reader import LogError, log_facts
 from consumers.kafka.topics import TopicWatch
-from consumers.worker_metrics import Observed
+from consumers.worker_metrics import WorkerMetrics
 from pipeline.events.event import Event, MalformedEvent
 from pipeline.events.formats import FORMATS
 from pipeline.log.block import make_block
@@ -75,11 +75,11 @@ class TokenizerWorker:
         config: Config,
         stream: StreamSettings,
         instance: str,
-        observed: Observed,
+        worker_metrics: WorkerMetrics,
         metrics: TokenizerMetrics,
     ) -> None:
         self._stream = stream
-        self._observed = observed
+        self._health, self._lag = worker_metrics.health, worker_metrics.lag
         self._metrics = metrics
         self._counted: tuple[int, list[str]] = (0, [])  # events and dead letters on their way
         self._times: dict[Any, float] = {}  # of each partition, that of the last record read
@@ -128,8 +128,8 @@ class TokenizerWorker:
 
     def _step(self) -> None:
         """Tokenise the next documents while the block before is on its way to the broker."""
-        self._observed.health.moved()
-        self._observed.health.ready = self._stable()
+        self._health.moved()
+        self._health.ready = self._stable()
         try:
             polled = self._poll()
         except NoOffsetForPartitionError:
@@ -145,7 +145,7 @@ class TokenizerWorker:
             ) from None
         for where, messages in polled.items():
             self._times[where] = messages[-1].timestamp / 1000
-        self._observed.lag.polled(self._where())
+        self._lag.polled(self._where())
         if not polled:
             self._settle()
             self._check_source()

@@ -88,8 +88,8 @@ def test_documents_are_ranked(secured: Secured, tmp_path: Path) -> None:
             assert len(streaming.read(streaming.stream.dead_letters, 1, 1)) == 1
             for name in names:
                 assert streaming.end(name) == 0, streaming.log(name)
-                assert "settings: kafka=" in streaming.log(name)
-                assert "SecretStr('**********')" in streaming.log(name)
+                assert "settings: kafka: bootstrap = " in streaming.log(name)
+                assert '_password = "**********"' in streaming.log(name)
                 keeps_secrets(streaming.log(name))
 
 

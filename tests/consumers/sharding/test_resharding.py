@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from consumers.assignment import Share
+from consumers.assignment import ShardAssignment
 from consumers.sharding.resharding import divide_anew, shared_out
 from consumers.sharding.shard_worker import folder_of
 from learners.specs import parse_spec, resolved
@@ -38,14 +38,16 @@ def whole_at(learned: Follower, position: int, log: str = "log") -> Snapshot:
     return learned.snapshot(log=log, published=[LANE])
 
 
-def write(folder: Path, learned: Follower, share: Share, position: int, begun: int) -> None:
+def write(
+    folder: Path, learned: Follower, share: ShardAssignment, position: int, begun: int
+) -> None:
     """Write a snapshot of a shard."""
     made = shared_out([whole_at(learned, position)], share)
     made.content["exchange"] = {"begun": begun, "scores": 1}
     SnapshotFolder(folder_of(folder, share)).write(made)
 
 
-def after(folder: Path, share: Share, log: str = "log") -> tuple[int, int] | None:
+def after(folder: Path, share: ShardAssignment, log: str = "log") -> tuple[int, int] | None:
     """Where a shard goes on, and where its exchanges began to count."""
     divide_anew(folder, 3, share, log, SPEC.settings)
     newest = SnapshotFolder(folder_of(folder, share)).newest([])
@@ -54,8 +56,8 @@ def after(folder: Path, share: Share, log: str = "log") -> tuple[int, int] | Non
     return newest.position, newest.content.get("exchange", {}).get("begun")
 
 
-def shares(count: int) -> list[Share]:
-    return [Share(LANE, shard, count) for shard in range(count)]
+def shares(count: int) -> list[ShardAssignment]:
+    return [ShardAssignment(LANE, shard, count) for shard in range(count)]
 
 
 def test_a_shard_gets_nothing_of_ordinal_lanes(learned: Follower) -> None:
@@ -85,7 +87,7 @@ def test_a_whole_lane_is_divided_and_made_whole(tmp_path: Path, learned: Followe
     assert [after(tmp_path, share) for share in shares(3)] == [(100, 100)] * 3
     for share in shares(3):
         write(tmp_path, learned, share, 150, begun=100)
-    assert after(tmp_path, Share(LANE, 0, 1)) == (150, 150)
+    assert after(tmp_path, ShardAssignment(LANE, 0, 1)) == (150, 150)
     assert [after(tmp_path, share) for share in shares(2)] == [(150, 150)] * 2
     snapshot = SnapshotFolder(folder_of(tmp_path, shares(2)[1])).newest([])
     assert snapshot is not None
@@ -115,7 +117,7 @@ def test_shards_that_have_no_common_place_give_nothing(
     for share, position in zip(shares(2), (200, 100), strict=True):
         write(tmp_path, learned, share, position, begun=0)
     with caplog.at_level(logging.WARNING):
-        assert after(tmp_path, Share(LANE, 0, 3)) is None
+        assert after(tmp_path, ShardAssignment(LANE, 0, 3)) is None
     assert "no place of the log has a snapshot of all shards" in caplog.text
 
 

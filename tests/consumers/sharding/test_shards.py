@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-import typer
 
-from consumers.assignment import Share, instance_of, share_of
+from consumers.assignment import ShardAssignment, assigned_shard, learner_number
 from consumers.config import Config, StreamSettings
 from consumers.kafka.clients import Message
 from consumers.sharding.shard_worker import folder_of
@@ -23,6 +22,7 @@ from consumers.supervisor import children
 from deploy.kafka import Cluster
 from learners.sharding.shard import whole_state
 from pipeline.corpora import open_source
+from pipeline.errors import UsageError
 from pipeline.snapshots.folder import SnapshotFolder
 from pipeline.snapshots.snapshot import Snapshot, arrays_under, learner_state
 from tests.support.consumer_groups import Flow
@@ -41,7 +41,9 @@ def workers(shards: Mapping[str, int]) -> list[str]:
 def snapshots(streaming: Streaming, lane: str, shards: int) -> list[Snapshot]:
     """The newest snapshot of each shard of a lane."""
     whole = streaming.config.snapshots.folder / streaming.stream.name
-    folders = [SnapshotFolder(folder_of(whole, Share(lane, s, shards))) for s in range(shards)]
+    folders = [
+        SnapshotFolder(folder_of(whole, ShardAssignment(lane, s, shards))) for s in range(shards)
+    ]
     found = [folder.newest([]) for folder in folders]
     return [snapshot for snapshot in found if snapshot is not None]
 
@@ -167,14 +169,12 @@ def test_a_lane_is_divided_anew(broker: str, tmp_path: Path) -> None:
         ("absent", "0/3", "--lane must be one of mmp:loss=1"),
     ],
 )
-def test_a_shard_that_there_is_not(
-    lane: str | None, shard: str | None, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_shard_that_there_is_not(lane: str | None, shard: str | None, message: str) -> None:
     lanes = [{"spec": name, "shards": shards} for name, shards in SHARDS.items()]
     stream = StreamSettings.model_validate({"name": "wire", "lanes": lanes})
-    with pytest.raises(typer.Exit):
-        share_of(stream, lane, shard)
-    assert message in capsys.readouterr().err
+    with pytest.raises(UsageError) as error:
+        assigned_shard(stream, lane, shard)
+    assert message in str(error.value)
 
 
 def test_all_shards_are_run(tmp_path: Path) -> None:
@@ -183,12 +183,14 @@ def test_all_shards_are_run(tmp_path: Path) -> None:
     stream = {"name": "wire", "lanes": [*lanes, {"spec": "rocchio"}]}
     config = Config.model_validate({"streams": [stream]})
     found = [child.arguments[4:] for child in children(config, tmp_path, 1)]
-    shares = [Share(lane, i, count) for lane, count in SHARDS.items() for i in range(count)]
+    shares = [
+        ShardAssignment(lane, i, count) for lane, count in SHARDS.items() for i in range(count)
+    ]
     wanted = [["--lane", s.lane, "--shard", f"{s.shard}/{s.shards}"] for s in shares]
     assert found[1:] == [[], *wanted]
     settings = config.streams[0]
-    numbers = [instance_of(settings, None, None), instance_of(settings, "rocchio", None)]
-    numbers += [instance_of(settings, share.lane, share) for share in shares]
+    numbers = [learner_number(settings, None, None), learner_number(settings, "rocchio", None)]
+    numbers += [learner_number(settings, share.lane, share) for share in shares]
     assert len(set(numbers)) == len(numbers)
 
 

@@ -1,0 +1,142 @@
+"""Logs of the Kafka workers: where they go, how a line looks, and which settings are logged.
+
+Every line says when (RFC 3339, UTC), how serious, and which worker speaks:
+
+    2026-03-01T09:30:00.125Z INFO [tokenizer 0 of stream newswire] consumers.cli: metrics = ...
+
+With `--log-format json` a line is one JSON object with the keys time, level, worker, logger,
+message and, if there was one, exception. Passwords never appear: settings hold them as
+`SecretStr`, and the client library, which might log what it sends, is kept silent.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel
+
+from consumers.config import Config
+
+log = logging.getLogger(__name__)
+
+
+class LogLevel(StrEnum):
+    """The least serious level that is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class LogFormat(StrEnum):
+    """How a log line is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class LineFormatter(logging.Formatter):
+    """Formats the records of one worker, in text or in JSON."""
+
+    def __init__(self, worker: str, log_format: LogFormat) -> None:
+        super().__init__("%(message)s")
+        self._worker = worker
+        self._log_format = log_format
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The log line of a record; exceptions follow in text, and are a key in JSON."""
+        time = timestamp(record.created)
+        if self._log_format is LogFormat.TEXT:
+            message = super().format(record)
+            return f"{time} {record.levelname} [{self._worker}] {record.name}: {message}"
+        line = {
+            "time": time,
+            "level": record.levelname,
+            "worker": self._worker,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+class StandardErrorHandler(logging.Handler):
+    """Writes each line to whatever standard error is at that moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        try:
+            sys.stderr.write(f"{self.format(record)}\n")
+            sys.stderr.flush()
+        except Exception:  # a log that cannot be written must not stop the work
+            self.handleError(record)
+
+
+def timestamp(seconds: float) -> str:
+    """A moment as RFC 3339 writes it, in UTC, with milliseconds.
+
+    >>> timestamp(1772357400.125)
+    '2026-03-01T09:30:00.125Z'
+    """
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def set_up_logging(worker: str, level: LogLevel, log_format: LogFormat) -> None:
+    """Write the log of this process to standard error, each line with the name of the worker."""
+    root = logging.getLogger()
+    for handler in [handler for handler in root.handlers if type(handler) is StandardErrorHandler]:
+        root.removeHandler(handler)
+    handler = StandardErrorHandler()
+    handler.setFormatter(LineFormatter(worker, log_format))
+    root.addHandler(handler)
+    root.setLevel(level.upper())
+    # kafka-python repeats itself while a broker is away; the workers log what matters.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
+
+def log_settings(config: Config) -> None:
+    """Log the settings in force: one line per section, stream and lane."""
+    for line in describe_settings(config):
+        log.info("settings: %s", line)
+
+
+def describe_settings(config: Config) -> Iterator[str]:
+    """The settings in force, without secrets, as lines that a person can read."""
+    yield f"kafka: {listed(config.kafka)}"
+    folder = config.snapshots.folder.absolute()
+    yield f"snapshots: {listed(config.snapshots.model_copy(update={'folder': folder}))}"
+    yield f"metrics: {listed(config.metrics)}"
+    for stream in config.streams:
+        yield f"stream {stream.name}: {listed(stream)}"
+        for lane in stream.lanes:
+            yield f"stream {stream.name}, lane {lane.parsed.name}: {listed(lane)}"
+
+
+def listed(section: BaseModel) -> str:
+    """The single values of a section, as `name = value`; values that are not set are left out."""
+    values = {
+        name: value
+        for name, value in section
+        if value is not None and name not in {"name", "lanes"}
+    }
+    return ", ".join(f"{name} = {shown(value)}" for name, value in values.items())
+
+
+def shown(value: Any) -> str:  # noqa: ANN401 - whatever a setting can be
+    """A value as TOML would write it; a secret as stars.
+
+    >>> from pydantic import SecretStr
+    >>> print(shown(SecretStr("swordfish")), shown(True), shown(("grain", "ship")))
+    "**********" true ["grain", "ship"]
+    """
+    plain = list(value) if isinstance(value, tuple) else value
+    return json.dumps(plain if isinstance(plain, bool | int | float | list) else str(plain))

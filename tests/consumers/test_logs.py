@@ -1,0 +1,157 @@
+"""Logs of the workers: who speaks, when, in which format, and that no secret appears."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from consumers.config import Config, read_config
+from consumers.logs import (
+    LineFormatter,
+    LogFormat,
+    LogLevel,
+    StandardErrorHandler,
+    describe_settings,
+    log_settings,
+    set_up_logging,
+)
+from consumers.supervisor import children
+
+WORKER = "tokenizer 0 of stream newswire"
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+PASSWORD = "correct-battery-99"  # noqa: S105
+CONFIG = """
+[kafka]
+security_protocol = "SASL_PLAINTEXT"
+sasl_mechanism = "PLAIN"
+sasl_username = "wirerank"
+sasl_password = "correct-battery-99"
+
+[snapshots]
+folder = "~/state/snapshots"
+
+[[streams]]
+name = "newswire"
+lanes = [{spec = "mmp:loss=1", shards = 2}, {spec = "perceptron", publish = false}]
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    path = tmp_path / "wirerank.toml"
+    path.write_text(CONFIG)
+    return read_config(path, {})
+
+
+@pytest.fixture(autouse=True)
+def _restored_logging() -> Iterator[None]:
+    root, kafka = logging.getLogger(), logging.getLogger("kafka")
+    levels = root.level, kafka.level
+    yield
+    root.setLevel(levels[0])
+    kafka.setLevel(levels[1])
+    for handler in [h for h in root.handlers if isinstance(h, StandardErrorHandler)]:
+        root.removeHandler(handler)
+
+
+def test_a_line_says_when_how_serious_and_who(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logging(WORKER, LogLevel.INFO, LogFormat.TEXT)
+    logging.getLogger("consumers.test").warning("the broker at %s is away", "b:9092")
+    logging.getLogger("consumers.test").debug("a detail")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(
+        rf"{TIME} WARNING \[{WORKER}\] consumers\.test: the broker at b:9092 is away", line
+    )
+
+
+def test_the_level_decides_what_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    for level in (LogLevel.DEBUG, LogLevel.ERROR):  # the second set-up replaces the first
+        set_up_logging(WORKER, level, LogFormat.TEXT)
+        logging.getLogger("consumers.test").debug("detail at %s", level)
+        logging.getLogger("consumers.test").error("problem at %s", level)
+    said = capsys.readouterr().err
+    assert [word in said for word in ("detail at debug", "detail at error")] == [True, False]
+    assert said.count("problem at") == 2
+
+
+def test_json_is_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logging(WORKER, LogLevel.INFO, LogFormat.JSON)
+    logger = logging.getLogger("consumers.test")
+    logger.info('lane "é"\nof two lines')
+    try:
+        raise ValueError("no such offset")
+    except ValueError:
+        logger.exception("failed")
+    first, second = map(json.loads, capsys.readouterr().err.splitlines())
+    assert re.fullmatch(TIME, first.pop("time"))
+    assert first == {
+        "level": "INFO",
+        "worker": WORKER,
+        "logger": "consumers.test",
+        "message": 'lane "é"\nof two lines',
+    }
+    assert second["level"] == "ERROR"
+    assert second["exception"].endswith("ValueError: no such offset")
+
+
+def test_an_exception_follows_its_line_in_text() -> None:
+    try:
+        raise ValueError("no such offset")
+    except ValueError:
+        record = logging.LogRecord("a", logging.ERROR, "", 0, "failed", None, sys.exc_info())
+    lines = LineFormatter(WORKER, LogFormat.TEXT).format(record).splitlines()
+    assert lines[0].endswith("a: failed")
+    assert lines[-1] == "ValueError: no such offset"
+
+
+def test_settings_are_readable_and_without_secrets(
+    config: Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = list(describe_settings(config))
+    assert lines[0].startswith('kafka: bootstrap = "127.0.0.1:9092", security_protocol = "SASL_')
+    assert 'sasl_password = "**********"' in lines[0]
+    folder = Path("~/state/snapshots").expanduser()
+    assert lines[1] == f'snapshots: folder = "{folder}", every_seconds = 60.0, keep = 3'
+    assert lines[2].startswith('metrics: host = "127.0.0.1", port = 9610')
+    assert lines[3].startswith('stream newswire: documents = "newswire.documents", ')
+    assert lines[4] == (
+        'stream newswire, lane mmp:loss=1: spec = "mmp:loss=1", publish = true, shards = 2'
+    )
+    set_up_logging(WORKER, LogLevel.DEBUG, LogFormat.JSON)
+    log_settings(config)
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == len(lines) == 6
+    assert PASSWORD not in said
+
+
+def test_a_relative_snapshot_folder_is_logged_as_an_absolute_one(tmp_path: Path) -> None:
+    path = tmp_path / "wirerank.toml"
+    path.write_text(CONFIG.replace("~/state/snapshots", "kept"))
+    config = read_config(path, {})
+    assert config.snapshots.folder == Path("kept")
+    assert f'folder = "{Path.cwd() / "kept"}"' in list(describe_settings(config))[1]
+
+
+def test_the_client_library_is_silent_at_every_level(capsys: pytest.CaptureFixture[str]) -> None:
+    """It logs what it sends, and its own view of every lost connection."""
+    set_up_logging(WORKER, LogLevel.DEBUG, LogFormat.TEXT)
+    logging.getLogger("kafka.conn").error("authentication with %s", PASSWORD)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_supervisor_passes_its_log_options_on(config: Config, tmp_path: Path) -> None:
+    given = ["--supervised", "--log-level", "debug", "--log-format", "json"]
+    workers = children(config, tmp_path, 1, logging_options=given)
+    assert [worker.name for worker in workers] == [
+        "tokenizer 0 of stream newswire",
+        "learner of stream newswire",
+        "learner mmp:loss=1 shard 0/2 of stream newswire",
+        "learner mmp:loss=1 shard 1/2 of stream newswire",
+    ]
+    assert all(worker.arguments[-5:] == given for worker in workers)
