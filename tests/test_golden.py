@@ -11,9 +11,8 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from pipeline.commands.app import app
+from tests.support.command_line import wirerank
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -40,7 +39,7 @@ def without_rates(text: str) -> str:
 @pytest.mark.parametrize("name", TRANSCRIPTS)
 def test_transcript(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, TRANSCRIPTS[name].split())
+    result = wirerank(*TRANSCRIPTS[name].split())
     assert result.exit_code == 0, result.stderr
     found = without_rates(
         f"$ wirerank {TRANSCRIPTS[name]}\n--- stderr\n{result.stderr}--- stdout\n{result.stdout}"

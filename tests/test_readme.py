@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import consumers.cli  # noqa: F401 - its commands join the others
-from pipeline.commands.app import app
+from consumers.cli import new_app
 from pipeline.reports.plots import can_plot
 from tests.conftest import REPOSITORY, missing
 from tests.support.prometheus_server import program as need_program
@@ -49,7 +48,7 @@ def test_shown_command(command: str, tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "docs", tmp_path / "docs")
     script = tmp_path / "bin" / "wirerank"
     script.parent.mkdir()
-    program = f"{shlex.quote(sys.executable)} -c 'from pipeline.commands.app import main; main()'"
+    program = f"{shlex.quote(sys.executable)} -m consumers"
     script.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
     script.chmod(0o755)
     path = f"{script.parent}{os.pathsep}{os.environ['PATH']}"
@@ -80,7 +79,7 @@ def test_options_that_the_documents_name_exist() -> None:
         "bench",
     )
     shown = "".join(
-        CliRunner(env={"COLUMNS": "200"}).invoke(app, [*command.split(), "--help"]).stdout
+        CliRunner(env={"COLUMNS": "200"}).invoke(new_app(), [*command.split(), "--help"]).stdout
         for command in commands
     )
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "".join(p.read_text() for p in DOCUMENTS)))
@@ -102,7 +101,7 @@ def test_the_demo_is_what_the_readme_says(tmp_path: Path) -> None:
     (command,) = re.findall(r"\$\(BIN\)/wirerank (replay .*)", makefile)
     if not can_plot():
         missing("matplotlib", "pip install 'wirerank[experiments]'")
-    result = CliRunner().invoke(app, shlex.split(command.replace("demo/", f"{tmp_path}/")))
+    result = CliRunner().invoke(new_app(), shlex.split(command.replace("demo/", f"{tmp_path}/")))
     assert result.exit_code == 0, result.stderr
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert "mmp:loss=1 20,000 " in result.stdout

@@ -29,9 +29,9 @@ PAPER_SECONDS = 40  # one pass over 749,000 words with 17,400 classes, on a mach
 # Replays in a process of its own, so that its peak is its own; prints the report and the peak.
 REPLAY = """
 import resource, sys, orjson
-from pipeline.commands.app import main
+from pipeline.commands.app import new_app, run_app
 try:
-    main()
+    run_app(new_app())
 finally:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"peak {peak}", file=sys.stderr)

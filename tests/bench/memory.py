@@ -22,9 +22,8 @@ def run(documents: int) -> None:
     print(
         f"Memory of `wirerank replay synthetic:{documents}`, default lanes and ceilings (a minute)"
     )
-    command = "from pipeline.commands.app import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", command, "replay", f"synthetic:{documents}"],
+        [sys.executable, "-m", "pipeline", "replay", f"synthetic:{documents}"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

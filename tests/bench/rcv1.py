@@ -37,10 +37,9 @@ def run(documents: int, folder: Path) -> None:
 
 def experiment(data: Path, out: Path) -> None:
     """Run it in a process of its own, so that its memory is its own."""
-    command = "from pipeline.commands.app import main; main()"
     subprocess.run(
         [
-            sys.executable, "-c", command, "experiment", "mmp-rcv1",
+            sys.executable, "-m", "pipeline", "experiment", "mmp-rcv1",
             "--data", f"rcv1:{data}", "--out", str(out), "--quiet",
         ],
         stdout=subprocess.DEVNULL,

@@ -11,7 +11,7 @@ import numpy as np
 
 from learners.segment import Segment
 from learners.specs import parse_spec
-from pipeline.commands.bench import stage_table, stage_times
+from pipeline.commands.stage_times import stage_table, stage_times
 from pipeline.engine.warmup import warm_up
 from pipeline.replay.replay import DEFAULT_LANES, ReplaySettings, read_lanes, replay
 from pipeline.replay.watch import Watch

@@ -9,11 +9,10 @@ import time
 
 def first_ranking_seconds() -> float:
     """Start a replay of standard input, give it one document, wait for its ranking."""
-    command = "from pipeline.commands.app import main; main()"
     arguments = ["replay", "-", "--rankings", "-", "--quiet"]
     started = time.perf_counter()
     with subprocess.Popen(
-        [sys.executable, "-c", command, *arguments],
+        [sys.executable, "-m", "pipeline", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.commands.app import app
+from pipeline.commands.app import new_app
 from tests.reference.ordinal import OrdinalResult
 from tests.reference.stream import MEASURES, Event, Result, replay
 
@@ -71,7 +71,7 @@ def run(folder: Path, events: Sequence[Event], lanes: Sequence[str], block: int,
         arguments += ["--lane", lane]
     arguments += ["--rankings", str(rankings), "--curves", str(curves), "--report", str(report)]
     arguments += ["--dead-letters", str(folder / "dead.jsonl")]
-    outcome = CliRunner().invoke(app, arguments)
+    outcome = CliRunner().invoke(new_app(), arguments)
     assert outcome.exit_code == 0, outcome.output
     assert not (folder / "dead.jsonl").exists(), (folder / "dead.jsonl").read_text()
     with curves.open(encoding="utf-8", newline="") as file:

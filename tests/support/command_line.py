@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 
 import orjson
+from typer import Typer
 from typer.testing import CliRunner, Result
 
-from pipeline.commands.app import app
+from pipeline.commands.app import new_app
 
-WIRERANK = [sys.executable, "-c", "from pipeline.commands.app import main; main()"]
+APP = new_app()
+WIRERANK = [sys.executable, "-m", "pipeline"]
 EVENTS = [
     {"id": "1", "text": "wheat harvest", "topics": ["grain"]},
     {"id": "2", "title": "Oil price", "topics": ["crude"], "time": "1987-02-26T15:01:01Z"},
@@ -20,7 +22,7 @@ EVENTS = [
 ]
 
 
-def wirerank(*arguments: str) -> Result:
+def wirerank(*arguments: str, app: Typer = APP) -> Result:
     return CliRunner().invoke(app, arguments)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from kafka import TopicPartition
 from typer.testing import Result
 
-import consumers.cli  # noqa: F401 - lets `replay` play
+from consumers.cli import new_app
 from consumers.config import KafkaSettings
 from consumers.kafka.clients import Header, Message, new_consumer, new_producer
 from pipeline.replay.watch import Watch
@@ -32,7 +32,7 @@ class PlayedTopic:
 
     def play(self, source: str, *more: str) -> Result:
         """The command, in this process."""
-        return wirerank(*self.arguments(source, *more))
+        return wirerank(*self.arguments(source, *more), app=new_app())
 
     def start(self, source: str, *more: str, **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
         """The command as a process."""

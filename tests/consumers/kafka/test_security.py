@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from kafka.errors import KafkaTimeoutError
 
-import consumers.cli  # noqa: F401 - lets `replay` play
+from consumers.cli import new_app
 from consumers.config import KafkaSettings
 from consumers.kafka.clients import new_admin
 from consumers.kafka.security import RefusedError
@@ -218,7 +218,7 @@ def test_playing_into_a_topic(secured: Secured, monkeypatch: pytest.MonkeyPatch)
     for key, value in environment(settings).items():
         monkeypatch.setenv(key, value)
     play = ["replay", "synthetic:50,topics=5", "--kafka", settings["bootstrap"], "--topic", name]
-    done = wirerank(*play)
+    done = wirerank(*play, app=new_app())
     assert done.exit_code == 0, done.stderr
     topic.name = name
     assert topic.size() == 50
@@ -232,7 +232,7 @@ def test_playing_into_a_topic(secured: Secured, monkeypatch: pytest.MonkeyPatch)
         for key, value in environment({**settings, **change}).items():
             monkeypatch.setenv(key, value)
         started = time.monotonic()
-        done = wirerank(*play)
+        done = wirerank(*play, app=new_app())
         assert done.exit_code in {1, 2}
         assert time.monotonic() - started < 20
         assert words in done.stderr

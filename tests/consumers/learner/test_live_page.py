@@ -15,11 +15,12 @@ import pytest
 import typer
 from playwright.sync_api import Browser, expect
 
-from consumers.cli import live_page, page_ports
+from consumers.commands.learn import live_page
+from consumers.commands.run import page_ports
 from consumers.config import read_config
 from consumers.supervisor import children
 from learners.measures import MEASURES
-from pipeline.commands import app as cli
+from pipeline.commands import live_page as page_checks
 from pipeline.corpora import open_source
 from pipeline.engine.engine import Engine
 from pipeline.page.feed import PageFeed
@@ -213,7 +214,7 @@ def test_pages_that_cannot_be_end_the_command(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert f"port {port}: Address already in use" in refused(port - 1)
-    monkeypatch.setattr(cli, "find_spec", lambda name: None if name == "uvicorn" else name)
+    monkeypatch.setattr(page_checks, "find_spec", lambda name: None if name == "uvicorn" else name)
     missing = "--page needs uvicorn, not installed: pip install 'wirerank[page]'"
     assert missing in refused(0)
     with pytest.raises(typer.Exit) as end, live_page("one", True, 0):

@@ -11,7 +11,7 @@ import orjson
 from typer.testing import CliRunner
 
 from learners.specs import parse_spec
-from pipeline.commands.app import app
+from pipeline.commands.app import new_app
 from pipeline.corpora import open_source
 from pipeline.engine.engine import Engine
 from pipeline.reports.report import write_curves
@@ -58,7 +58,7 @@ def replayed(folder: Path, events: list[bytes], lanes: list[str]) -> tuple[list[
     for lane in lanes:
         arguments += ["--lane", lane]
     arguments += ["--rankings", str(rankings), "--curves", str(curves)]
-    outcome = CliRunner().invoke(app, arguments)
+    outcome = CliRunner().invoke(new_app(), arguments)
     assert outcome.exit_code == 0, outcome.output
     return rankings.read_bytes().splitlines(), curves.read_bytes()
 
@@ -95,9 +95,9 @@ def test_topics_and_ranks_over_kills_equal_the_embedded_replay(broker: str, tmp_
         assert sorted(message.value or b"" for message in found) == sorted(rankings)
         assert curves_in_snapshot(streaming) == curves
         content = streaming.snapshot().content
-        shown = CliRunner().invoke(app, ["inspect", str(streaming.config.snapshots.folder)])
+        shown = CliRunner().invoke(new_app(), ["inspect", str(streaming.config.snapshots.folder)])
         machine = CliRunner().invoke(
-            app, ["inspect", str(streaming.config.snapshots.folder), "--json"]
+            new_app(), ["inspect", str(streaming.config.snapshots.folder), "--json"]
         )
     for kind in (content, content["ranks"]):  # or this proves little
         for counted in ("rounds", "expired_documents", "unmatched_labels", "pending", "early"):

@@ -15,6 +15,7 @@ import orjson
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from consumers.cli import new_app
 from consumers.config import ConfigError, kafka_settings
 from consumers.kafka.clients import new_admin, partition_of
 from consumers.player.replay_progress import MOST_IN_FLIGHT
@@ -205,7 +206,7 @@ def test_pacing(topic: PlayedTopic, tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_explained(arguments: str, message: str) -> None:
-    result = wirerank("replay", "synthetic:5", *arguments.split())
+    result = wirerank("replay", "synthetic:5", *arguments.split(), app=new_app())
     assert result.exit_code == 2
     assert message in result.stderr
     assert "Traceback" not in result.stderr

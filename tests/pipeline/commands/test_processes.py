@@ -57,8 +57,8 @@ def test_runs_where_nothing_can_be_kept(tmp_path: Path) -> None:
     program = """
 import numba.core.caching as caching
 caching.CacheImpl._locator_classes = []
-from pipeline.commands.app import main
-main()
+from pipeline.commands.app import new_app, run_app
+run_app(new_app())
 """
     done = subprocess.run(
         [sys.executable, "-c", program, "replay", write_events(), "--lane", "mmp"],
@@ -69,7 +69,7 @@ main()
 
 
 def test_no_standard_input_is_explained() -> None:
-    shell = f"{sys.executable} -c 'from pipeline.commands.app import main; main()' replay - <&-"
+    shell = f"{sys.executable} -m pipeline replay - <&-"
     done = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "no standard input to read from" in done.stderr

@@ -17,7 +17,7 @@ from typing import IO, Any
 import orjson
 import pytest
 
-from pipeline.commands import app as cli
+from pipeline.commands import live_page
 from tests.support.command_line import WIRERANK, wirerank, write_events
 
 
@@ -138,7 +138,7 @@ def test_a_port_without_a_page_is_a_mistake() -> None:
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "find_spec", lambda name: None if name == "uvicorn" else name)
+    monkeypatch.setattr(live_page, "find_spec", lambda name: None if name == "uvicorn" else name)
     result = wirerank("replay", write_events(), "--page")
     assert result.exit_code == 2
     assert "--page needs uvicorn, not installed: pip install 'wirerank[page]'" in result.stderr

@@ -1,0 +1,1 @@
+"""The commands that need Kafka: one file per command, and the options that they share."""

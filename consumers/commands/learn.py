@@ -1,0 +1,95 @@
+"""`wirerank learn`: one learner worker."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from consumers.assignment import assigned_shard, learner_name, learner_number
+from consumers.commands.configuration import configured, stream_named
+from consumers.commands.options import (
+    ConfigFile,
+    LogFormatOption,
+    LogLevelOption,
+    StreamName,
+    Supervised,
+)
+from consumers.commands.worker import serve_metrics, work
+from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
+from pipeline.commands import options
+from pipeline.commands.live_page import check_page, page_server
+from pipeline.commands.outcome import fail
+from pipeline.errors import UsageError
+from pipeline.page.feed import PageFeed
+
+if TYPE_CHECKING:
+    from consumers.learner.live_page import LearnerPage
+
+log = logging.getLogger(__name__)
+
+
+def learn_command(
+    path: ConfigFile,
+    stream: StreamName = None,
+    lane: Annotated[
+        str | None,
+        typer.Option(help="Only the lane of this name; no other worker may run it then."),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N", help="One shard of --lane, e.g. 0/3 if the lane has shards = 3."
+        ),
+    ] = None,
+    page: options.Page = False,
+    page_port: options.PagePort = 0,
+    log_level: LogLevelOption = LogLevel.INFO,
+    log_format: LogFormatOption = LogFormat.TEXT,
+    supervised: Supervised = False,
+) -> None:
+    """Run a learner: read blocks, rank, learn and publish, for all lanes of a stream or one."""
+    from consumers.learner.worker import LearnerWorker  # noqa: PLC0415 - slow to import
+
+    config = configured(path)
+    settings = stream_named(config, stream)
+    try:
+        assignment = assigned_shard(settings, lane, shard)
+    except UsageError as error:
+        fail(str(error))
+    set_up_logging(learner_name(settings.name, lane, assignment), log_level, log_format)
+    if not supervised:
+        log_settings(config)
+    title = settings.name if lane is None else f"{settings.name}, {lane} alone"
+    with live_page(title, page, page_port) as shown:
+        number = learner_number(settings, lane, assignment)
+        served = serve_metrics(config, settings, "learner", str(number))
+        metrics = served.learner_metrics(assignment)
+        only = None if assignment else lane
+        work(
+            config,
+            settings,
+            lambda: LearnerWorker(config, settings, served, metrics, shown, only, assignment),
+        )
+
+
+@contextmanager
+def live_page(title: str, asked: bool, port: int) -> Iterator[LearnerPage]:
+    """The page of a learner if it is asked for; it stays up when the worker is restarted."""
+    from consumers.learner.live_page import LearnerPage  # noqa: PLC0415 - slow to import
+
+    check_page(asked, port)
+    if not asked:
+        yield LearnerPage()
+        return
+    feed = PageFeed(title, counted="records")
+    try:
+        server = page_server()(feed, port)
+    except UsageError as error:
+        fail(str(error))
+    with server:
+        log.info("live page: %s", server.address)
+        yield LearnerPage(feed)

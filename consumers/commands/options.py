@@ -1,0 +1,30 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from consumers.logs import LogFormat, LogLevel
+
+ConfigFile = Annotated[
+    Path, typer.Argument(help="The configuration file; deploy/wirerank.toml is an example.")
+]
+StreamName = Annotated[
+    str | None, typer.Option(help="The stream to work on; needed if the configuration has several.")
+]
+LogLevelOption = Annotated[
+    LogLevel,
+    typer.Option("--log-level", help="Log messages of this level and above.", case_sensitive=False),
+]
+LogFormatOption = Annotated[
+    LogFormat,
+    typer.Option(
+        "--log-format",
+        help="Write log lines as text, or as JSON: one object per line.",
+        case_sensitive=False,
+    ),
+]
+Supervised = Annotated[bool, typer.Option(hidden=True, help="`run` has logged the settings.")]

@@ -1,0 +1,70 @@
+"""`wirerank run`: all workers of a configuration."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from consumers.commands.configuration import configured
+from consumers.commands.options import ConfigFile, LogFormatOption, LogLevelOption
+from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
+from pipeline.commands.live_page import check_page, page_server
+from pipeline.commands.outcome import fail
+from pipeline.errors import UsageError
+
+
+def run_workers_command(
+    path: ConfigFile,
+    tokenizers: Annotated[int, typer.Option(min=1, max=64, help="Tokenizers per stream.")] = 1,
+    page: Annotated[
+        bool, typer.Option("--page", help="Serve a live page for each stream on this machine.")
+    ] = False,
+    page_port: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=65_535,
+            help="The port of the first stream's page; each further stream takes the next port. 0 "
+            "takes any free ports.",
+        ),
+    ] = 0,
+    log_level: LogLevelOption = LogLevel.INFO,
+    log_format: LogFormatOption = LogFormat.TEXT,
+) -> None:
+    """Run all workers of a configuration on this machine, each in a process of its own."""
+    from consumers.supervisor import children, supervise  # noqa: PLC0415 - slow to import
+    from consumers.worker_loop import stopped_by_signals  # noqa: PLC0415
+
+    config = configured(path)
+    pages = page_ports(len(config.streams), page, page_port)
+    set_up_logging("supervisor", log_level, log_format)
+    log_settings(config)
+    logging_options = ["--supervised", "--log-level", log_level, "--log-format", log_format]
+    workers = children(config, path, tokenizers, pages, logging_options)
+    raise typer.Exit(supervise(workers, stopped_by_signals()))
+
+
+def page_ports(streams: int, asked: bool, first: int) -> list[int]:
+    """The port of each stream's page, if pages are asked for.
+
+    Ends with a message if a page cannot be served at its port.
+    """
+    check_page(asked, first)
+    if not asked:
+        return []
+    ports = [first and first + place for place in range(streams)]
+    if max(ports) > 65_535:
+        fail(
+            f"--page-port {first} leaves no port for each of {streams} streams: the highest port "
+            "is 65535. Choose a lower one, or 0."
+        )
+    try:
+        page_server()
+        from pipeline.page.server import listening_socket  # noqa: PLC0415 - an extra
+
+        for port in ports:
+            listening_socket(port).close()
+    except UsageError as error:
+        fail(str(error))
+    return ports

@@ -1,0 +1,44 @@
+"""`wirerank tokenize`: one tokenizer worker."""
+
+from __future__ import annotations
+
+import socket
+from typing import Annotated
+
+import typer
+
+from consumers.assignment import tokenizer_name
+from consumers.commands.configuration import configured, stream_named
+from consumers.commands.options import (
+    ConfigFile,
+    LogFormatOption,
+    LogLevelOption,
+    StreamName,
+    Supervised,
+)
+from consumers.commands.worker import serve_metrics, work
+from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
+
+
+def tokenize_command(
+    path: ConfigFile,
+    stream: StreamName = None,
+    instance: Annotated[
+        str, typer.Option(help="A name that no other tokenizer of the stream on this machine has.")
+    ] = "0",
+    log_level: LogLevelOption = LogLevel.INFO,
+    log_format: LogFormatOption = LogFormat.TEXT,
+    supervised: Supervised = False,
+) -> None:
+    """Run a tokenizer: read documents, write blocks. Start several to share the work."""
+    from consumers.tokenizer.worker import TokenizerWorker  # noqa: PLC0415 - slow to import
+
+    config = configured(path)
+    settings = stream_named(config, stream)
+    set_up_logging(tokenizer_name(settings.name, instance), log_level, log_format)
+    if not supervised:
+        log_settings(config)
+    member = f"{socket.gethostname()}-{instance}"
+    served = serve_metrics(config, settings, "tokenizer", instance)
+    metrics = served.tokenizer_metrics()
+    work(config, settings, lambda: TokenizerWorker(config, settings, member, served, metrics))

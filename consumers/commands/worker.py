@@ -1,0 +1,54 @@
+"""What `tokenize` and `learn` share: metrics, and running until asked to stop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from consumers.config import Config, ConfigError, StreamSettings
+from pipeline.commands.outcome import fail
+from pipeline.errors import UsageError
+
+if TYPE_CHECKING:
+    from consumers.worker_loop import Worker
+    from consumers.worker_metrics import WorkerMetrics
+
+log = logging.getLogger(__name__)
+
+
+def serve_metrics(
+    config: Config, stream: StreamSettings, role: Literal["learner", "tokenizer"], instance: str
+) -> WorkerMetrics:
+    """Serve the metrics of a worker at its port; ends with a message if the port cannot be used."""
+    from consumers.worker_metrics import WorkerMetrics  # noqa: PLC0415 - slow to import
+
+    try:
+        port = config.metrics.port_of(config.streams.index(stream), role, instance)
+        metrics = WorkerMetrics(config.metrics, stream, port)
+    except (ConfigError, UsageError) as error:
+        fail(str(error))
+    log.info("metrics = %s", metrics.url)
+    return metrics
+
+
+def work(config: Config, stream: StreamSettings, new_worker: Callable[[], Worker]) -> None:
+    """Run a worker until it is asked to stop, or until it fails in a way that needs a person."""
+    from consumers import worker_loop as workers  # noqa: PLC0415 - slow to import
+    from consumers.kafka.topics import ensure_topics  # noqa: PLC0415
+    from consumers.supervisor import NEEDS_A_PERSON  # noqa: PLC0415
+
+    def prepared() -> Worker:
+        ensure_topics(config.kafka, stream)
+        return new_worker()
+
+    try:
+        workers.keep_working(prepared, workers.stopped_by_signals())
+    except workers.FATAL as error:
+        log.error("%s", error)
+        raise typer.Exit(NEEDS_A_PERSON) from None
+    except Exception:
+        log.critical("the worker failed in a way that was not foreseen", exc_info=True)
+        raise typer.Exit(1) from None

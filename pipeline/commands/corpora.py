@@ -1,0 +1,52 @@
+"""`wirerank corpora`: the known corpora, and how to get them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline.commands.outcome import fail
+from pipeline.commands.terminal import TerminalWatch
+from pipeline.corpora import SourceError, catalogue
+
+corpora_app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, help="List the known corpora, and fetch one."
+)
+
+
+@corpora_app.callback(invoke_without_command=True)
+def corpora_command(context: typer.Context) -> None:
+    """List the known corpora: what each needs and its terms of use."""
+    if context.invoked_subcommand is not None:
+        return
+    for corpus in catalogue.CORPORA:
+        typer.echo(corpus.source)
+        rows = [("  what", corpus.title), ("  needs", corpus.needs), ("  terms", corpus.terms)]
+        rows += [("  options", corpus.options)] if corpus.options else []
+        rows += [("  ceilings", corpus.ceilings)] if corpus.ceilings else []
+        rows += [("  home", corpus.homepage)] if corpus.homepage else []
+        rows += [("  fetch", f"wirerank corpora fetch {corpus.name}")] if corpus.archive else []
+        for row in rows:
+            typer.echo(f"{row[0]:<11}{row[1]}")
+
+
+@corpora_app.command("fetch")
+def fetch_command(
+    name: Annotated[str, typer.Argument(help="A corpus that may be fetched.")],
+    into: Annotated[Path, typer.Option(help="The folder to put it in.")] = Path("corpora"),
+) -> None:
+    """Fetch a corpus from its home and check it against its known checksum."""
+    watch = TerminalWatch()
+    try:
+        corpus = catalogue.find(name)
+        watch.say(f"terms of use: {corpus.terms}")
+        into.mkdir(parents=True, exist_ok=True)
+        watch.begin(corpus.size)
+        path = catalogue.fetch(corpus, into, lambda received, _: watch.advance(received))
+    except (SourceError, OSError) as error:
+        watch.end()
+        fail(str(error), 1)
+    watch.end()
+    typer.echo(f"{name}:{path}")

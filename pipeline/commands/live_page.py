@@ -1,0 +1,30 @@
+"""The live page of a command: the server, and the checks before it starts."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from pipeline.commands.outcome import fail
+from pipeline.errors import UsageError
+
+if TYPE_CHECKING:
+    from pipeline.page.server import PageServer
+
+
+def check_page(asked: bool, port: int) -> None:
+    """Refuse a port for a page that nobody asked for."""
+    if port and not asked:
+        fail("--page-port is the port of a page; ask for one with --page.")
+
+
+def page_server() -> type[PageServer]:
+    """What serves the page, or an end with what is missing for it."""
+    missing = [name for name in ("starlette", "uvicorn", "plotly") if not find_spec(name)]
+    if missing:
+        raise UsageError(
+            f"--page needs {', '.join(missing)}, not installed: pip install 'wirerank[page]'"
+        )
+    from pipeline.page.server import PageServer  # noqa: PLC0415 - an extra, and slow to import
+
+    return PageServer
