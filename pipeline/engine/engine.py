@@ -199,7 +199,7 @@ class Engine:
             most = len(vectors.rows)
             if not all(lane.is_sparse for lane in self.topic_group.lanes):
                 most = max(1, MOST_SCORES // max(1, len(self.topics)))
-            yield from vectors.pieces(most)
+            yield from vectors.split(most)
 
     def _follow(self, timelines: Sequence[Timeline], rows: int, to_explain: int) -> RankedSegment:
         """Run all lanes over a stretch of the log."""

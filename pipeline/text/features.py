@@ -1,19 +1,22 @@
 """From counted terms to vectors: the vocabulary and pivoted length normalisation.
 
-With d the count of a term in a document of m_i distinct terms and mean count avg, u the number of
-documents that hold the term, m the number of documents and P the mean of m_i::
+The weight of a term in a text is::
 
     x = (1 + ln d) / (1 + ln avg) / ((1 - slope) + slope m_i / P) * ln(m / u)
 
-m, u and P run along with the stream, the present document included (*running*, the default), or
+    d    count of the term in this text          u    number of texts that hold the term
+    avg  mean count of the terms of this text    m    number of texts
+    m_i  number of distinct terms of this text   P    mean of m_i over all texts
+
+m, u and P are counted along the stream, the present text included (*running*, the default), or
 stay as they were when `freeze` was called (*frozen*, as in the papers).
 
-The vocabulary has a ceiling. A term gets a number when it is first seen and counts as a feature
-from its `min_df`-th document on. When a document would take the vocabulary past `max_terms`, a
-quarter of the terms leave first: those with the lowest `documents with it / documents since it was
-last seen`, which a frequent term survives for long and a rare one only while it is fresh. A term
-that comes back starts anew. All of this happens at the document that causes it, so a vector never
-depends on how the stream was cut into blocks.
+The vocabulary has a ceiling. A term gets a number when it is first seen, and becomes a feature once
+`min_df` texts hold it. When a document would take the vocabulary past `max_terms`, a quarter of the
+terms is dropped first: those with the lowest `documents with the term / documents since it was last
+seen`. A frequent term survives for long, a rare one only while it is fresh. A dropped term that
+comes back is counted from 0 again. All of this happens at the document that causes it, so a vector
+never depends on how the stream was cut into blocks.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +40,7 @@ from pipeline.text.tokenizer import TermCounts
 UNSEEN = -2  # a term of the block that was not looked up yet
 ABSENT = -1  # a term that was looked up and is not in the vocabulary
 
-DOCUMENTS, TEXTS, DISTINCT, REFUSED = range(4)  # places in a vocabulary's tally
+DOCUMENTS, TEXTS, DISTINCT, REFUSED = range(4)  # columns of `VocabularyArrays.totals`
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,46 +62,75 @@ class FeatureSettings:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """The vectors of some rows of a block, all in one numbering of the vocabulary."""
+    """The vectors of consecutive rows of a block, all in one numbering of the vocabulary."""
 
-    first: int  # the row of the block that comes first here
+    first: int  # row of the block that the first vector belongs to
     rows: Rows
     terms: int  # size of the vocabulary after these rows
-    keep: Longs | None  # before these rows the vocabulary was cut down to these of its terms
+    keep: Longs | None  # the terms that the vocabulary kept when it was cut before these rows
 
-    def pieces(self, most: int) -> Iterator[Vectors]:
-        """The same in pieces of at most so many rows."""
-        if len(self.rows) <= most:
+    def split(self, max_rows: int) -> Iterator[Vectors]:
+        """Yield the same vectors in parts of at most `max_rows` rows."""
+        if len(self.rows) <= max_rows:
             yield self
             return
-        for start in range(0, len(self.rows), most):
-            rows = self.rows.between(start, min(start + most, len(self.rows)))
+        for start in range(0, len(self.rows), max_rows):
+            rows = self.rows.between(start, min(start + max_rows, len(self.rows)))
             keep = None if start else self.keep
             yield Vectors(self.first + start, rows, self.terms, keep)
 
 
-# 1 + ln d of small counts, which nearly all are.
+class VocabularyArrays(NamedTuple):
+    """The terms of a vocabulary and their counts, as kernels take them. Longer than in use."""
+
+    table: TermTable
+    df: Longs  # texts that hold each term
+    uses: Longs  # documents that hold each term: texts, and rows of ready-made features
+    last_use: Longs  # number of the last document that holds each term
+    totals: Longs  # documents, texts, distinct terms summed over texts, refused terms
+
+
+class WeightOptions(NamedTuple):
+    """`FeatureSettings` for kernels, and whether the statistics are frozen."""
+
+    max_terms: int
+    min_df: int
+    slope: float
+    frozen: bool
+
+
+class VectorBuffer(NamedTuple):
+    """Room for the vectors of some rows; row i is written to `starts[i]` up to `starts[i + 1]`."""
+
+    starts: Longs
+    terms: Ints
+    values: Floats
+
+
+# 1 + ln d for small d: nearly all counts are small.
 TF = np.array([0.0, *(1.0 + math.log(count) for count in range(1, 64))])
 
 
 @njit
-def look_up(mine: Ints, ids: Ints, block_table: TermTable, table: TermTable) -> int:
-    """Find a document's terms in the vocabulary; return how many are not in it."""
+def look_up(row_terms: Ints, ids: Ints, block_table: TermTable, table: TermTable) -> int:
+    """Find a document's terms in the vocabulary; return how many of them it lacks."""
     absent = 0
-    for term in mine:
+    for term in row_terms:
         if ids[term] == UNSEEN:
             start, end = block_table.ends[term], block_table.ends[term + 1]
-            found = find(table, block_table.letters, start, end, block_table.hashes[term])
-            ids[term] = max(found, ABSENT)
+            number = find(table, block_table.letters, start, end, block_table.hashes[term])
+            ids[term] = max(number, ABSENT)
         absent += ids[term] == ABSENT
     return absent
 
 
 @njit
-def admit(mine: Ints, ids: Ints, block_table: TermTable, table: TermTable, max_terms: int) -> int:
-    """Give a document's new terms a number while there is room; return how many got none."""
+def admit(
+    row_terms: Ints, ids: Ints, block_table: TermTable, table: TermTable, max_terms: int
+) -> int:
+    """Number a document's new terms while there is room; return how many got no number."""
     refused = 0
-    for term in mine:
+    for term in row_terms:
         if ids[term] != ABSENT:
             continue
         if table.size[0] >= max_terms:
@@ -105,40 +138,44 @@ def admit(mine: Ints, ids: Ints, block_table: TermTable, table: TermTable, max_t
             continue
         start, end = block_table.ends[term], block_table.ends[term + 1]
         hashed = block_table.hashes[term]
-        place = -1 - find(table, block_table.letters, start, end, hashed)
-        ids[term] = add(table, block_table.letters, start, end, hashed, place)
+        slot = -1 - find(table, block_table.letters, start, end, hashed)
+        ids[term] = add(table, block_table.letters, start, end, hashed, slot)
     return refused
 
 
 @njit
 def weigh(
-    mine: Ints, counts: Floats, ids: Ints, df: Longs, tally: Longs, min_df: int, slope: float,
-    frozen: bool, terms: Ints, values: Floats, filled: int,
+    row_terms: Ints, counts: Floats, ids: Ints, vocabulary: VocabularyArrays,
+    options: WeightOptions, out: VectorBuffer, filled: int,
 ) -> int:  # fmt: skip
-    """Write the pivoted weights of one text behind the first `filled` entries."""
+    """Write the pivoted weights of one text behind the first `filled` entries of `out`.
+
+    Returns the number of entries then.
+    """
+    df, totals, terms, values = vocabulary.df, vocabulary.totals, out.terms, out.values
     distinct = 0
     total = 0.0
-    for i in range(len(mine)):
-        term = ids[mine[i]]
-        if term >= 0 and df[term] >= min_df:
+    for i in range(len(row_terms)):
+        term = ids[row_terms[i]]
+        if term >= 0 and df[term] >= options.min_df:
             terms[filled + distinct] = term
             values[filled + distinct] = counts[i]
             distinct += 1
             total += counts[i]
-    if not frozen:
-        tally[TEXTS] += 1
-        tally[DISTINCT] += distinct
+    if not options.frozen:
+        totals[TEXTS] += 1
+        totals[DISTINCT] += distinct
     if distinct == 0:
         return filled
-    texts = tally[TEXTS]
+    texts = totals[TEXTS]
     spread = 1.0 + math.log(total / distinct)
-    length = (1.0 - slope) + slope * distinct / (tally[DISTINCT] / texts)
+    length = (1.0 - options.slope) + options.slope * distinct / (totals[DISTINCT] / texts)
     last = filled + distinct
     for i in range(filled, last):
         term, count = terms[i], values[i]
         tf = TF[int(count)] if count < len(TF) else 1.0 + math.log(count)
         value = tf / spread / length * math.log(texts / df[term])
-        if value != 0.0:  # a term of every document says nothing
+        if value != 0.0:  # 0 for a term that every text holds: it tells no texts apart
             terms[filled] = term
             values[filled] = value
             filled += 1
@@ -147,150 +184,168 @@ def weigh(
 
 @njit
 def vectorise(
-    row: int, starts: Longs, block_terms: Ints, counts: Floats, ready: Bools, ids: Ints,
-    block_table: TermTable, table: TermTable, df: Longs, uses: Longs, last_use: Longs, tally: Longs,
-    max_terms: int, min_df: int, slope: float, frozen: bool, made_room: bool,
-    out_starts: Longs, terms: Ints, values: Floats,
+    counts: TermCounts, ready: Bools, row: int, has_room: bool, ids: Ints,
+    vocabulary: VocabularyArrays, options: WeightOptions, out: VectorBuffer,
 ) -> int:  # fmt: skip
-    """Turn rows into vectors from `row` on; return the row that room must be made for first."""
+    """Write the vectors of the rows from `row` on to `out`; return the row at which it stopped.
+
+    It stops before a row whose new terms do not fit into the vocabulary, for the caller to make
+    room. With `has_room` it takes the first row in any case, and refuses the terms that do not fit.
+    `ids` holds the number that each term of the block has in the vocabulary, as far as known.
+    """
+    block_table, table, totals = counts.table, vocabulary.table, vocabulary.totals
     first = row
     filled = 0
     while row < len(ready):
-        mine = block_terms[starts[row] : starts[row + 1]]
-        amounts = counts[starts[row] : starts[row + 1]]
-        absent = look_up(mine, ids, block_table, table)
-        if not frozen:
-            if absent > 0 and table.size[0] + absent > max_terms and not made_room:
-                for term in mine:
-                    if ids[term] >= 0:
-                        last_use[ids[term]] = tally[DOCUMENTS]  # needed now: not the one to leave
+        row_terms = counts.terms[counts.starts[row] : counts.starts[row + 1]]
+        row_values = counts.values[counts.starts[row] : counts.starts[row + 1]]
+        absent = look_up(row_terms, ids, block_table, table)
+        if not options.frozen:
+            if absent > 0 and table.size[0] + absent > options.max_terms and not has_room:
+                for term in row_terms:
+                    if ids[term] >= 0:  # needed by this row, so it must not be dropped now
+                        vocabulary.last_use[ids[term]] = totals[DOCUMENTS]
                 return row
             if absent > 0:
-                tally[REFUSED] += admit(mine, ids, block_table, table, max_terms)
-            made_room = False
-            for term in mine:
+                totals[REFUSED] += admit(row_terms, ids, block_table, table, options.max_terms)
+            has_room = False
+            for term in row_terms:
                 if ids[term] >= 0:
-                    uses[ids[term]] += 1
-                    last_use[ids[term]] = tally[DOCUMENTS]
-                    df[ids[term]] += not ready[row]
-            tally[DOCUMENTS] += 1
+                    vocabulary.uses[ids[term]] += 1
+                    vocabulary.last_use[ids[term]] = totals[DOCUMENTS]
+                    vocabulary.df[ids[term]] += not ready[row]
+            totals[DOCUMENTS] += 1
         if ready[row]:
-            for i in range(len(mine)):
-                if ids[mine[i]] >= 0 and amounts[i] != 0.0:
-                    terms[filled] = ids[mine[i]]
-                    values[filled] = amounts[i]
+            for i in range(len(row_terms)):
+                if ids[row_terms[i]] >= 0 and row_values[i] != 0.0:
+                    out.terms[filled] = ids[row_terms[i]]
+                    out.values[filled] = row_values[i]
                     filled += 1
         else:
-            filled = weigh(
-                mine, amounts, ids, df, tally, min_df, slope, frozen, terms, values, filled
-            )
+            filled = weigh(row_terms, row_values, ids, vocabulary, options, out, filled)
         row += 1
-        out_starts[row - first] = filled
+        out.starts[row - first] = filled
     return row
 
 
 class Vocabulary:
-    """The terms of a stream, their document frequencies, and the vectors made with them."""
+    """The terms of a stream, their document frequencies, and the vectors made with them.
+
+    Examples
+    --------
+    >>> from pipeline.text.tokenizer import Tokenizer
+    >>> vocabulary = Vocabulary()
+    >>> counts = Tokenizer().count(["wheat wheat corn", "corn oil oil oil oil"])
+    >>> (vectors,) = vocabulary.vectors(counts, np.zeros(2, np.bool_))
+    >>> vectors.rows.row(1)  # corn is in both texts, so only oil (term 2) has a weight
+    (array([2], dtype=int32), array([0.86315]))
+
+    """
 
     def __init__(self, settings: FeatureSettings | None = None) -> None:
         self.settings = settings or FeatureSettings()
         self.frozen = False
-        self.table = empty_table(0, 0)
-        self._df: Longs = np.zeros(0, np.int64)
-        self._uses: Longs = np.zeros(0, np.int64)
-        self._last_use: Longs = np.zeros(0, np.int64)
-        self._tally: Longs = np.zeros(4, np.int64)
+        none = np.zeros(0, np.int64)
+        self._arrays = VocabularyArrays(empty_table(0, 0), none, none, none, np.zeros(4, np.int64))
 
     def __len__(self) -> int:
         return int(self.table.size[0])
 
     @property
+    def table(self) -> TermTable:
+        """The terms by number."""
+        return self._arrays.table
+
+    @property
     def refused(self) -> int:
-        """New terms that found no room, because one document alone had too many."""
-        return int(self._tally[REFUSED])
+        """New terms that got no number, because their document alone had too many."""
+        return int(self._arrays.totals[REFUSED])
 
     def freeze(self) -> None:
-        """From now on use the statistics as they are; terms not known by now are passed over."""
+        """From now on, use the statistics as they are and ignore new terms."""
         self.frozen = True
 
     def vectors(self, counts: TermCounts, ready: Bools) -> Iterator[Vectors]:
-        """The vectors of a block, in as many pieces as the vocabulary has numberings.
+        """Yield the vectors of a block, in as many parts as the vocabulary has numberings.
 
         Rows marked `ready` hold features that are used as they are; the others are term counts.
         """
         ids = np.full(int(counts.table.size[0]), UNSEEN, np.int32)
         row, rows = 0, len(ready)
         keep: Longs | None = None
+        settings = self.settings
         while True:
             self._reserve(counts.table)
-            left = int(counts.starts[-1] - counts.starts[row])
-            starts = np.zeros(rows - row + 1, np.int64)
-            terms, values = np.empty(left, np.int32), np.empty(left)
-            settings = self.settings
-            stop = vectorise(
-                row, counts.starts, counts.terms, counts.values, ready, ids,
-                counts.table, self.table, self._df, self._uses, self._last_use, self._tally,
-                settings.max_terms, settings.min_df, settings.slope, self.frozen, keep is not None,
-                starts, terms, values,
-            )  # fmt: skip
-            starts = starts[: stop - row + 1]
+            entries = int(counts.starts[-1] - counts.starts[row])
+            out = VectorBuffer(
+                np.zeros(rows - row + 1, np.int64), np.empty(entries, np.int32), np.empty(entries)
+            )
+            options = WeightOptions(
+                settings.max_terms, settings.min_df, settings.slope, self.frozen
+            )
+            stop = vectorise(counts, ready, row, keep is not None, ids, self._arrays, options, out)
+            starts = out.starts[: stop - row + 1]
             filled = starts[-1]
-            yield Vectors(row, Rows(starts, terms[:filled], values[:filled]), len(self), keep)
+            vectors = Rows(starts, out.terms[:filled], out.values[:filled])
+            yield Vectors(row, vectors, len(self), keep)
             if stop == rows:
                 return
             row = stop
             keep = self._make_room(ids)
 
     def _reserve(self, arriving: TermTable) -> None:
-        """Have room for the terms of a block, whether they are new or not."""
-        size, letters = len(self), int(self.table.ends[len(self)])
+        """Have room for all terms of a block, as if all of them were new."""
+        table, df, uses, last_use, totals = self._arrays
+        size, letters = len(self), int(table.ends[len(self)])
         terms, more = int(arriving.size[0]), int(arriving.ends[arriving.size[0]])
-        if size + terms > len(self.table.hashes) or letters + more > len(self.table.letters):
+        if size + terms > len(table.hashes) or letters + more > len(table.letters):
             everything = np.arange(size, dtype=np.int64)
-            self.table = copied(self.table, everything, max(size, terms), max(letters, more))
-        more = len(self.table.hashes) - len(self._df)
+            table = copied(table, everything, max(size, terms), max(letters, more))
+        more = len(table.hashes) - len(df)
         if more > 0:
-            self._df, self._uses, self._last_use = (
-                np.concatenate((old, np.zeros(more, np.int64)))
-                for old in (self._df, self._uses, self._last_use)
+            df, uses, last_use = (
+                np.concatenate((old, np.zeros(more, np.int64))) for old in (df, uses, last_use)
             )
+        self._arrays = VocabularyArrays(table, df, uses, last_use, totals)
 
     def _make_room(self, ids: Ints) -> Longs:
         """Drop the least useful quarter of the vocabulary; return the terms that stay."""
+        table, df, uses, last_use, totals = self._arrays
         size = len(self)
-        silence = self._tally[DOCUMENTS] - self._last_use[:size] + 1
-        useful = self._uses[:size] / silence
+        silence = totals[DOCUMENTS] - last_use[:size] + 1
+        useful = uses[:size] / silence
         most = self.settings.max_terms - self.settings.max_terms // 4
         keep = np.sort(np.argsort(-useful, kind="stable")[:most])
-        self.table = copied(self.table, keep, 0, 0)
-        self._df, self._uses = self._df[keep], self._uses[keep]
-        self._last_use = self._last_use[keep]
+        self._arrays = VocabularyArrays(
+            copied(table, keep, 0, 0), df[keep], uses[keep], last_use[keep], totals
+        )
         renumbered = np.full(size, ABSENT, np.int32)
         renumbered[keep] = np.arange(len(keep), dtype=np.int32)
-        found = ids >= 0
-        ids[found] = renumbered[ids[found]]
+        numbered = ids >= 0
+        ids[numbered] = renumbered[ids[numbered]]
         return keep
 
     def state(self) -> State:
         """Everything that later vectors depend on, as named arrays (copies)."""
+        table, df, uses, last_use, totals = self._arrays
         size = len(self)
         return {
-            "ends": self.table.ends[: size + 1].copy(),
-            "letters": self.table.letters[: self.table.ends[size]].copy(),
-            "df": self._df[:size].copy(),
-            "uses": self._uses[:size].copy(),
-            "last_use": self._last_use[:size].copy(),
-            "tally": self._tally.copy(),
+            "ends": table.ends[: size + 1].copy(),
+            "letters": table.letters[: table.ends[size]].copy(),
+            "df": df[:size].copy(),
+            "uses": uses[:size].copy(),
+            "last_use": last_use[:size].copy(),
+            "tally": totals.copy(),
             "frozen": np.array(self.frozen),
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go on from a state that `state` gave."""
-        self.table = rebuilt(
-            np.array(state["ends"], np.int64), np.array(state["letters"], np.uint8)
+        """Continue from a state that `state` returned."""
+        self._arrays = VocabularyArrays(
+            rebuilt(np.array(state["ends"], np.int64), np.array(state["letters"], np.uint8)),
+            df=np.array(state["df"], np.int64),
+            uses=np.array(state["uses"], np.int64),
+            last_use=np.array(state["last_use"], np.int64),
+            totals=np.array(state["tally"], np.int64),
         )
-        self._df = np.array(state["df"], np.int64)
-        self._uses = np.array(state["uses"], np.int64)
-        self._last_use = np.array(state["last_use"], np.int64)
-        self._tally = np.array(state["tally"], np.int64)
         self.frozen = bool(state["frozen"])

@@ -1,22 +1,22 @@
-"""HTML and XML from outside, read as text."""
+"""The plain text of HTML and XML that comes from outside."""
 
 from __future__ import annotations
 
 import html
 import re
 
-# Elements that leave the word they stand in whole; every other one parts words.
+# Elements that may stand inside a word. All other elements separate words.
 INLINE = frozenset(
     """
     a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q s samp
     small span strike strong sub sup time tt u var wbr
     """.split()  # noqa: SIM905 - words read better than quotes
 )
-LEFT_OUT = ("iframe", "noscript", "script", "style", "template", "title")
+SKIPPED = ("iframe", "noscript", "script", "style", "template", "title")
 
-# One piece of markup, as a browser sees it: what is not closed reaches to the end of the text. No
-# piece is ever tried twice, so that the time is linear in the text, whatever is in it.
-_PIECE = re.compile(
+# One piece of markup, as a browser reads it: a piece that is not closed extends to the end of the
+# text. The expression never backtracks into a piece, so the time is linear in any text.
+_MARKUP = re.compile(
     r"""
       <!--(?:-?>|.*?--!?>|.*)                           # a comment
     | <!\[CDATA\[(?P<literal>.*?)(?:\]\]>|\Z)
@@ -26,16 +26,17 @@ _PIECE = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in LEFT_OUT}
+_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in SKIPPED}
 _ENTITY = re.compile(r"&(?:#[0-9]++|#[xX][0-9a-fA-F]++|[a-zA-Z][a-zA-Z0-9]{1,31}+);?")
-LONGEST_ENTITY = 40  # a longer one is no character, and its number may be too long even for `int`
+LONGEST_ENTITY = 40  # a longer one is not a character; its number may be too long for `int`
 
 
 def text_of(markup: str) -> str:
-    """The words of HTML or XML, of whatever quality, in time linear in its length.
+    """Return the words of HTML or XML, well-formed or not, in time linear in its length.
 
-    The parser of the standard library is not used: in releases before the fix of CVE-2025-6069 (as
-    3.11.7) it takes quadratic time on unclosed tags and comments, and fails on some declarations.
+    The parser of the standard library is not used. In releases before the fix of CVE-2025-6069
+    (for example 3.11.7) it takes quadratic time on unclosed tags and comments, and it fails on some
+    declarations.
 
     Examples
     --------
@@ -43,27 +44,27 @@ def text_of(markup: str) -> str:
     "Café It's big."
 
     """
-    pieces = []
+    texts = []
     at = 0
-    while (piece := _PIECE.search(markup, at)) is not None:
-        pieces.append(_resolved(markup[at : piece.start()]))
-        at = piece.end()
-        if piece["literal"] is not None:
-            pieces.append(piece["literal"])
-        if piece["name"] is None:
+    while (tag := _MARKUP.search(markup, at)) is not None:
+        texts.append(_resolved(markup[at : tag.start()]))
+        at = tag.end()
+        if tag["literal"] is not None:
+            texts.append(tag["literal"])
+        if tag["name"] is None:
             continue
-        name = piece["name"].lower()
+        name = tag["name"].lower()
         if name not in INLINE:
-            pieces.append(" ")
-        if name in LEFT_OUT and not piece["close"] and not markup.endswith("/>", 0, at):
+            texts.append(" ")
+        if name in SKIPPED and not tag["close"] and not markup.endswith("/>", 0, at):
             end = _END[name].search(markup, at)
             at = len(markup) if end is None else end.start()
-    pieces.append(_resolved(markup[at:]))
-    return " ".join("".join(pieces).split())
+    texts.append(_resolved(markup[at:]))
+    return " ".join("".join(texts).split())
 
 
 def _resolved(text: str) -> str:
-    """Text with its entities replaced by what they stand for."""
+    """Return a text with its entities replaced by the characters that they stand for."""
     return _ENTITY.sub(
         lambda entity: html.unescape(entity[0]) if len(entity[0]) <= LONGEST_ENTITY else "\ufffd",
         text,

@@ -1,6 +1,6 @@
-"""The stop-list of the `reuters21578` profile: English words that say how, not what.
+"""The stop-list of the `reuters21578` profile: English words without a topic of their own.
 
-Written without apostrophes, since the profile discards them ("don't" is read as "dont").
+They are written without apostrophes, since the profile discards those ("don't" is read as "dont").
 """
 
 STOPWORDS = tuple(

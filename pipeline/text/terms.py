@@ -1,8 +1,8 @@
 """Terms as numbers: an open-addressing hash table over a buffer of bytes, used by compiled code.
 
-The tokenizer has one for each block (the terms of the block, in order of first appearance), the
-vocabulary has one for the stream. Two terms are the same only if their bytes are: the hash finds
-the place, the bytes decide.
+The tokenizer has one table per block (the terms of the block, in order of first appearance), and
+the vocabulary has one for the stream. Two terms are the same only if their bytes are equal: the
+hash leads to a slot, the bytes decide.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from learners.jit import njit
 
 Hashes = npt.NDArray[np.uint64]
 
-MAX_TERM_BYTES = 255  # longer runs of letters are no words: encoded data, or text without spaces
+MAX_TERM_BYTES = 255  # a longer run is not a word, but encoded data or text without spaces
 
 
 class TermTable(NamedTuple):
     """The arrays of a table of `size[0]` terms; term i is `letters[ends[i]:ends[i + 1]]`."""
 
-    slots: Ints  # a power of two of places, each a term or -1
+    slots: Ints  # the number of a term, or -1 if the slot is empty; a power of two of them
     hashes: Hashes
     ends: Longs
     letters: Bytes
@@ -34,12 +34,12 @@ class TermTable(NamedTuple):
 
 @njit
 def empty_table(terms: int, letters: int) -> TermTable:
-    """A table with room for so many terms and letters."""
-    places = 16
-    while places < 2 * terms:
-        places *= 2
+    """Return a table with room for this many terms and letters."""
+    slots = 16
+    while slots < 2 * terms:
+        slots *= 2
     return TermTable(
-        np.full(places, -1, np.int32),
+        np.full(slots, -1, np.int32),
         np.empty(terms, np.uint64),
         np.zeros(terms + 1, np.int64),
         np.empty(letters, np.uint8),
@@ -49,7 +49,7 @@ def empty_table(terms: int, letters: int) -> TermTable:
 
 @njit
 def hash_bytes(letters: Bytes, start: int, end: int) -> np.uint64:
-    """FNV-1a, then mixed so that the low bits (the place in the table) depend on all others."""
+    """Return the FNV-1a hash, mixed so that its low bits (the slot) depend on all others."""
     value = np.uint64(0xCBF29CE484222325)
     for i in range(start, end):
         value = (value ^ np.uint64(letters[i])) * np.uint64(0x100000001B3)
@@ -60,12 +60,12 @@ def hash_bytes(letters: Bytes, start: int, end: int) -> np.uint64:
 
 @njit
 def find(table: TermTable, letters: Bytes, start: int, end: int, hashed: np.uint64) -> int:
-    """The number of the term `letters[start:end]`, or -1 - p where p is the place for it."""
+    """Return the number of the term `letters[start:end]`, or -1 - s where s is its free slot."""
     slots, hashes, ends, known = table.slots, table.hashes, table.ends, table.letters
     last = len(slots) - 1
-    place = np.int64(hashed & np.uint64(last))
-    while slots[place] >= 0:
-        term = slots[place]
+    slot = np.int64(hashed & np.uint64(last))
+    while slots[slot] >= 0:
+        term = slots[slot]
         if hashes[term] == hashed and ends[term + 1] - ends[term] == end - start:
             offset = ends[term] - start
             i = start
@@ -73,48 +73,48 @@ def find(table: TermTable, letters: Bytes, start: int, end: int, hashed: np.uint
                 i += 1
             if i == end:
                 return int(term)
-        place = (place + 1) & last
-    return int(-1 - place)
+        slot = (slot + 1) & last
+    return int(-1 - slot)
 
 
 @njit
 def add(
-    table: TermTable, letters: Bytes, start: int, end: int, hashed: np.uint64, place: int
+    table: TermTable, letters: Bytes, start: int, end: int, hashed: np.uint64, slot: int
 ) -> int:
-    """Put a term that is not in the table at its place; there must be room."""
+    """Add a term to the table at its free slot; return its number. There must be room."""
     term = table.size[0]
     at = table.ends[term]
     for i in range(end - start):
         table.letters[at + i] = letters[start + i]
     table.hashes[term] = hashed
     table.ends[term + 1] = at + end - start
-    table.slots[place] = term
+    table.slots[slot] = term
     table.size[0] = term + 1
     return int(term)
 
 
 @njit
 def intern(table: TermTable, letters: Bytes, start: int, end: int) -> int:
-    """The number of the term `letters[start:end]`, added if it is new; there must be room."""
+    """Return the number of the term `letters[start:end]`; add it if it is new. Needs room."""
     hashed = hash_bytes(letters, start, end)
-    found = find(table, letters, start, end, hashed)
-    return found if found >= 0 else add(table, letters, start, end, hashed, -1 - found)
+    term = find(table, letters, start, end, hashed)
+    return term if term >= 0 else add(table, letters, start, end, hashed, -1 - term)
 
 
 @njit
 def copied(table: TermTable, keep: Longs, terms: int, letters: int) -> TermTable:
-    """A table of the kept terms, renumbered in the order of `keep`, with room for so many more."""
+    """Return a table of the terms `keep`, numbered in that order, with room for more of them."""
     kept = empty_table(len(keep) + terms, table.ends[table.size[0]] + letters)
     for term in keep:
         start, end, hashed = table.ends[term], table.ends[term + 1], table.hashes[term]
-        found = find(kept, table.letters, start, end, hashed)
-        add(kept, table.letters, start, end, hashed, -1 - found)
+        slot = -1 - find(kept, table.letters, start, end, hashed)
+        add(kept, table.letters, start, end, hashed, slot)
     return kept
 
 
 @njit
 def is_full(table: TermTable) -> bool:
-    """Whether there may be no room for one more term of the greatest length."""
+    """Return whether the table may lack room for one more term of the greatest length."""
     size = table.size[0]
     room = len(table.letters) - table.ends[size]
     return bool(size == len(table.hashes) or room < MAX_TERM_BYTES)
@@ -122,15 +122,15 @@ def is_full(table: TermTable) -> bool:
 
 @njit
 def doubled(table: TermTable) -> TermTable:
-    """The same terms in twice the room."""
-    # Full of letters or full of terms: neither kind of room may become less.
+    """Return a table of the same terms with twice the room."""
+    # Either the letters or the terms may be full: both get more room.
     more = len(table.letters) + 2 * MAX_TERM_BYTES
     return copied(table, np.arange(table.size[0]), len(table.hashes) + 64, more)
 
 
 @njit
 def rebuilt(ends: Longs, letters: Bytes) -> TermTable:
-    """A table of terms that lie one after another in `letters`."""
+    """Return a table of the terms that lie one after another in `letters`."""
     table = empty_table(len(ends) - 1, len(letters))
     for term in range(len(ends) - 1):
         intern(table, letters, ends[term], ends[term + 1])
@@ -138,19 +138,19 @@ def rebuilt(ends: Longs, letters: Bytes) -> TermTable:
 
 
 def word_of(table: TermTable, term: int) -> str:
-    """A term as a string."""
+    """Return a term as a string."""
     return table.letters[table.ends[term] : table.ends[term + 1]].tobytes().decode()
 
 
 def words_of(table: TermTable) -> list[str]:
-    """The terms as strings, in order."""
+    """Return the terms as strings, by number."""
     letters = table.letters.tobytes()
     ends = table.ends[: table.size[0] + 1].tolist()
     return [letters[a:b].decode() for a, b in pairwise(ends)]
 
 
 def table_of(words: Sequence[str]) -> TermTable:
-    """A table of these words, numbered in their order."""
+    """Return a table of these words, numbered in their order."""
     encoded = [word.encode() for word in words]
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     return rebuilt(ends, np.frombuffer(bytearray(b"".join(encoded)), np.uint8))

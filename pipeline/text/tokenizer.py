@@ -1,6 +1,6 @@
-"""From text to counted terms, a block at a time, in compiled code.
+"""From text to counted terms, one block at a time, in compiled code.
 
-Text is brought to composed form (NFC) and lower case, then cut by one of two profiles:
+Text is converted to composed form (NFC) and lower case, then split by one of two profiles:
 
 `reuters2000`
     Everything that is not alphanumeric becomes white space: "U.S. oil-price 3.5%" gives
@@ -10,16 +10,16 @@ Text is brought to composed form (NFC) and lower case, then cut by one of two pr
     becomes the one term `<number>`, and a stop-list applies: the same text gives
     us oilprice <number> <number>.
 
-Letters and digits of any script are alphanumeric; a combining mark belongs to the letter before
-it. A run of more than 255 bytes is no word and is passed over.
+Letters and digits of any script are alphanumeric. A combining mark belongs to the letter before
+it. A run of more than 255 bytes is not a word and is ignored.
 """
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,18 +47,38 @@ SPACE, LETTER, DIGIT, MARK, OTHER = range(5)
 BLANK = ord(" ")
 
 
-@dataclass(frozen=True, slots=True)
-class TermCounts:
-    """Rows of counted terms, each term a number in the block's own table."""
+class TermCounts(NamedTuple):
+    """Rows of counted terms; row i is `terms[starts[i]:starts[i + 1]]` and the values there."""
 
-    table: TermTable
+    table: TermTable  # of this block: its own numbers, in order of first appearance
     starts: Longs
     terms: Ints
-    values: Floats  # how often the term occurs; of ready-made features, their values
+    values: Floats  # how often the term occurs, or the value of a ready-made feature
+
+
+class EncodedDocuments(NamedTuple):
+    """The documents of a block, encoded as UTF-8 one after another.
+
+    Row i is `text[starts[i]:starts[i + 1]]`: blank-separated tokens or, where `ready` is true, the
+    names of ready-made features without anything between them.
+    """
+
+    text: Bytes
+    starts: Longs
+    ready: Bools
+    name_lengths: Longs  # bytes of each feature name, in order, over all ready rows
+    name_values: Floats
+
+
+class SeenTerms(NamedTuple):
+    """Where each term of the block was last counted, so that counting needs no search."""
+
+    row: Longs
+    entry: Longs
 
 
 def kind_of(character: str) -> int:
-    """What a character is to the tokenizer."""
+    """Return the kind of a character: letter, digit, mark, space or other."""
     if character.isdigit():
         return DIGIT
     if character.isalnum():
@@ -70,14 +90,15 @@ def kind_of(character: str) -> int:
 
 @cache
 def character_kinds() -> Bytes:
-    """The kind of each code point. Planes that hold no characters are passed over, to save time."""
+    """Return the kind of each code point. Planes without characters are skipped, to save time."""
     kinds = np.full(0x110000, OTHER, np.uint8)
     for start, stop in ((0, 0x40000), (0xE0000, 0xE1000)):
         kinds[start:stop] = [kind_of(chr(point)) for point in range(start, stop)]
     return kinds
 
 
-# ASCII in the `reuters2000` profile needs no more than this table: lower case, the rest blanks.
+# For ASCII text in the `reuters2000` profile this table does it all: letters in lower case, digits,
+# and blanks for everything else.
 ASCII_WORDS = bytes(
     ord(chr(c).lower()) if kind_of(chr(c)) in (LETTER, DIGIT) else BLANK for c in range(128)
 ).ljust(256, b" ")
@@ -85,7 +106,7 @@ ASCII_WORDS = bytes(
 
 @njit
 def code_point(text: Bytes, at: int) -> tuple[int, int]:
-    """The code point at a byte of well-formed UTF-8, and how many bytes it takes."""
+    """Return the code point at a byte of well-formed UTF-8, and its length in bytes."""
     lead = int(text[at])
     if lead < 0x80:
         return lead, 1
@@ -99,15 +120,15 @@ def code_point(text: Bytes, at: int) -> tuple[int, int]:
 
 @njit
 def blanked(text: Bytes, kinds: Bytes, fold: bool, number: Bytes) -> Bytes:
-    """Text with one blank or more between tokens, and nothing else that is not part of a token.
+    """Return the tokens of a text with one or more blanks between them, and nothing else.
 
-    With `fold` (the `reuters21578` profile) a run of digits becomes the token `number`, and other
-    characters are discarded instead of parting tokens.
+    With `fold` (the `reuters21578` profile) a run of digits becomes the token `number`, and
+    characters that belong to no token are discarded; without it they separate tokens.
     """
     out = np.empty((len(number) + 2) * len(text) if fold else len(text), np.uint8)
     filled = 0
     at = 0
-    inside = False  # a token that a mark can belong to
+    inside = False  # whether the last character belongs to a token that a mark can continue
     while at < len(text):
         point, width = code_point(text, at)
         kind = kinds[point]
@@ -137,25 +158,16 @@ def blanked(text: Bytes, kinds: Bytes, fold: bool, number: Bytes) -> Bytes:
 
 @njit
 def count_text(
-    text: Bytes,
-    at: int,
-    end: int,
-    passed_over: int,
-    table: TermTable,
-    last_row: Longs,
-    place: Longs,
-    row: int,
-    terms: Ints,
-    values: Floats,
-    filled: int,
-) -> tuple[int, int]:
-    """Count the tokens of a text behind the first `filled` entries, until it ends or room does.
+    text: Bytes, at: int, end: int, row: int, stop_words: int, table: TermTable, seen: SeenTerms,
+    terms: Ints, values: Floats, filled: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Count the tokens of `text[at:end]` behind the first `filled` entries.
 
-    `last_row` says where a term was last seen and `place` at which entry, so that counting needs
-    no search. Terms below `passed_over` are the stop-list. Returns where to go on and how many
-    entries there are.
+    The first `stop_words` terms of the table are the stop-list. Stops at `end`, or when the table
+    may be full. Returns where it stopped and the number of entries.
     """
-    # `is_full`, written out: handing the table to a function costs more than finding a term.
+    # `is_full`, written out: passing the table to a function takes longer than finding a term.
+    last_row, entry = seen.row, seen.entry
     size, ends = table.size, table.ends
     most, room = len(table.hashes), len(table.letters) - MAX_TERM_BYTES
     while at < end and size[0] < most and ends[size[0]] <= room:
@@ -170,13 +182,13 @@ def count_text(
         term = find(table, text, start, at, hashed)
         if term < 0:
             term = add(table, text, start, at, hashed, -1 - term)
-        if term < passed_over:
+        if term < stop_words:
             continue
         if last_row[term] == row:
-            values[place[term]] += 1.0
+            values[entry[term]] += 1.0
             continue
         last_row[term] = row
-        place[term] = filled
+        entry[term] = filled
         terms[filled] = term
         values[filled] = 1.0
         filled += 1
@@ -184,43 +196,40 @@ def count_text(
 
 
 @njit
-def count_rows(
-    text: Bytes,
-    text_starts: Longs,
-    ready: Bools,
-    name_lengths: Longs,
-    name_values: Floats,
-    passed_over: int,
-    table: TermTable,
-) -> tuple[TermTable, Longs, Ints, Floats]:
-    """Count the terms of each row; `ready` rows are names with values instead of text."""
+def count_rows(documents: EncodedDocuments, stop_words: int, table: TermTable) -> TermCounts:
+    """Count the terms of each row. The first `stop_words` terms of the table are not counted."""
+    text, ready = documents.text, documents.ready
     starts = np.zeros(len(ready) + 1, np.int64)
-    terms = np.empty(len(text), np.int32)  # a token takes a byte at least
+    terms = np.empty(len(text), np.int32)  # a token has at least one byte
     values = np.empty(len(text), np.float64)
-    last_row = np.full(len(table.hashes), -1, np.int64)
-    place = np.empty(len(table.hashes), np.int64)
+    seen = SeenTerms(
+        np.full(len(table.hashes), -1, np.int64), np.empty(len(table.hashes), np.int64)
+    )
     filled = 0
     name = 0
     for row in range(len(ready)):
-        at, end = text_starts[row], text_starts[row + 1]
+        at, end = documents.starts[row], documents.starts[row + 1]
         while at < end:
             if is_full(table):
                 table = doubled(table)
-                more = len(table.hashes) - len(last_row)
-                last_row = np.concatenate((last_row, np.full(more, -1, np.int64)))
-                place = np.concatenate((place, np.empty(more, np.int64)))
+                more = len(table.hashes) - len(seen.row)
+                seen = SeenTerms(
+                    np.concatenate((seen.row, np.full(more, -1, np.int64))),
+                    np.concatenate((seen.entry, np.empty(more, np.int64))),
+                )
             if ready[row]:
-                terms[filled] = intern(table, text, at, at + name_lengths[name])
-                values[filled] = name_values[name]
-                at += name_lengths[name]
+                length = documents.name_lengths[name]
+                terms[filled] = intern(table, text, at, at + length)
+                values[filled] = documents.name_values[name]
+                at += length
                 filled += 1
                 name += 1
             else:
                 at, filled = count_text(
-                    text, at, end, passed_over, table, last_row, place, row, terms, values, filled
+                    text, at, end, row, stop_words, table, seen, terms, values, filled
                 )
         starts[row + 1] = filled
-    return table, starts, terms[:filled].copy(), values[:filled].copy()
+    return TermCounts(table, starts, terms[:filled].copy(), values[:filled].copy())
 
 
 class Tokenizer:
@@ -240,47 +249,47 @@ class Tokenizer:
             raise UsageError(f"The profile must be one of {', '.join(PROFILES)}. Got {profile!r}.")
         self.profile = profile
         self._fold = profile == "reuters21578"
-        stopped = STOPWORDS if self._fold else ()
-        self._passed_over = len(stopped)
-        self._first = table_of(stopped)  # the stop-list comes first in every block's table
-        self._room = (256, 2048)  # terms and letters; follows the blocks, to save growing
+        stop_words = STOPWORDS if self._fold else ()
+        self._stop_words = len(stop_words)
+        self._first = table_of(stop_words)  # every block's table begins with the stop-list
+        self._room = (256, 2048)  # terms and letters; adapts to the last block, so tables grow less
 
     def count(self, documents: Sequence[str | Mapping[str, float]]) -> TermCounts:
-        """Count the terms of texts; a mapping is taken as ready-made features."""
+        """Count the terms of texts. A mapping holds ready-made features, by name."""
         parts: list[bytes] = []
         lengths: list[int] = []
-        names: list[int] = []
-        amounts: list[float] = []
+        name_lengths: list[int] = []
+        name_values: list[float] = []
         for document in documents:
             if isinstance(document, str):
                 parts.append(self._blanked(document))
                 lengths.append(len(parts[-1]))
             else:
                 encoded = [name.encode() for name in document]
-                names.extend(map(len, encoded))
-                amounts.extend(document.values())
+                name_lengths.extend(map(len, encoded))
+                name_values.extend(document.values())
                 parts.extend(encoded)
                 lengths.append(sum(map(len, encoded)))
-        if names and not 0 < min(names) <= max(names) <= MAX_TERM_BYTES:
+        if name_lengths and not 0 < min(name_lengths) <= max(name_lengths) <= MAX_TERM_BYTES:
             raise ValueError(f"a feature's name must have 1 to {MAX_TERM_BYTES} bytes")
         starts = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=starts[1:])
         size = int(self._first.size[0])
-        table, row_starts, terms, values = count_rows(
+        encoded_documents = EncodedDocuments(
             np.frombuffer(bytearray(b"".join(parts)), np.uint8),
             starts,
             np.array([not isinstance(document, str) for document in documents], np.bool_),
-            np.array(names, np.int64),
-            np.array(amounts, np.float64),
-            self._passed_over,
-            copied(self._first, np.arange(size), *self._room),
+            np.array(name_lengths, np.int64),
+            np.array(name_values, np.float64),
         )
-        used = int(table.size[0])
-        self._room = (used + used // 4 + 64, int(table.ends[used]) * 5 // 4 + 1024)
-        return TermCounts(table, row_starts, terms, values)
+        table = copied(self._first, np.arange(size), *self._room)
+        counts = count_rows(encoded_documents, self._stop_words, table)
+        used = int(counts.table.size[0])
+        self._room = (used + used // 4 + 64, int(counts.table.ends[used]) * 5 // 4 + 1024)
+        return counts
 
     def _blanked(self, text: str) -> bytes:
-        """The tokens of a text with blanks between them."""
+        """Return the tokens of a text with blanks between them."""
         if not self._fold and text.isascii():
             return text.encode().translate(ASCII_WORDS)
         if not text.isascii():
