@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from consumers.config import Config, ConfigError, StreamSettings, read_config
-from pipeline.commands.outcome import fail
+from pipeline.commands.failure import fail
 
 
 def configured(path: Path) -> Config:

@@ -21,8 +21,8 @@ from consumers.commands.options import (
 from consumers.commands.worker import serve_metrics, work
 from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
 from pipeline.commands import options
+from pipeline.commands.failure import fail
 from pipeline.commands.live_page import check_page, page_server
-from pipeline.commands.outcome import fail
 from pipeline.errors import UsageError
 from pipeline.page.feed import PageFeed
 

@@ -6,11 +6,11 @@ import os
 
 from consumers.config import ConfigError, kafka_settings
 from pipeline.errors import UsageError
-from pipeline.replay.playback import Played, PlaySettings
-from pipeline.replay.watch import Watch
+from pipeline.replay.playback import PlaybackResult, PlaybackSettings
+from pipeline.replay.progress import Progress
 
 
-def play_into_kafka(settings: PlaySettings, watch: Watch) -> Played:
+def play_into_kafka(settings: PlaybackSettings, progress: Progress) -> PlaybackResult:
     """Play a source into a Kafka topic, for `wirerank replay --kafka`."""
     from consumers.player.player import play  # noqa: PLC0415 - slow to import
 
@@ -18,4 +18,4 @@ def play_into_kafka(settings: PlaySettings, watch: Watch) -> Played:
         kafka = kafka_settings(settings.bootstrap, os.environ)
     except ConfigError as error:
         raise UsageError(str(error)) from None
-    return play(settings, kafka, watch)
+    return play(settings, kafka, progress)

@@ -9,8 +9,8 @@ import typer
 from consumers.commands.configuration import configured
 from consumers.commands.options import ConfigFile, LogFormatOption, LogLevelOption
 from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
+from pipeline.commands.failure import fail
 from pipeline.commands.live_page import check_page, page_server
-from pipeline.commands.outcome import fail
 from pipeline.errors import UsageError
 
 

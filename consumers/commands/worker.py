@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from consumers.config import Config, ConfigError, StreamSettings
-from pipeline.commands.outcome import fail
+from pipeline.commands.failure import fail
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:

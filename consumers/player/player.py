@@ -37,9 +37,9 @@ from pipeline.events.formats import FORMATS
 from pipeline.interruption import Interruption
 from pipeline.log.prefetcher import Prefetcher
 from pipeline.replay.pacing import Pace
-from pipeline.replay.playback import Played, PlaySettings, chunks
-from pipeline.replay.replay import expected
-from pipeline.replay.watch import Watch
+from pipeline.replay.playback import PlaybackResult, PlaybackSettings, event_batches
+from pipeline.replay.progress import Progress
+from pipeline.replay.replay import expected_events
 
 TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 BOOTSTRAP_MS = 10_000
@@ -49,7 +49,7 @@ FAREWELL_S = 20.0
 GOES_ON = "The same command goes on from there."
 
 
-def play(settings: PlaySettings, kafka: KafkaSettings, watch: Watch) -> Played:
+def play(settings: PlaybackSettings, kafka: KafkaSettings, watch: Progress) -> PlaybackResult:
     """Play a source into a topic and say how it ended."""
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what matters is said in other words
     if not TOPIC_NAME.fullmatch(settings.topic):
@@ -60,7 +60,7 @@ def play(settings: PlaySettings, kafka: KafkaSettings, watch: Watch) -> Played:
     source = open_source(settings.source, settings.max_event_bytes)
     for line in remarks_for(settings.source):
         watch.say(line)
-    total = expected(source, settings.limit)
+    total = expected_events(source, settings.limit)
     interruption = Interruption()
     with interruption.installed(), ExitStack() as stack:
         try:
@@ -74,9 +74,9 @@ def play(settings: PlaySettings, kafka: KafkaSettings, watch: Watch) -> Played:
         except (KafkaError, OSError) as error:
             return unreachable(settings, error)
         except InterruptedWaiting:
-            return Played(0, 0, interruption.signal)
+            return PlaybackResult(0, 0, interruption.signal)
         stack.callback(abandon, producer)
-        readings = Prefetcher(chunks(source, settings.limit))
+        readings = Prefetcher(event_batches(source, settings.limit))
         stack.callback(readings.close)
         playing = Playing(settings, kafka, partitions, producer, watch, interruption, total)
         played = playing.run(readings)
@@ -85,7 +85,7 @@ def play(settings: PlaySettings, kafka: KafkaSettings, watch: Watch) -> Played:
         return played
 
 
-def prepared_topic(kafka: KafkaSettings, topic: str, watch: Watch) -> int:
+def prepared_topic(kafka: KafkaSettings, topic: str, watch: Progress) -> int:
     """Make the topic if it is missing; returns how many partitions it has."""
     admin = new_admin(kafka, bootstrap_timeout_ms=BOOTSTRAP_MS)
     try:
@@ -98,13 +98,13 @@ def prepared_topic(kafka: KafkaSettings, topic: str, watch: Watch) -> int:
         admin.close()
 
 
-def unreachable(settings: PlaySettings, error: Exception) -> Played:
+def unreachable(settings: PlaybackSettings, error: Exception) -> PlaybackResult:
     """How it ends if the broker cannot be worked with."""
     if isinstance(error, AuthorizationError):
         error = not_allowed(error)
     if isinstance(error, RefusedError):
-        return Played(0, 0, failure=str(error))
-    return Played(
+        return PlaybackResult(0, 0, failure=str(error))
+    return PlaybackResult(
         0,
         0,
         failure=f"The broker at {settings.bootstrap} cannot be used "
@@ -117,11 +117,11 @@ class Playing:
 
     def __init__(
         self,
-        settings: PlaySettings,
+        settings: PlaybackSettings,
         kafka: KafkaSettings,
         partitions: int,
         producer: Producer,
-        watch: Watch,
+        watch: Progress,
         interruption: Interruption,
         total: int | None,
     ) -> None:
@@ -154,7 +154,7 @@ class Playing:
             lambda: self._interruption.signal is not None,
         )
 
-    def run(self, readings: Prefetcher[list[bytes]]) -> Played:
+    def run(self, readings: Prefetcher[list[bytes]]) -> PlaybackResult:
         """Write what is missing of the source."""
         self._watch.say(
             f"source = {self._settings.source}   topic = {self._settings.topic}   "
@@ -209,7 +209,7 @@ class Playing:
     def _look_back(self, first: bytes) -> None:
         """Find out what is there, now that the source can be told by its first event."""
         settings = self._settings
-        name = source_name(first, settings.times, settings.format)
+        name = source_name(first, settings.pass_number, settings.format)
         already = look_back(self._kafka, settings.topic, self._partitions, name, self._watch.say)
         if already.partitions - {self._partitions}:
             raise UsageError(
@@ -291,7 +291,7 @@ class Playing:
             return str(error)
         return None
 
-    def _concluded(self, failure: str | None) -> Played:
+    def _concluded(self, failure: str | None) -> PlaybackResult:
         """Say how it ended."""
         seconds = time.perf_counter() - self._since
         written, stopped, say = self._outbox.written, self._interruption.signal, self._watch.say
@@ -304,8 +304,9 @@ class Playing:
         elif stopped is not None:
             say(f"stopped; there now: {self._of_total(there)}. {GOES_ON}")
         elif not written and self._skipped:
-            say(f"everything is there already; --pass {self._settings.times + 1} plays it again")
-        return Played(written, self._skipped, stopped, failure)
+            again = self._settings.pass_number + 1
+            say(f"everything is there already; --pass {again} plays it again")
+        return PlaybackResult(written, self._skipped, stopped, failure)
 
     def _of_total(self, there: int) -> str:
         if self._total is not None and there <= self._total:
@@ -313,17 +314,22 @@ class Playing:
         return f"{there:,} event{'s' if there != 1 else ''}"
 
 
-def not_the_same(settings: PlaySettings, how: str) -> str:
+def not_the_same(settings: PlaybackSettings, how: str) -> str:
     """What to do with a source that has changed since a part of it was played."""
+    again = settings.pass_number + 1
     return (
         f"{settings.source} is not what was played into {settings.topic} before: it begins alike, "
-        f"but {how}. Play it into another topic, or all of it with --pass {settings.times + 1}."
+        f"but {how}. Play it into another topic, or all of it with --pass {again}."
     )
 
 
 def ranked_too(
-    ranked: Ranked, playing: Playing, played: Played, interruption: Interruption, watch: Watch
-) -> Played:
+    ranked: Ranked,
+    playing: Playing,
+    played: PlaybackResult,
+    interruption: Interruption,
+    watch: Progress,
+) -> PlaybackResult:
     """Wait until the workers have ranked what was played."""
     try:
         ranked.wait(playing.reached())

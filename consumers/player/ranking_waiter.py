@@ -25,7 +25,7 @@ from consumers.config import KafkaSettings
 from consumers.kafka.clients import Admin, new_admin
 from consumers.player.outbox import InterruptedWaiting
 from pipeline.interruption import Interruption
-from pipeline.replay.watch import Watch
+from pipeline.replay.progress import Progress
 
 PREFIX, TOKENIZE, LEARN = "wirerank.", ".tokenize", ".learn"
 POLL_S = 0.25
@@ -62,7 +62,7 @@ class Ranked:
     """Follows the groups that work on a topic of documents."""
 
     def __init__(
-        self, kafka: KafkaSettings, topic: str, watch: Watch, interruption: Interruption
+        self, kafka: KafkaSettings, topic: str, watch: Progress, interruption: Interruption
     ) -> None:
         self._kafka = kafka
         self._topic = topic

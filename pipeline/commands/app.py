@@ -18,10 +18,10 @@ from pipeline.commands.inspect import inspect_command
 from pipeline.commands.lanes import lanes_command
 from pipeline.commands.replay import replay_command
 from pipeline.commands.report import report_command
-from pipeline.replay.playback import Player
+from pipeline.replay.playback import KafkaPlayer
 
 
-def new_app(kafka_player: Player | None = None) -> typer.Typer:
+def new_app(kafka_player: KafkaPlayer | None = None) -> typer.Typer:
     """Build the program; `replay --kafka` needs a function that plays a source into Kafka."""
     app = typer.Typer(
         no_args_is_help=True,

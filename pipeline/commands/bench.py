@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from learners.learner import OptionError
-from pipeline.commands.outcome import fail
+from pipeline.commands.failure import fail
 from pipeline.commands.stage_times import stage_table, stage_times
-from pipeline.commands.terminal import TerminalWatch
+from pipeline.commands.terminal import TerminalProgress
 from pipeline.engine.warmup import warm_up
 from pipeline.errors import UsageError
-from pipeline.replay.replay import DEFAULT_LANES, read_lanes
+from pipeline.replay.settings import DEFAULT_LANES, parse_lanes
 from pipeline.text.tokenizer import Tokenizer
 
 
@@ -24,11 +24,11 @@ def bench_command(
     ] = None,
 ) -> None:
     """Measure this machine: microseconds a document, stage by stage."""
-    watch = TerminalWatch()
+    progress = TerminalProgress()
     try:
-        lanes = read_lanes(lane or DEFAULT_LANES)
+        lanes = parse_lanes(lane or DEFAULT_LANES)
     except (UsageError, OptionError) as error:
         fail(str(error))
-    warm_up(lanes, Tokenizer(), watch.say)
-    watch.say(f"{documents:,} synthetic documents of about 1.2 KB, blocks of {block}")
+    warm_up(lanes, Tokenizer(), progress.say)
+    progress.say(f"{documents:,} synthetic documents of about 1.2 KB, blocks of {block}")
     typer.echo(stage_table(stage_times(lanes, documents, block), documents))

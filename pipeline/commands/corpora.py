@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pipeline.commands.outcome import fail
-from pipeline.commands.terminal import TerminalWatch
+from pipeline.commands.failure import fail
+from pipeline.commands.terminal import TerminalProgress
 from pipeline.corpora import SourceError, catalogue
 
 corpora_app = typer.Typer(
@@ -38,15 +38,15 @@ def fetch_command(
     into: Annotated[Path, typer.Option(help="The folder to put it in.")] = Path("corpora"),
 ) -> None:
     """Fetch a corpus from its home and check it against its known checksum."""
-    watch = TerminalWatch()
+    progress = TerminalProgress()
     try:
         corpus = catalogue.find(name)
-        watch.say(f"terms of use: {corpus.terms}")
+        progress.say(f"terms of use: {corpus.terms}")
         into.mkdir(parents=True, exist_ok=True)
-        watch.begin(corpus.size)
-        path = catalogue.fetch(corpus, into, lambda received, _: watch.advance(received))
+        progress.begin(corpus.size)
+        path = catalogue.fetch(corpus, into, lambda received, _: progress.advance(received))
     except (SourceError, OSError) as error:
-        watch.end()
+        progress.end()
         fail(str(error), 1)
-    watch.end()
+    progress.end()
     typer.echo(f"{name}:{path}")

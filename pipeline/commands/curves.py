@@ -10,17 +10,19 @@ import typer
 
 from learners.learner import MOST, OptionError
 from pipeline.commands import options
-from pipeline.commands.defaults import lanes_for, settings_for
+from pipeline.commands.defaults import choose_lanes, engine_settings
+from pipeline.commands.failure import fail
 from pipeline.commands.options import DEFAULTS
-from pipeline.commands.outcome import conclude, fail
-from pipeline.commands.terminal import TerminalWatch
+from pipeline.commands.result import show_result
+from pipeline.commands.terminal import TerminalProgress
 from pipeline.corpora import SourceError, source_path
 from pipeline.engine.engine import RankedSegment
 from pipeline.errors import UsageError
 from pipeline.history.moments import History
 from pipeline.history.openmetrics import openmetrics
 from pipeline.log.block import Block
-from pipeline.replay.replay import ReplaySettings, read_lanes, replay
+from pipeline.replay.replay import replay
+from pipeline.replay.settings import ReplaySettings, parse_lanes
 from pipeline.storage.output_files import check_outputs, write_whole
 
 curves_app = typer.Typer(
@@ -36,16 +38,16 @@ def curves_command() -> None:
     """The curves of a replay for other programs to draw."""
 
 
-class HistoryWatch(TerminalWatch):
+class HistoryProgress(TerminalProgress):
     """Somebody at a terminal who takes notes for the history books."""
 
     def __init__(self, history: History, quiet: bool) -> None:
         super().__init__(quiet)
         self._history = history
 
-    def followed(self, block: Block, ranked: Sequence[RankedSegment]) -> None:
+    def block_learned(self, block: Block, segments: Sequence[RankedSegment]) -> None:
         """Note what the block brought."""
-        self._history.follow(block, ranked)
+        self._history.follow(block, segments)
 
 
 @curves_app.command("export")
@@ -87,19 +89,19 @@ def export_command(
     So that Prometheus, and what draws from it, has them on the time axis of the corpus.
     """
     try:
-        lanes = lanes_for(source, lane)
+        lanes = choose_lanes(source, lane)
         settings = ReplaySettings(
             source=source, lanes=lanes, limit=limit, format=format_, profile=profile,
             topics=topics, dead_letters=dead_letters, max_event_bytes=max_event_bytes,
-            engine=settings_for(source, lanes, max_terms, min_df, max_topics, max_pending),
+            engine=engine_settings(source, lanes, max_terms, min_df, max_topics, max_pending),
         )  # fmt: skip
         read = [path for path in (source_path(source), topics) if path and source != "-"]
         check_outputs([target, dead_letters], read)
-        specs = read_lanes(settings.lanes)
+        specs = parse_lanes(settings.lanes)
         if ordinal := [spec.name for spec in specs if spec.is_ordinal]:
             fail(f"{ordinal[0]} learns ranks; so far only curves of topic lanes can be exported.")
         history = History([spec.name for spec in specs], step)
-        outcome = replay(settings, HistoryWatch(history, quiet))
+        result = replay(settings, HistoryProgress(history, quiet))
     except (UsageError, OptionError, SourceError) as error:
         fail(str(error))
     for line in (*([] if quiet else history.extent()), *history.remarks()):
@@ -107,6 +109,6 @@ def export_command(
     dated = bool(history.moments())
     if dated:
         write_whole(target, openmetrics(history, stream))
-    conclude(settings, outcome, quiet, (target,) if dated else ())
+    show_result(settings, result, quiet, (target,) if dated else ())
     if not dated:
         fail(f"no curve of {source} can be dated: no document with labels has a usable `time`.", 1)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from learners.specs import parse_spec
 from pipeline.corpora import ranks_for, size_for
 from pipeline.engine.engine import EngineSettings
-from pipeline.replay.replay import DEFAULT_LANES
+from pipeline.replay.settings import DEFAULT_LANES
 from pipeline.text.features import FeatureSettings
 
 INDEX_LANES = ("feature-focus", "frequency")
@@ -23,7 +23,7 @@ RANK_LANES = tuple(f"{learner}:ranks={STARS}" for learner in RANK_LEARNERS)
 USUAL = EngineSettings()
 
 
-def lanes_for(source: str, given: Sequence[str] | None) -> tuple[str, ...]:
+def choose_lanes(source: str, given: Sequence[str] | None) -> tuple[str, ...]:
     """The lanes that were asked for, or those that suit the source."""
     if given:
         return tuple(given)
@@ -34,7 +34,7 @@ def lanes_for(source: str, given: Sequence[str] | None) -> tuple[str, ...]:
     return INDEX_LANES if size_for(source) else DEFAULT_LANES
 
 
-def settings_for(
+def engine_settings(
     source: str,
     lanes: Sequence[str],
     max_terms: int | None,

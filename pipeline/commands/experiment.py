@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from learners.learner import MOST, OptionError
-from pipeline.commands.outcome import fail
-from pipeline.commands.terminal import TerminalWatch
+from pipeline.commands.failure import fail
+from pipeline.commands.terminal import TerminalProgress
 from pipeline.corpora import SourceError
 from pipeline.errors import UsageError
 from pipeline.experiments.data_files import find_data
@@ -83,11 +83,11 @@ def experiment_command(
         fail(f"expected the name of an experiment: {known}, or {ALL}. Got {name or 'none'}.")
     kind = EXPERIMENTS[name]
     settings = Settings(seed, splits or kind.splits[quick], quick, unconstrained)
-    watch = TerminalWatch(quiet, unit="parts")
+    progress = TerminalProgress(quiet, unit="parts")
     try:
         check_packages(kind)
         found = find_data(kind.needs, data or ())
-        ended = run(kind(settings, found, watch.say), out or Path(FOLDER) / name, anew, watch)
+        ended = run(kind(settings, found, progress.say), out or Path(FOLDER) / name, anew, progress)
     except (UsageError, OptionError, SourceError) as error:
         fail(str(error))
     conclude(ended, quiet)
@@ -95,9 +95,9 @@ def experiment_command(
 
 def experiment_all(choices: Choices, quiet: bool) -> None:
     """Run all that can be run; the exit code is 1 if one failed."""
-    watch = TerminalWatch(quiet, unit="parts")
+    progress = TerminalProgress(quiet, unit="parts")
     try:
-        outcomes, signal = run_all(EXPERIMENTS, choices, watch, lambda one: show(one, quiet))
+        outcomes, signal = run_all(EXPERIMENTS, choices, progress, lambda one: show(one, quiet))
     except UsageError as error:
         fail(str(error))
     typer.echo(outcome_table(outcomes))

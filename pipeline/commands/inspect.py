@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.commands.outcome import fail
+from pipeline.commands.failure import fail
 from pipeline.errors import UsageError
 from pipeline.snapshots.inspection import inspect
 from pipeline.snapshots.inspection_tables import as_json, description, listing, shown

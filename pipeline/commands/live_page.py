@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from pipeline.commands.outcome import fail
+from pipeline.commands.failure import fail
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:

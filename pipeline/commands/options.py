@@ -11,7 +11,7 @@ from learners.learner import MOST
 from pipeline.commands.defaults import INDEX_LANES, RANK_LANES, USUAL
 from pipeline.engine.topic_index import MOST_WATCHED
 from pipeline.events.formats import FORMATS
-from pipeline.replay.replay import DEFAULT_LANES, ReplaySettings
+from pipeline.replay.settings import DEFAULT_LANES, ReplaySettings
 from pipeline.text.tokenizer import PROFILES
 
 DEFAULTS = ReplaySettings(source="")  # what holds where an option is not given

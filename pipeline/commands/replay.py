@@ -12,24 +12,26 @@ import typer
 
 from learners.learner import MOST, OptionError
 from pipeline.commands import options
-from pipeline.commands.defaults import lanes_for, settings_for
+from pipeline.commands.defaults import choose_lanes, engine_settings
+from pipeline.commands.failure import fail
 from pipeline.commands.live_page import check_page, page_server
 from pipeline.commands.options import DEFAULTS
-from pipeline.commands.outcome import conclude, fail
-from pipeline.commands.terminal import TerminalWatch
+from pipeline.commands.result import show_result
+from pipeline.commands.terminal import TerminalProgress
 from pipeline.corpora import SourceError
 from pipeline.errors import UsageError
 from pipeline.events.formats import FORMATS
 from pipeline.interruption import wait_for_interruption
 from pipeline.page.feed import PageFeed
 from pipeline.page.samples import ENDED, FAILED
-from pipeline.replay.pacing import AS_FAST_AS_IT_GOES, read_speed
-from pipeline.replay.playback import Player, PlaySettings
-from pipeline.replay.replay import ReplaySettings, check_choice, replay
+from pipeline.replay.pacing import UNPACED, read_speed
+from pipeline.replay.playback import KafkaPlayer, PlaybackSettings
+from pipeline.replay.replay import replay
+from pipeline.replay.settings import ReplaySettings, check_choice
 from pipeline.storage.output_files import STANDARD_OUTPUT
 
 # Which options of `replay` go with --kafka only, and which with it and without it.
-ONLY_WITH_KAFKA = ("topic", "speed", "until_ranked", "times")
+ONLY_WITH_KAFKA = ("topic", "speed", "until_ranked", "pass_number")
 ALSO_WITH_KAFKA = ("source", "kafka", "limit", "format_", "max_event_bytes", "quiet")
 
 
@@ -72,9 +74,9 @@ def replay_command(
     quiet: options.Quiet = False,
     kafka: options.Kafka = None,
     topic: options.Topic = None,
-    speed: options.Speed = AS_FAST_AS_IT_GOES,
+    speed: options.Speed = UNPACED,
     until_ranked: options.UntilRanked = False,
-    times: options.Pass = 1,
+    pass_number: options.Pass = 1,
 ) -> None:
     """Replay a corpus through one or more lanes, as if it were live; or, with --kafka, to a topic.
 
@@ -86,8 +88,8 @@ def replay_command(
             fail("--kafka needs --topic NAME: the topic that the events are written to.")
         try:
             check_choice("--format", format_, FORMATS)
-            to_play = PlaySettings(
-                source, kafka, topic, read_speed(speed), until_ranked, times, limit, format_,
+            to_play = PlaybackSettings(
+                source, kafka, topic, read_speed(speed), until_ranked, pass_number, limit, format_,
                 max_event_bytes,
             )  # fmt: skip
             play(context.obj, to_play, quiet)
@@ -95,18 +97,20 @@ def replay_command(
             fail(str(error))
         return
     try:
-        lanes = lanes_for(source, lane)
+        lanes = choose_lanes(source, lane)
         settings = ReplaySettings(
             source=source, lanes=lanes, limit=limit, block=block,
             format=format_, profile=profile, topics=topics, rankings=rankings, top=top,
             curves=curves, report=report, plot=plot, dead_letters=dead_letters,
             max_event_bytes=max_event_bytes, metrics=metrics, metric_topics=metric_topics,
-            engine=settings_for(source, lanes, max_terms, min_df, max_topics, max_pending),
+            engine=engine_settings(source, lanes, max_terms, min_df, max_topics, max_pending),
         )  # fmt: skip
-        watch = TerminalWatch(quiet, bar=rankings != STANDARD_OUTPUT or not sys.stdout.isatty())
+        progress = TerminalProgress(
+            quiet, bar=rankings != STANDARD_OUTPUT or not sys.stdout.isatty()
+        )
         with live_page(settings, page, page_port) as feed:
-            outcome = replay(settings, watch, feed)
-            conclude(settings, outcome, quiet)
+            result = replay(settings, progress, feed)
+            show_result(settings, result, quiet)
     except (UsageError, OptionError, SourceError) as error:
         fail(str(error))
 
@@ -153,11 +157,11 @@ def check_options(context: typer.Context, kafka: str | None) -> None:
             )
 
 
-def play(kafka_player: Player | None, settings: PlaySettings, quiet: bool) -> None:
+def play(kafka_player: KafkaPlayer | None, settings: PlaybackSettings, quiet: bool) -> None:
     """Play a source into a topic, and end accordingly."""
     if kafka_player is None:
         fail("--kafka is not there in this program; run `wirerank` or `python -m consumers`.")
-    played = kafka_player(settings, TerminalWatch(quiet))
+    played = kafka_player(settings, TerminalProgress(quiet))
     code = 1 if played.interrupted is None else 128 + played.interrupted
     if played.failure is not None:
         fail(played.failure, code)

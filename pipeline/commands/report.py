@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.commands.outcome import fail
+from pipeline.commands.failure import fail
 from pipeline.errors import UsageError
 from pipeline.experiments.results_folder import RECORD, RESULTS
 from pipeline.snapshots.inspection_tables import shown

@@ -33,28 +33,28 @@ class Stopwatch:
 
 def stage_times(lanes: Sequence[LaneSpec], documents: int, block: int) -> dict[str, float]:
     """Seconds by stage for so many documents, one stage after the other, on one core."""
-    watch = Stopwatch()
+    progress = Stopwatch()
     source = SyntheticNewswire(documents=documents)
     tokenizer = Tokenizer()
     engine = Engine(lanes, source.topics)
     names = [lane.name for lane in lanes]
-    with watch.timing("generate"):
+    with progress.timing("generate"):
         raw = list(source)
     for start in range(0, documents, block):
-        with watch.timing("decode"):
+        with progress.timing("decode"):
             events = [parse_event(event) for event in raw[start : start + block]]
-        with watch.timing("tokenise"):
+        with progress.timing("tokenise"):
             made = make_block(events, tokenizer)
-        with watch.timing("weigh, rank and learn"):
+        with progress.timing("weigh, rank and learn"):
             ranked = list(engine.process(made))
-        with watch.timing("write rankings"):
+        with progress.timing("write rankings"):
             for piece in ranked:
                 for _ in ranking_events(piece, names, engine.topics.names, 10):
                     pass
     engine.close()
     for lane in engine.lanes:
-        watch.seconds[f"  of which {lane.name}"] = lane.seconds
-    return dict(watch.seconds)
+        progress.seconds[f"  of which {lane.name}"] = lane.seconds
+    return dict(progress.seconds)
 
 
 def stage_table(seconds: dict[str, float], documents: int) -> str:

@@ -1,31 +1,32 @@
-"""A run as somebody at a terminal follows it."""
+"""The progress of a run, shown on standard error."""
 
 from __future__ import annotations
 
+import rich.progress
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-from pipeline.replay.watch import Watch
+from pipeline.replay.progress import Progress
 
 
-class TerminalWatch(Watch):
-    """Narration on standard error: lines in a log; on a terminal a progress bar below them."""
+class TerminalProgress(Progress):
+    """Writes lines to standard error; on a terminal, with a progress bar below them."""
 
     def __init__(self, quiet: bool = False, bar: bool = True, unit: str = "events") -> None:
         self._console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
-        self._bar = bar
+        self._wants_bar = bar
         self._unit = unit
-        self._progress: Progress | None = None
+        self._bar: rich.progress.Progress | None = None
 
     def say(self, line: str) -> None:
         """Write a line above the progress bar."""
         self._console.print(line, markup=False)
 
     def begin(self, total: int | None) -> None:
-        """Show the progress bar, if somebody can see it."""
-        if not self._console.is_terminal or self._console.quiet or not self._bar:
+        """Show the progress bar, if standard error is a terminal."""
+        if not self._console.is_terminal or self._console.quiet or not self._wants_bar:
             return
-        self._progress = Progress(
+        self._bar = rich.progress.Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
@@ -34,18 +35,18 @@ class TerminalWatch(Watch):
             console=self._console,
             transient=True,
         )
-        self._task = self._progress.add_task(self._unit, total=total, rate="")
-        self._progress.start()
+        self._task = self._bar.add_task(self._unit, total=total, rate="")
+        self._bar.start()
 
     def advance(self, events: int) -> None:
         """Move the progress bar."""
-        if self._progress is not None:
-            elapsed = self._progress.tasks[0].elapsed or 0.0
+        if self._bar is not None:
+            elapsed = self._bar.tasks[0].elapsed or 0.0
             rate = f"{events / elapsed:,.0f}/s" if elapsed else ""
-            self._progress.update(self._task, completed=events, rate=rate)
+            self._bar.update(self._task, completed=events, rate=rate)
 
     def end(self) -> None:
-        """Take the progress bar away."""
-        if self._progress is not None:
-            self._progress.stop()
-            self._progress = None
+        """Remove the progress bar."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None

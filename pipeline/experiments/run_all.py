@@ -15,7 +15,7 @@ from pipeline.experiments.data_files import NoDataError, find_data, given_for
 from pipeline.experiments.experiment import Experiment, Settings
 from pipeline.experiments.runner import Ended, missing_packages, run
 from pipeline.interruption import Interruption
-from pipeline.replay.watch import Watch
+from pipeline.replay.progress import Progress
 from pipeline.reports.report import aligned
 
 ALL = "all"  # no experiment may be called so
@@ -54,7 +54,7 @@ class Choices:
 
 
 def run_all(
-    kinds: Kinds, choices: Choices, watch: Watch, show: Show
+    kinds: Kinds, choices: Choices, watch: Progress, show: Show
 ) -> tuple[list[Outcome], int | None]:
     """Run them all; `show` gets what each found. Returns outcomes, and the signal that ended it.
 
@@ -93,7 +93,7 @@ def needed(kinds: Kinds) -> set[str]:
 
 
 def run_one(
-    name: str, kinds: Kinds, choices: Choices, watch: Watch, interruption: Interruption
+    name: str, kinds: Kinds, choices: Choices, watch: Progress, interruption: Interruption
 ) -> tuple[Outcome, Ended | None]:
     """Run one of them, if it can be run."""
     kind = kinds[name]

@@ -22,7 +22,7 @@ from pipeline.experiments.data_files import fingerprints
 from pipeline.experiments.experiment import Experiment, Findings, Result
 from pipeline.experiments.results_folder import RESULTS, Folder
 from pipeline.interruption import Interruption
-from pipeline.replay.watch import Watch
+from pipeline.replay.progress import Progress
 from pipeline.storage.output_files import write_whole
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def run(
     experiment: Experiment,
     out: Path,
     anew: bool,
-    watch: Watch,
+    watch: Progress,
     listening: Interruption | None = None,
 ) -> Ended:
     """Compute the parts that are not there yet, and write everything that follows from them.

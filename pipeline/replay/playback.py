@@ -1,6 +1,6 @@
-"""Playing a source into a topic: what can be asked for, and how it ends.
+"""Playing a source into a Kafka topic: the settings, the result, and the batches of events.
 
-Who does it is no matter of this package, which knows no Kafka: `consumers.cli` says so.
+This package does not use Kafka. `consumers.player` does the playing, as a `KafkaPlayer`.
 """
 
 from __future__ import annotations
@@ -10,65 +10,65 @@ from dataclasses import dataclass
 
 from pipeline.corpora.source import Source, SourceError, numbered
 from pipeline.events.event import MAX_EVENT_BYTES
-from pipeline.replay.watch import Watch
+from pipeline.replay.progress import Progress
 
-CHUNK_EVENTS = 500
-CHUNK_BYTES = 1 << 20
+BATCH_EVENTS = 500
+BATCH_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class PlaySettings:
-    """What to play, to where, and how fast."""
+class PlaybackSettings:
+    """Which source to play, into which Kafka topic, and how fast."""
 
     source: str
     bootstrap: str
     topic: str
-    speed: float | None = None  # times as fast as it happened; None: as fast as it goes
+    speed: float | None = None  # 60 plays an hour in a minute; None plays as fast as possible
     until_ranked: bool = False
-    times: int = 1  # the how-manieth time the source is played
+    pass_number: int = 1  # number of this pass over the source, from 1
     limit: int = 0
     format: str = "wirerank"
     max_event_bytes: int = MAX_EVENT_BYTES
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
-    """How playing ended: well, or by a signal, or by something that a person should know."""
+class PlaybackResult:
+    """How playing ended: successfully, by a signal, or by a failure."""
 
     written: int
-    there: int  # events that were in the topic already
-    interrupted: int | None = None  # by which signal
-    failure: str | None = None
+    already_there: int  # events that an earlier run had written to the topic
+    interrupted: int | None = None  # the signal that stopped it
+    failure: str | None = None  # a message for the user
 
 
-Player = Callable[[PlaySettings, Watch], Played]
+KafkaPlayer = Callable[[PlaybackSettings, Progress], PlaybackResult]
 
 
-def chunks(source: Source, limit: int) -> Iterator[list[bytes]]:
-    """The events of a source as they are, without line ends and blank lines, some at a time.
+def event_batches(source: Source, limit: int) -> Iterator[list[bytes]]:
+    """Read the events of a source in batches; events are unchanged, blank lines are skipped.
 
-    A chunk ends where the source falls silent, so that what came is played at once. What comes
-    before a damage is handed on before the error.
+    A batch ends early where the source has no more events yet, so that these events are played at
+    once. If the source is damaged, the events before the damage are played before the error.
     """
-    chunk: list[bytes] = []
+    batch: list[bytes] = []
     size = events = 0
     lines = numbered(source)
     while not limit or events < limit:
         try:
             _, raw = next(lines, (0, None))
         except SourceError:
-            if chunk:
-                yield chunk
+            if batch:
+                yield batch
             raise
         if raw is None:
             break
         event = raw.rstrip(b"\r\n")
         if event.strip():
-            chunk.append(event)
+            batch.append(event)
             events += 1
             size += len(event)
-        if chunk and (not raw or len(chunk) >= CHUNK_EVENTS or size >= CHUNK_BYTES):
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
+        if batch and (not raw or len(batch) >= BATCH_EVENTS or size >= BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

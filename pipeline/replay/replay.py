@@ -1,24 +1,21 @@
-"""Replay a corpus through the engine in one process: the embedded way to run Wirerank."""
+"""Replay a source through the engine in this process, without Kafka."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from learners.specs import LaneSpec, parse_spec, resolved
-from pipeline.corpora import Source, SourceError, open_source, remarks_for, source_path
-from pipeline.engine.engine import Engine, EngineSettings, RankedSegment
+from pipeline.corpora import Source, SourceError, open_source, remarks_for
+from pipeline.engine.engine import Engine, RankedSegment
 from pipeline.engine.ranking_events import RankingWriter
 from pipeline.engine.warmup import warm_up
-from pipeline.errors import UsageError
 from pipeline.events.dead_letters import DeadLetterFile
-from pipeline.events.event import MAX_EVENT_BYTES
 from pipeline.events.formats import FORMATS
 from pipeline.interruption import Interruption
 from pipeline.log.block import Block
@@ -26,100 +23,34 @@ from pipeline.log.block_reader import BlockReader, SourceBlock
 from pipeline.log.prefetcher import Prefetcher
 from pipeline.page.feed import Feed
 from pipeline.page.samples import ENDED, FAILED, INTERRUPTED, Standing
-from pipeline.replay.watch import Watch
+from pipeline.replay.progress import Progress
+from pipeline.replay.settings import ReplaySettings, check_settings, parse_lanes, read_topics
 from pipeline.reports.loss_table import LossTable
-from pipeline.reports.plots import check_plot, plot_curves
+from pipeline.reports.plots import plot_curves
 from pipeline.reports.report import Report, make_report, write_curves, write_report
-from pipeline.storage.output_files import STANDARD_OUTPUT, check_outputs
-from pipeline.text.tokenizer import PROFILES, Tokenizer
+from pipeline.storage.output_files import STANDARD_OUTPUT
+from pipeline.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from pipeline.metrics.replay_metrics import ReplayMetrics
 
-DEFAULT_LANES = ("mmp:loss=1", "mmp:loss=2", "mmp:loss=3", "perceptron")
-
-
-# How long a thread may keep the interpreter to itself. Kernels run without it and need it back
-# when they are done; with the usual 5 ms they would wait longer than they work.
+# How long a thread may hold the interpreter lock. Kernels run without the lock and take it back
+# when they finish. With Python's default of 5 ms they would wait longer than they work.
 SWITCH_INTERVAL_SECONDS = 0.0001
 
 
 @dataclass(frozen=True, slots=True)
-class ReplaySettings:
-    """What to replay, through which lanes, and what to write."""
-
-    source: str
-    lanes: tuple[str, ...] = DEFAULT_LANES
-    limit: int = 0
-    block: int = 1024
-    format: str = "wirerank"
-    profile: str = "reuters2000"
-    topics: Path | None = None
-    rankings: Path | None = None
-    top: int = 10
-    curves: Path | None = None
-    report: Path | None = None
-    plot: Path | None = None
-    dead_letters: Path = Path("wirerank-dead-letters.jsonl")
-    max_event_bytes: int = MAX_EVENT_BYTES
-    metrics: int | None = None  # the port to serve them on; 0 is any free one
-    metric_topics: int = 0  # how many topics have a loss of their own there
-    engine: EngineSettings = field(default_factory=EngineSettings)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a replay ended: its report, what was put aside, and what stopped it, if anything did."""
+class ReplayResult:
+    """How a replay ended: its report, its dead letters, and what stopped it early, if anything."""
 
     report: Report
     dead_letters: DeadLetterFile
-    interrupted: int | None  # by which signal
+    interrupted: int | None  # the signal that stopped it
     failure: SourceError | None
 
 
-def read_topics(path: Path) -> list[str]:
-    """A list of topics, one per line; blank lines are passed over."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"The list of topics {path} cannot be read: {error}.") from None
-    return [line.strip() for line in lines if line.strip()]
-
-
-def read_lanes(texts: Sequence[str]) -> list[LaneSpec]:
-    """The lanes that were asked for; each needs a name of its own."""
-    lanes = [parse_spec(text) for text in texts]
-    names = [lane.name for lane in lanes]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"Two lanes are called {name!r}; tell them apart with name=...")
-    return resolved(lanes)
-
-
-def check_choice(option: str, value: str, known: Iterable[str]) -> None:
-    """Refuse what is not among the known."""
-    if value not in known:
-        raise UsageError(f"{option} must be one of {', '.join(known)}. Got {value!r}.")
-
-
-def check_settings(settings: ReplaySettings) -> None:
-    """Refuse what could only fail at the end of a long run, or would destroy something."""
-    check_choice("--profile", settings.profile, PROFILES)
-    check_choice("--format", settings.format, FORMATS)
-    written = (settings.rankings, settings.curves, settings.report, settings.plot)
-    outputs = [path for path in (*written, settings.dead_letters) if path is not None]
-    read = [] if settings.source == "-" else [source_path(settings.source)]
-    if settings.dead_letters == STANDARD_OUTPUT:
-        raise UsageError("--dead-letters must be a file; standard output is for results.")
-    check_outputs(outputs, [*read, settings.topics] if settings.topics else read)
-    if settings.plot:
-        check_plot(settings.plot)
-    if settings.metric_topics and settings.metrics is None:
-        raise UsageError("--metric-topics adds to the metrics; ask for them with --metrics PORT.")
-
-
 def describe(settings: ReplaySettings, engine: Engine) -> Iterator[str]:
-    """The settings in force."""
+    """Describe the settings in force, line by line."""
     features = settings.engine.features
     yield f"source = {settings.source}   block = {settings.block}   lanes = {len(engine.lanes)}"
     yield (
@@ -134,22 +65,24 @@ def describe(settings: ReplaySettings, engine: Engine) -> Iterator[str]:
     )
 
 
-def replay(settings: ReplaySettings, watch: Watch, feed: Feed | None = None) -> Outcome:
-    """Run a source through the lanes, write what was asked for, and feed a page if there is one."""
+def replay(settings: ReplaySettings, progress: Progress, feed: Feed | None = None) -> ReplayResult:
+    """Rank and learn a source with all lanes, write the outputs, and feed the page, if any."""
     feed = feed or Feed()
     check_settings(settings)
-    lanes = read_lanes(settings.lanes)
+    lanes = parse_lanes(settings.lanes)
     source = open_source(settings.source, settings.max_event_bytes)
     declared = read_topics(settings.topics) if settings.topics else source.topics
     engine = Engine(lanes, declared, settings.engine)
     tokenizer = Tokenizer(settings.profile)
     for line in (*describe(settings, engine), *remarks_for(settings.source)):
-        watch.say(line)
-    metrics = serve_metrics(settings, watch)
-    warm_up(lanes, tokenizer, watch.say, source)
+        progress.say(line)
+    metrics = serve_metrics(settings, progress)
+    warm_up(lanes, tokenizer, progress.say, source)
     if settings.source == "-" and sys.stdin.isatty():
-        watch.say("reading events from the terminal, one JSON object a line; Ctrl-D ends")
-    total = expected(source, settings.limit)
+        progress.say(
+            "reading events from the terminal, one JSON object per line; press Ctrl-D to end"
+        )
+    total = expected_events(source, settings.limit)
     dead_letters = DeadLetterFile(settings.dead_letters, settings.source, settings.max_event_bytes)
     reader = BlockReader(
         source,
@@ -173,53 +106,53 @@ def replay(settings: ReplaySettings, watch: Watch, feed: Feed | None = None) -> 
         stack.enter_context(interruption.installed())
         rankings = open_rankings(settings.rankings, stack)
         writer = RankingWriter([lane.name for lane in lanes], settings.top)
-        watch.begin(total)
-        stack.callback(watch.end)
+        progress.begin(total)
+        stack.callback(progress.end)
         feed.begin(engine, Standing(0, total))
-        table = LossTable(engine.lanes, watch.say)
+        table = LossTable(engine.lanes, progress.say)
         try:
-            for reading in until_stopped(reader, interruption, stack, metrics, feed):
+            for reading in read_until_stopped(reader, interruption, stack, metrics, feed):
                 dead_letters.write(reading.dead_letters)
                 standing = Standing(reading.events, total, dead_letters.counts.total())
                 began = time.perf_counter()
-                ranked = follow(engine, reading.block, rankings, writer, feed, standing)
+                segments = learn_block(engine, reading.block, rankings, writer, feed, standing)
                 if metrics is not None:
                     metrics.block(engine, reading, time.perf_counter() - began)
-                watch.followed(reading.block, ranked)
-                watch.advance(reading.events)
+                progress.block_learned(reading.block, segments)
+                progress.advance(reading.events)
                 table.update(engine.documents / (time.perf_counter() - started))
         except SourceError as error:
             failure = error
-        finally:  # whatever ends a run, what it learned so far is worth keeping
+        finally:  # however a run ends, keep the results so far
             seconds = time.perf_counter() - started
             table.finish(engine.documents / seconds)
             total_dead = dead_letters.counts.total()
-            report = make_report(engine, seconds, total_dead, told(settings, interruption))
-            how = FAILED if failure else INTERRUPTED if interruption.signal else ENDED
-            feed.end(how, seconds, str(failure or ""))
+            report = make_report(engine, seconds, total_dead, run_settings(settings, interruption))
+            state = FAILED if failure else INTERRUPTED if interruption.signal else ENDED
+            feed.end(state, seconds, str(failure or ""))
             write_results(settings, engine, report)
-    return Outcome(report, dead_letters, interruption.signal, failure)
+    return ReplayResult(report, dead_letters, interruption.signal, failure)
 
 
-def serve_metrics(settings: ReplaySettings, watch: Watch) -> ReplayMetrics | None:
-    """Serve metrics if that was asked for, and say where."""
+def serve_metrics(settings: ReplaySettings, progress: Progress) -> ReplayMetrics | None:
+    """Serve metrics if `--metrics` was given, and show their address."""
     if settings.metrics is None:
         return None
     from pipeline.metrics.replay_metrics import ReplayMetrics  # noqa: PLC0415 - slow to import
 
     metrics = ReplayMetrics(settings.source, settings.metrics, settings.metric_topics)
-    watch.say(f"metrics = {metrics.url}")
+    progress.say(f"metrics = {metrics.url}")
     return metrics
 
 
-def until_stopped(
+def read_until_stopped(
     reader: BlockReader,
     interruption: Interruption,
     stack: ExitStack,
     metrics: ReplayMetrics | None,
     feed: Feed,
 ) -> Iterator[SourceBlock]:
-    """The blocks, made ahead by a thread of their own, until somebody asks to stop."""
+    """Read blocks, prepared by another thread, until the source ends or a signal arrives."""
     readings = Prefetcher(reader)
     stack.callback(readings.close)
     for reading in readings:
@@ -233,7 +166,7 @@ def until_stopped(
             yield reading
 
 
-def follow(
+def learn_block(
     engine: Engine,
     block: Block,
     rankings: IO[bytes] | None,
@@ -241,23 +174,25 @@ def follow(
     feed: Feed,
     standing: Standing,
 ) -> list[RankedSegment]:
-    """Rank and learn a block, write its rankings, and show it to the page."""
+    """Rank and learn a block, write its rankings, and feed the page; returns the rankings."""
     lanes = range(len(engine.lanes))
-    pieces = []
-    for ranked in engine.process(block, feed.wanted(last=standing.read == standing.total)):
-        pieces.append(ranked)
-        feed.take(ranked)
+    segments = []
+    for segment in engine.process(block, feed.wanted(last=standing.read == standing.total)):
+        segments.append(segment)
+        feed.take(segment)
         if rankings is not None:
-            events = writer.write(ranked, engine.topics.names, lanes).to_strings()
+            events = writer.write(segment, engine.topics.names, lanes).to_strings()
             rankings.writelines(event + b"\n" for event in events)
     if rankings is not None:
         rankings.flush()
     feed.advance(block, standing)
-    return pieces
+    return segments
 
 
-def told(settings: ReplaySettings, interruption: Interruption) -> dict[str, str | int | float]:
-    """What the report says of how a run was made."""
+def run_settings(
+    settings: ReplaySettings, interruption: Interruption
+) -> dict[str, str | int | float]:
+    """The settings of a run, for its report."""
     features = settings.engine.features
     return {
         "version": version("wirerank"),
@@ -276,19 +211,19 @@ def told(settings: ReplaySettings, interruption: Interruption) -> dict[str, str 
 
 
 def open_rankings(path: Path | None, stack: ExitStack) -> IO[bytes] | None:
-    """The file that rankings go to; `-` is standard output."""
+    """Open the file for rankings; `-` is standard output."""
     if path is None:
         return None
     return sys.stdout.buffer if path == STANDARD_OUTPUT else stack.enter_context(path.open("wb"))
 
 
-def expected(source: Source, limit: int) -> int | None:
-    """How many events a run will read, if that is known."""
+def expected_events(source: Source, limit: int) -> int | None:
+    """The number of events that a run will read, if known."""
     return min(limit, source.total) if limit and source.total else limit or source.total
 
 
 def write_results(settings: ReplaySettings, engine: Engine, report: Report) -> None:
-    """Write the files that come at the end."""
+    """Write the outputs that need the whole run: curves, report and plot."""
     if settings.curves:
         write_curves(settings.curves, engine.lanes)
     if settings.report:

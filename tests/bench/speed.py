@@ -13,8 +13,9 @@ from learners.segment import Segment
 from learners.specs import parse_spec
 from pipeline.commands.stage_times import stage_table, stage_times
 from pipeline.engine.warmup import warm_up
-from pipeline.replay.replay import DEFAULT_LANES, ReplaySettings, read_lanes, replay
-from pipeline.replay.watch import Watch
+from pipeline.replay.progress import Progress
+from pipeline.replay.replay import replay
+from pipeline.replay.settings import DEFAULT_LANES, ReplaySettings, parse_lanes
 from pipeline.text.tokenizer import Tokenizer
 from tests.bench.workload import make_workload, shortened, write_vw
 
@@ -61,7 +62,7 @@ def lane_seconds(spec: str, segments: list[Segment]) -> float:
 def replay_seconds(path: Path, lanes: tuple[str, ...]) -> float:
     """Seconds that a whole replay of a file of raw events takes; the best of three."""
     settings = ReplaySettings(source=str(path), lanes=lanes)
-    reports = [replay(settings, Watch()).report for _ in range(REPEATS)]
+    reports = [replay(settings, Progress()).report for _ in range(REPEATS)]
     return min(float(next(iter(report.values()))["seconds"]) for report in reports)
 
 
@@ -74,7 +75,7 @@ def line(what: str, seconds: float, documents: int, against: float | None = None
 
 def run(documents: int, folder: Path) -> None:
     """Print the comparisons."""
-    warm_up(read_lanes(DEFAULT_LANES), Tokenizer(), print)
+    warm_up(parse_lanes(DEFAULT_LANES), Tokenizer(), print)
     workload = make_workload(documents)
     short = [shortened(segment, 67) for segment in workload.segments]
     topics = len(workload.topics)
@@ -100,5 +101,5 @@ def run(documents: int, folder: Path) -> None:
     line("Wirerank replay, raw text, one lane", one, documents, vw)
 
     print("Stage by stage, one after the other")
-    stages = stage_times(read_lanes(DEFAULT_LANES), documents, 1024)
+    stages = stage_times(parse_lanes(DEFAULT_LANES), documents, 1024)
     print("  " + stage_table(stages, documents).replace("\n", "\n  "))

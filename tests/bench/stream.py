@@ -26,7 +26,7 @@ from consumers.config import KafkaSettings
 from consumers.kafka.clients import new_admin, new_consumer, new_producer
 from deploy.kafka import Cluster, Options
 from pipeline.corpora.synthetic_newswire import SyntheticNewswire
-from pipeline.replay.replay import DEFAULT_LANES
+from pipeline.replay.settings import DEFAULT_LANES
 from tests.conftest import REPOSITORY
 from tests.support.kafka_stream import Streaming
 

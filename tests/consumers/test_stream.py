@@ -12,8 +12,9 @@ import pytest
 
 from deploy.kafka import Cluster
 from pipeline.corpora import open_source
-from pipeline.replay.replay import ReplaySettings, replay
-from pipeline.replay.watch import Watch
+from pipeline.replay.progress import Progress
+from pipeline.replay.replay import replay
+from pipeline.replay.settings import ReplaySettings
 from pipeline.snapshots.folder import SnapshotFolder
 from pipeline.snapshots.snapshot import take_snapshot
 from tests.support.kafka_fixture import need_kafka
@@ -59,7 +60,7 @@ def test_kafka_and_a_file_give_the_same_rankings(broker: str, tmp_path: Path) ->
             dead_letters=tmp_path / "dead.jsonl",
             engine=streaming.stream.engine_settings(),
         )
-        replay(settings, Watch())
+        replay(settings, Progress())
     assert found == (tmp_path / "rankings.jsonl").read_bytes().splitlines()
     assert letter.value == b"rubbish \xff"
     headers = dict(letter.headers)

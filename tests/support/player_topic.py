@@ -14,7 +14,7 @@ from typer.testing import Result
 from consumers.cli import new_app
 from consumers.config import KafkaSettings
 from consumers.kafka.clients import Header, Message, new_consumer, new_producer
-from pipeline.replay.watch import Watch
+from pipeline.replay.progress import Progress
 from tests.conftest import REPOSITORY
 from tests.support.command_line import wirerank
 
@@ -110,7 +110,7 @@ def number_of(message: Message) -> int | None:
     return int(headers["index"]) if "chain" in headers else None
 
 
-class Heard(Watch):
+class Heard(Progress):
     """Remembers what is said."""
 
     def __init__(self) -> None:

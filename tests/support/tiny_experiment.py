@@ -20,7 +20,7 @@ from pipeline.experiments.experiment import (
 from pipeline.experiments.figures import Dot, Panel, draw_dots
 from pipeline.experiments.runner import Ended, run
 from pipeline.experiments.tables import Column, Number, Row, Table
-from pipeline.replay.watch import Watch
+from pipeline.replay.progress import Progress
 
 
 class Tiny(Experiment):
@@ -83,4 +83,4 @@ class Tiny(Experiment):
 def run_tiny(
     out: Path, kind: type[Tiny] = Tiny, splits: int = 2, seed: int = 0, anew: bool = False
 ) -> Ended:
-    return run(kind(Settings(seed, splits), {}, lambda line: None), out, anew, Watch())
+    return run(kind(Settings(seed, splits), {}, lambda line: None), out, anew, Progress())

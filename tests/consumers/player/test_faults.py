@@ -25,7 +25,7 @@ from consumers.player.replay_progress import Mark, link, read_mark, source_name
 from deploy.kafka import Cluster
 from pipeline.corpora import open_source
 from pipeline.interruption import Interruption
-from pipeline.replay.playback import PlaySettings
+from pipeline.replay.playback import PlaybackSettings
 from tests.support.kafka_fixture import need_kafka
 from tests.support.player_topic import Heard, PlayedTopic, once, once_and_in_order
 
@@ -150,7 +150,7 @@ def test_a_broker_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     events = list(open_source(source))
     with Cluster(tmp_path / "kafka") as cluster, ThreadPoolExecutor() as pool:
         topic = PlayedTopic(cluster.bootstrap)
-        slowly = PlaySettings(source, cluster.bootstrap, topic.name, speed=5000)
+        slowly = PlaybackSettings(source, cluster.bootstrap, topic.name, speed=5000)
         heard, waiting, stop = Heard(), Heard(), Interruption()
         ended = pool.submit(play, slowly, topic.kafka, heard)
         while topic.size() < 10:

@@ -16,7 +16,7 @@ from consumers.player import ranking_waiter as ranked
 from consumers.player.player import play
 from consumers.player.ranking_waiter import Race
 from pipeline.corpora import open_source
-from pipeline.replay.playback import Played, PlaySettings
+from pipeline.replay.playback import PlaybackResult, PlaybackSettings
 from tests.support.kafka_stream import Streaming
 from tests.support.player_topic import Heard, PlayedTopic
 
@@ -67,13 +67,13 @@ def test_until_ranked(broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ):
         topic = played_into(streaming)
         commit(streaming, f"wirerank.{streaming.stream.name}.learn.gone", 0)
-        settings = PlaySettings(str(path), broker, topic.name, until_ranked=True)
+        settings = PlaybackSettings(str(path), broker, topic.name, until_ranked=True)
         heard = Heard()
         ended = pool.submit(play, settings, topic.kafka, heard)
         heard.wait_for(f"no workers follow {topic.name} yet")
         streaming.start("tokenize-0")
         streaming.start("learn")
-        assert ended.result(120) == Played(written=401, there=0)
+        assert ended.result(120) == PlaybackResult(written=401, already_there=0)
         assert published(streaming) == 400 * len(LANES)
         heard.wait_for("every event is ranked")
         heard.wait_for("not waited for: gone, which stands at 0 of")

@@ -7,9 +7,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from pipeline.commands.defaults import INDEX_LANES, RANK_LANES, USUAL, lanes_for, settings_for
+from pipeline.commands.defaults import INDEX_LANES, RANK_LANES, USUAL, choose_lanes, engine_settings
 from pipeline.corpora.synthetic_classes import SyntheticClasses
-from pipeline.replay.replay import DEFAULT_LANES
+from pipeline.replay.settings import DEFAULT_LANES
 from tests.support.command_line import wirerank
 
 NEWS, CLASSES = "synthetic:100", "synthetic:100,classes=50000"
@@ -18,16 +18,16 @@ NEWS, CLASSES = "synthetic:100", "synthetic:100,classes=50000"
 def ceilings(
     source: str, lanes: tuple[str, ...], terms: int | None = None, topics: int | None = None
 ) -> tuple[int, int]:
-    settings = settings_for(source, lanes, terms, 1, topics, 10)
+    settings = engine_settings(source, lanes, terms, 1, topics, 10)
     return settings.features.max_terms, settings.max_topics
 
 
 def test_lanes_suit_the_source() -> None:
-    assert lanes_for(NEWS, None) == lanes_for("-", None) == DEFAULT_LANES
-    assert lanes_for(CLASSES, None) == lanes_for("text:x", None) == INDEX_LANES
-    assert lanes_for(CLASSES, ["perceptron"]) == ("perceptron",)
-    assert lanes_for("movielens:ml-100k,nth=3", None) == RANK_LANES
-    assert lanes_for("movielens:ml-100k", ["prank"]) == ("prank",)
+    assert choose_lanes(NEWS, None) == choose_lanes("-", None) == DEFAULT_LANES
+    assert choose_lanes(CLASSES, None) == choose_lanes("text:x", None) == INDEX_LANES
+    assert choose_lanes(CLASSES, ["perceptron"]) == ("perceptron",)
+    assert choose_lanes("movielens:ml-100k,nth=3", None) == RANK_LANES
+    assert choose_lanes("movielens:ml-100k", ["prank"]) == ("prank",)
 
 
 def test_a_source_of_many_classes_has_room_for_them() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.commands.defaults import lanes_for
+from pipeline.commands.defaults import choose_lanes
 from pipeline.corpora import open_source, ranks_for
 from pipeline.corpora.letor import read_letor
 from pipeline.corpora.source import SourceError
@@ -151,8 +151,8 @@ def test_values_that_events_cannot_have_are_nothing(tmp_path: Path) -> None:
 def test_ordinal_lanes_follow_it(tmp_path: Path) -> None:
     source = f"letor:{write(tmp_path)}"
     assert ranks_for(source) == 3
-    assert lanes_for(source, None)[0] == "prank:ranks=3"
-    assert lanes_for(source, ["prank:ranks=4"]) == ("prank:ranks=4",)
+    assert choose_lanes(source, None)[0] == "prank:ranks=3"
+    assert choose_lanes(source, ["prank:ranks=4"]) == ("prank:ranks=4",)
     report = tmp_path / "report.json"
     result = wirerank("replay", source, "--report", str(report))
     assert result.exit_code == 0, result.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.commands.defaults import lanes_for
+from pipeline.commands.defaults import choose_lanes
 from pipeline.corpora import open_source, ranks_for
 from pipeline.corpora.source import SourceError
 from pipeline.corpora.trec import read_trec, trec_files
@@ -246,6 +246,6 @@ def test_a_stream_of_ranks(tmp_path: Path) -> None:
     raw_scores = [json.loads(raw) for raw in open_source(f"trec:{where},normalise=none")]
     assert raw_scores[0]["features"] == {"two": 1000.0}
     assert ranks_for(f"trec:{where},depth=3") == 3
-    assert lanes_for(f"trec:{where}", None)[1] == "widrow-hoff:ranks=3"
+    assert choose_lanes(f"trec:{where}", None)[1] == "widrow-hoff:ranks=3"
     with pytest.raises(SourceError, match=r"trec has no option 'top'. Known: depth=1000"):
         open_source(f"trec:{where},top=3")

@@ -17,7 +17,7 @@ from pipeline.curves.topic_curve import SUMS, WITH_TOPICS
 from pipeline.engine.engine import Engine
 from pipeline.log.block import make_block
 from pipeline.log.block_reader import BlockReader
-from pipeline.replay.replay import DEFAULT_LANES
+from pipeline.replay.settings import DEFAULT_LANES
 from pipeline.reports.report import make_report
 from pipeline.snapshots.snapshot import take_snapshot
 from pipeline.text.tokenizer import Tokenizer

@@ -19,8 +19,9 @@ from pipeline.events.event import Event
 from pipeline.log.block import Block, make_block
 from pipeline.metrics.collectors import LearnerMetrics
 from pipeline.metrics.topic_losses import OTHERS
-from pipeline.replay.replay import ReplaySettings, replay
-from pipeline.replay.watch import Watch
+from pipeline.replay.progress import Progress
+from pipeline.replay.replay import replay
+from pipeline.replay.settings import ReplaySettings
 from pipeline.text.tokenizer import Tokenizer
 from tests.support.command_line import wirerank
 from tests.support.scraping import LANES, Scrape, new_engine, scrape, scrape_url
@@ -59,7 +60,7 @@ def by_hand(rankings: Path, source: str) -> Topics:
     return dict(found)
 
 
-class Scraping(Watch):
+class Scraping(Progress):
     """Scrapes a replay after each of its blocks."""
 
     def __init__(self) -> None:
@@ -69,7 +70,7 @@ class Scraping(Watch):
         if line.startswith("metrics = "):
             self._url = line.removeprefix("metrics = ")
 
-    def followed(self, block: Block, ranked: Sequence[RankedSegment]) -> None:
+    def block_learned(self, block: Block, segments: Sequence[RankedSegment]) -> None:
         self.scraped.append(scrape_url(self._url))
 
 
@@ -157,7 +158,7 @@ def test_declared_topics_begin_at_zero() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--metric-topics", "5"], "ask for them with --metrics PORT"),
+        (["--metric-topics", "5"], "--metric-topics needs --metrics PORT"),
         (["--metrics", "0", "--metric-topics", "1001"], "less than or equal to 1000"),
     ],
 )

@@ -14,8 +14,9 @@ from pipeline.page import feed as feed_module
 from pipeline.page.feed import LAST_DOCUMENTS, TRUE_TOPICS, Feed, PageFeed
 from pipeline.page.samples import ENDED, FROZEN, RUNNING, Standing, milliseconds
 from pipeline.page.updates import news
-from pipeline.replay.replay import ReplaySettings, replay
-from pipeline.replay.watch import Watch
+from pipeline.replay.progress import Progress
+from pipeline.replay.replay import replay
+from pipeline.replay.settings import ReplaySettings
 from tests.pipeline.engine.test_engine import document, label, random_events, unlabelled
 from tests.support.page_stream import Stream, small
 
@@ -198,7 +199,7 @@ def run_of(feed: Feed | None, folder: Path, name: str) -> tuple[bytes, bytes]:
         "synthetic:3000", lanes=("mmp:loss=1", "mmp:loss=3,average=true,norm=l2"), block=256,
         rankings=paths[0], curves=paths[1], dead_letters=folder / "dead.jsonl",
     )  # fmt: skip
-    outcome = replay(settings, Watch(), feed)
+    outcome = replay(settings, Progress(), feed)
     assert outcome.failure is None
     return paths[0].read_bytes(), paths[1].read_bytes()
 

@@ -14,8 +14,9 @@ from pipeline.events.event import Event
 from pipeline.page.feed import PageFeed
 from pipeline.page.server import PageServer
 from pipeline.page.updates import heading, news
-from pipeline.replay.replay import Outcome, ReplaySettings, replay
-from pipeline.replay.watch import Watch
+from pipeline.replay.progress import Progress
+from pipeline.replay.replay import ReplayResult, replay
+from pipeline.replay.settings import ReplaySettings
 from pipeline.reports.report import OF_RANKS, comparison
 from tests.pipeline.engine.test_engine import label, unlabelled
 from tests.pipeline.page.conftest import Viewer
@@ -106,17 +107,19 @@ def test_rounds_are_told_by_kind() -> None:
 @pytest.fixture(scope="module", params=[ORDINAL, MIXED], ids=["ordinal", "mixed"])
 def ended(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[PageServer, Outcome]]:
+) -> Iterator[tuple[PageServer, ReplayResult]]:
     """A replay that is over, and its page."""
     folder = tmp_path_factory.mktemp("ordinal")
     source = as_file([ranked(n * n) for n in range(400)], folder / "events.jsonl")
     feed = PageFeed(source)
     settings = ReplaySettings(source, request.param, dead_letters=folder / "dead.jsonl")
     with PageServer(feed) as server:
-        yield server, replay(settings, Watch(), feed)
+        yield server, replay(settings, Progress(), feed)
 
 
-def test_the_table_is_that_of_the_report(view: Viewer, ended: tuple[PageServer, Outcome]) -> None:
+def test_the_table_is_that_of_the_report(
+    view: Viewer, ended: tuple[PageServer, ReplayResult]
+) -> None:
     """What a lane does not have is n.a., and the stars are among those that have it."""
     server, outcome = ended
     page = view(server.address)
@@ -137,7 +140,7 @@ def test_the_table_is_that_of_the_report(view: Viewer, ended: tuple[PageServer, 
 
 
 def test_who_is_better_is_asked_of_lanes_of_a_kind(
-    view: Viewer, ended: tuple[PageServer, Outcome]
+    view: Viewer, ended: tuple[PageServer, ReplayResult]
 ) -> None:
     server, outcome = ended
     page = view(server.address)
@@ -286,7 +289,7 @@ def test_a_replay_can_be_read_back(tmp_path: Path) -> None:
     """The file that these tests replay says what the events say."""
     source = as_file([ranked(n) for n in range(30)], tmp_path / "events.jsonl")
     feed = PageFeed(source)
-    replay(ReplaySettings(source, ORDINAL, dead_letters=tmp_path / "dead.jsonl"), Watch(), feed)
+    replay(ReplaySettings(source, ORDINAL, dead_letters=tmp_path / "dead.jsonl"), Progress(), feed)
     stream = Stream(ORDINAL)
     stream.process([ranked(n) for n in range(30)])
     assert [lane.values for lane in feed.sample.lanes] == [

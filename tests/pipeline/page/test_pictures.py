@@ -17,8 +17,9 @@ from playwright.sync_api import Page, expect
 from learners.measures import MEASURES
 from pipeline.page.feed import PageFeed
 from pipeline.page.server import PageServer
-from pipeline.replay.replay import ReplaySettings, replay
-from pipeline.replay.watch import Watch
+from pipeline.replay.progress import Progress
+from pipeline.replay.replay import replay
+from pipeline.replay.settings import ReplaySettings
 from pipeline.reports.report import COLUMNS, OF_RANKS, OF_RETRIEVAL, Report
 from tests.pipeline.page.conftest import Viewer
 from tests.support.page_stream import as_file, ranked
@@ -51,7 +52,7 @@ def played(source: str, lanes: Sequence[str], measures: Sequence[str], at: Path)
     feed = PageFeed(source)
     with PageServer(feed) as server:
         settings = ReplaySettings(source, tuple(lanes), dead_letters=at / "dead.jsonl")
-        yield Ended(server, replay(settings, Watch(), feed).report, measures)
+        yield Ended(server, replay(settings, Progress(), feed).report, measures)
 
 
 @pytest.fixture(scope="module", params=["topics", "ranks"])

@@ -11,8 +11,9 @@ from playwright.sync_api import expect
 from learners.measures import MEASURES
 from pipeline.page.feed import PageFeed
 from pipeline.page.server import PageServer
-from pipeline.replay.replay import Outcome, ReplaySettings, replay
-from pipeline.replay.watch import Watch
+from pipeline.replay.progress import Progress
+from pipeline.replay.replay import ReplayResult, replay
+from pipeline.replay.settings import ReplaySettings
 from pipeline.reports.report import COLUMNS, comparison
 from tests.pipeline.engine.test_engine import label, unlabelled
 from tests.pipeline.page.conftest import Viewer
@@ -25,15 +26,17 @@ SCALES = {key: scale for _, key, scale, _ in COLUMNS}
 
 
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PageServer, Outcome]]:
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PageServer, ReplayResult]]:
     """A replay that is over, and its page."""
     feed = PageFeed(SOURCE)
     dead = tmp_path_factory.mktemp("page") / "dead.jsonl"
     with PageServer(feed) as server:
-        yield server, replay(ReplaySettings(SOURCE, LANES, dead_letters=dead), Watch(), feed)
+        yield server, replay(ReplaySettings(SOURCE, LANES, dead_letters=dead), Progress(), feed)
 
 
-def test_numbers_are_those_of_the_report(view: Viewer, ended: tuple[PageServer, Outcome]) -> None:
+def test_numbers_are_those_of_the_report(
+    view: Viewer, ended: tuple[PageServer, ReplayResult]
+) -> None:
     server, outcome = ended
     page = view(server.address)
     expect(page.locator("#state")).to_have_text("ended")
@@ -57,7 +60,7 @@ def test_numbers_are_those_of_the_report(view: Viewer, ended: tuple[PageServer, 
 
 
 def test_who_is_better_is_what_the_report_says(
-    view: Viewer, ended: tuple[PageServer, Outcome]
+    view: Viewer, ended: tuple[PageServer, ReplayResult]
 ) -> None:
     """Every lane against every other: difference, interval and verdict, in both losses."""
     server, outcome = ended
@@ -153,7 +156,7 @@ def test_where_there_is_no_curve_there_are_no_axes(
     expect(page.locator("#chart .ytick").first).to_have_text("0")
 
 
-def test_values_show_where_one_points(view: Viewer, ended: tuple[PageServer, Outcome]) -> None:
+def test_values_show_where_one_points(view: Viewer, ended: tuple[PageServer, ReplayResult]) -> None:
     page = view(ended[0].address)
     expect(page.locator("#chart .scatterlayer .trace")).to_have_count(len(LANES))
     page.locator("#chart").hover(position={"x": 600, "y": 150})

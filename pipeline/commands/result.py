@@ -1,0 +1,44 @@
+"""Showing how a replay ended, with the exit code that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from pipeline.commands.failure import fail
+from pipeline.replay.replay import ReplayResult
+from pipeline.replay.settings import ReplaySettings
+from pipeline.reports.lane_comparison import verdicts
+from pipeline.reports.report import comparison, remarks, sizes
+from pipeline.storage.output_files import STANDARD_OUTPUT
+
+
+def show_result(
+    settings: ReplaySettings, result: ReplayResult, quiet: bool, also_written: Sequence[Path] = ()
+) -> None:
+    """Show the comparison, the dead letters and the written files; ends with a failure if any."""
+    outputs = (settings.rankings, settings.curves, settings.report, settings.plot, *also_written)
+    written = [path for path in outputs if path]
+    for line in (comparison(result.report), *verdicts(result.report)):
+        typer.echo(line, err=STANDARD_OUTPUT in written)
+    if not quiet:
+        typer.echo(sizes(result.report), err=True)
+    for line in remarks(result.report):  # --quiet does not hide what may be missing
+        typer.echo(line, err=True)
+    letters = result.dead_letters
+    if letters.counts:
+        reasons = ", ".join(f"{reason} {n:,}" for reason, n in sorted(letters.counts.items()))
+        total = f"{letters.counts.total():,} ({reasons})"
+        typer.echo(f"malformed events, put aside in {letters.path}: {total}", err=True)
+    names = ", ".join(str(path) for path in written if path != STANDARD_OUTPUT)
+    if names and not quiet:
+        typer.echo(f"written: {names}", err=True)
+    if result.failure is not None:
+        fail(str(result.failure), 1)
+    if result.interrupted is not None:
+        message = "interrupted; the numbers above are those of what was read so far."
+        fail(message, 128 + result.interrupted)
+    if letters.counts and not any(lane["documents"] for lane in result.report.values()):
+        fail("no event could be used; see the dead letters for the reasons.", 1)

@@ -1,0 +1,85 @@
+"""The settings of a replay, and the checks on them before a long run starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from learners.specs import LaneSpec, parse_spec, resolved
+from pipeline.corpora import source_path
+from pipeline.engine.engine import EngineSettings
+from pipeline.errors import UsageError
+from pipeline.events.event import MAX_EVENT_BYTES
+from pipeline.events.formats import FORMATS
+from pipeline.reports.plots import check_plot
+from pipeline.storage.output_files import STANDARD_OUTPUT, check_outputs
+from pipeline.text.tokenizer import PROFILES
+
+DEFAULT_LANES = ("mmp:loss=1", "mmp:loss=2", "mmp:loss=3", "perceptron")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    """Which source to replay, with which lanes, and which outputs to write."""
+
+    source: str
+    lanes: tuple[str, ...] = DEFAULT_LANES
+    limit: int = 0
+    block: int = 1024
+    format: str = "wirerank"
+    profile: str = "reuters2000"
+    topics: Path | None = None
+    rankings: Path | None = None
+    top: int = 10
+    curves: Path | None = None
+    report: Path | None = None
+    plot: Path | None = None
+    dead_letters: Path = Path("wirerank-dead-letters.jsonl")
+    max_event_bytes: int = MAX_EVENT_BYTES
+    metrics: int | None = None  # the port to serve metrics on; 0 is any free port
+    metric_topics: int = 0  # the number of topics with their own loss among the metrics
+    engine: EngineSettings = field(default_factory=EngineSettings)
+
+
+def read_topics(path: Path) -> list[str]:
+    """Read a list of topics, one per line; blank lines are skipped."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The list of topics {path} cannot be read: {error}.") from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+def parse_lanes(texts: Sequence[str]) -> list[LaneSpec]:
+    """Parse the specs of lanes; two lanes may not have the same name."""
+    lanes = [parse_spec(text) for text in texts]
+    names = [lane.name for lane in lanes]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"Two lanes are called {name!r}. Give one of them another name, with name=..."
+            )
+    return resolved(lanes)
+
+
+def check_choice(option: str, value: str, known: Iterable[str]) -> None:
+    """Refuse a value that is not one of `known`."""
+    if value not in known:
+        raise UsageError(f"{option} must be one of {', '.join(known)}. Got {value!r}.")
+
+
+def check_settings(settings: ReplaySettings) -> None:
+    """Refuse settings that would fail at the end of a long run, or overwrite an input."""
+    check_choice("--profile", settings.profile, PROFILES)
+    check_choice("--format", settings.format, FORMATS)
+    written = (settings.rankings, settings.curves, settings.report, settings.plot)
+    outputs = [path for path in (*written, settings.dead_letters) if path is not None]
+    read = [] if settings.source == "-" else [source_path(settings.source)]
+    if settings.dead_letters == STANDARD_OUTPUT:
+        raise UsageError("--dead-letters must be a file: standard output is for results.")
+    check_outputs(outputs, [*read, settings.topics] if settings.topics else read)
+    if settings.plot:
+        check_plot(settings.plot)
+    if settings.metric_topics and settings.metrics is None:
+        raise UsageError("--metric-topics needs --metrics PORT.")
