@@ -186,7 +186,7 @@ class LaneSettings(Section):
             )
         if self.shards > 1:
             try:
-                self.parsed.undivided()
+                self.parsed.update_rule()
             except OptionError as error:
                 raise ValueError(str(error)) from None
         return self

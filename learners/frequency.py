@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from learners.arrays import Bools, Floats, Ints, Longs
 from learners.growing_array import Growing
 from learners.jit import njit
 from learners.learner import Learner, State
+from learners.scores import DenseScores, RowScores
 from learners.segment import Segment
 
 
@@ -37,18 +38,20 @@ def follow_frequency(
 class Frequency(Learner):
     """Topics by their frequency so far: what a learner must beat to have learned anything."""
 
+    has_sparse_model = True
     summary = "baseline: topics by how many documents carried them so far"
 
     def __init__(self) -> None:
         self._counts = Growing(1)
 
-    def follow(self, segment: Segment, scores: Floats) -> None:
+    def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Rank and count the steps of the segment; see `Learner.follow`."""
+        out = DenseScores.expect(scores, segment).matrix
         self._counts.grow(segment.topics)
         steps = segment.steps
         follow_frequency(
             steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
-            self._counts.room, scores,
+            self._counts.room, out,
         )  # fmt: skip
 
     def forget(self, keep: Longs) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
+from learners.scores import DenseScores, LabelKind, RowScores
 from learners.segment import Segment
+from learners.update_rule import UpdateRule
 
 State = dict[str, npt.NDArray[np.generic]]
 Value = int | float | bool | str
@@ -80,19 +82,44 @@ class Learner(ABC):
     """Ranks and learns the steps of a segment in order, and shows its state as named arrays.
 
     Constructor arguments are the options, stored under their own names. `follow` is the only
-    way in; it works on whole segments, and cutting a segment in two changes nothing.
+    way in. It works on whole segments, and cutting a segment in two changes nothing.
+
+    What differs between kinds of learners is said by the attributes below, so nobody needs to ask
+    for the class of a learner.
     """
 
     options: ClassVar[tuple[Option, ...]] = ()
     summary: ClassVar[str] = ""
-    norm: ClassVar[str] = "none"  # of the vectors, unless a lane says otherwise
+    norm: ClassVar[str] = "none"  # of the vectors, unless the lane's spec has another
+    scores_class: ClassVar[type[RowScores]] = DenseScores  # what it writes; see `new_scores`
+    has_sparse_model: ClassVar[bool] = False  # memory does not grow with terms x topics
+    combines_lanes: ClassVar[bool] = False  # it learns from the scores of other lanes
+    # Why it cannot be divided into shards, and what to do; empty if it can: see `update_rule`.
+    unshardable: ClassVar[str] = "its updates do not move one prototype per topic along a document."
+    ranks: int = 0  # how many ranks it tells apart; 0 if it learns topics
+
+    @classmethod
+    def label_kind(cls) -> LabelKind:
+        """The kind of label that it learns from."""
+        return cls.scores_class.label_kind
+
+    @property
+    def update_rule(self) -> UpdateRule | None:
+        """How it moves its prototypes, which is what its shards need; None if it is unshardable."""
+        return None
+
+    def new_scores(self, rows: int, topics: int) -> RowScores:
+        """Room for its scores of this many rows, of this many topics each."""
+        return self.scores_class.new(rows, topics)
 
     @abstractmethod
-    def follow(self, segment: Segment, scores: Floats) -> None:
+    def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Take the steps of `segment` in order.
 
-        A ranking step writes the scores of the topics known then to `scores[row]`, before any
-        label of that row is used. Rows that are only learned (late labels) are left alone.
+        A ranking step writes the scores of the topics known then to its row of `scores`, before
+        any label of that row is used. Rows that are only learned (late labels) are left alone.
+        `scores` comes from `new_scores`; any other kind is a ScoresMismatchError. `others` are the
+        scores of the lanes that this learner combines: none unless it `combines_lanes`.
         """
 
     @abstractmethod

@@ -8,13 +8,28 @@ way a ranking is the same, to the last tie, as if the whole table were there.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from enum import Enum
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from learners.arrays import Bools, Floats, Ints, Longs
 from learners.jit import njit
-from learners.segment import Steps
+from learners.segment import Segment, Steps
+
+
+class LabelKind(Enum):
+    """What the label of a document is: a set of topics, or one rank."""
+
+    TOPICS = "topics"
+    RANKS = "ranks"
+
+
+class ScoresMismatchError(TypeError):
+    """Scores of another kind or size than a learner or a curve needs."""
+
+
+MOST_TOPICS = 2**31 - 1  # topics are numbered by 32-bit integers
 
 
 class Kept(NamedTuple):
@@ -33,7 +48,50 @@ class Places(NamedTuple):
 
 
 class RowScores(ABC):
-    """What a lane said of the rows of a segment, whether it ranks topics or says a rank."""
+    """The scores of the rows of a segment, of a lane that ranks topics or predicts a rank."""
+
+    label_kind: ClassVar[LabelKind]
+    is_sparse: ClassVar[bool] = False  # whether only retrieved topics take memory
+
+    @classmethod
+    @abstractmethod
+    def new(cls, rows: int, topics: int) -> Self:
+        """Room for the scores of this many rows, of this many topics each."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """How many rows and how many topics it has room for."""
+
+    @classmethod
+    def expect(cls, scores: RowScores, segment: Segment | None = None) -> Self:
+        """Return `scores` typed as this class, with room for the rankings of `segment`.
+
+        Raises ScoresMismatchError if they are of another class or too small. A kernel would write
+        past their end, and a learner that skipped them would leave rows of zeros.
+        """
+        if not isinstance(scores, cls):
+            raise ScoresMismatchError(
+                f"Expected {cls.__name__}, got {type(scores).__name__}. "
+                "Make the scores with the new_scores() of the learner that writes them."
+            )
+        if segment is not None:
+            needed, room = (len(segment.rows), segment.topics), scores.shape
+            if any(n > have for n, have in zip(needed, room, strict=True)):
+                scores.check_room(segment.steps)
+        return scores
+
+    def check_room(self, steps: Steps) -> None:
+        """Raise ScoresMismatchError if a ranking among the steps has no room."""
+        ranked = ~steps.learn
+        rows = int(steps.row[ranked].max(initial=-1)) + 1
+        topics = int(steps.known[ranked].max(initial=0))
+        room = self.shape
+        if rows > room[0] or topics > room[1]:
+            raise ScoresMismatchError(
+                f"The rankings of the segment need room for {rows} rows and {topics} topics. "
+                f"These {type(self).__name__} have room for {room[0]} rows and {room[1]} topics."
+            )
 
     @abstractmethod
     def row(self, row: int, known: int) -> Floats:
@@ -49,10 +107,22 @@ class RowScores(ABC):
 
 
 class RankScores(RowScores):
-    """Of every row the rank that a lane said, and the score that it read it off."""
+    """For every row the predicted rank, and the score that the rank was derived from."""
+
+    label_kind = LabelKind.RANKS
 
     def __init__(self, rows: int) -> None:
         self.matrix: Floats = np.zeros((rows, 2))
+
+    @classmethod
+    def new(cls, rows: int, topics: int) -> Self:
+        """Room for this many rows; one rank per row, however many ranks there are."""
+        return cls(rows)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows; the number of ranks is not limited."""
+        return len(self.matrix), MOST_TOPICS
 
     def row(self, row: int, known: int) -> Floats:
         """The rank and the score."""
@@ -71,7 +141,12 @@ class RankScores(RowScores):
 class Scores(RowScores):
     """The scores of the rows of a segment; a topic that was given none has 0."""
 
+    label_kind = LabelKind.TOPICS
     topics: int
+
+    @abstractmethod
+    def table(self) -> Floats:
+        """The scores of all topics: rows x topics."""
 
     @abstractmethod
     def best(self, known: Ints, top: int) -> tuple[Ints, Floats]:
@@ -143,6 +218,20 @@ class DenseScores(Scores):
     def __init__(self, matrix: Floats) -> None:
         self.matrix = matrix
         self.topics = matrix.shape[1]
+
+    @classmethod
+    def new(cls, rows: int, topics: int) -> Self:
+        """A table of zeros."""
+        return cls(np.zeros((rows, topics)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The rows and topics of the table."""
+        return len(self.matrix), self.topics
+
+    def table(self) -> Floats:
+        """The table itself, not a copy."""
+        return self.matrix
 
     def row(self, row: int, known: int) -> Floats:
         """The scores of the first topics (a copy)."""
@@ -265,7 +354,9 @@ def place_in_retrieved(
 
 
 class SparseScores(Scores):
-    """Of every row the topics that were retrieved, with scores above 0, in any order."""
+    """For every row the topics that were retrieved, with scores above 0, in any order."""
+
+    is_sparse = True
 
     def __init__(self, rows: int, topics: int) -> None:
         self.topics = topics
@@ -274,6 +365,16 @@ class SparseScores(Scores):
         self.found: Ints = np.empty(0, np.int32)
         self.scores: Floats = np.empty(0)
         self.used = 0
+
+    @classmethod
+    def new(cls, rows: int, topics: int) -> Self:
+        """Rows for which nothing is retrieved yet."""
+        return cls(rows, topics)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The rows and topics that there may be."""
+        return len(self.starts), self.topics
 
     def row(self, row: int, known: int) -> Floats:
         """The scores of the first topics."""
@@ -317,7 +418,9 @@ class SparseScores(Scores):
         )  # fmt: skip
         return places
 
-    def spread(self, rows: Ints, matrix: Floats) -> None:
-        """Write the scores of some rows to a table."""
-        for row in rows.tolist():
-            matrix[row] = self.row(row, matrix.shape[1])
+    def table(self) -> Floats:
+        """The scores of all topics, in a new table."""
+        table = np.zeros((len(self.starts), self.topics))
+        for row in range(len(table)):
+            table[row] = self.row(row, self.topics)
+        return table

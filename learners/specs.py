@@ -11,17 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from learners.frequency import Frequency
-from learners.index.base import IndexLearner
 from learners.index.feature_focus import FeatureFocus, Independent
 from learners.learner import Learner, Option, OptionError, Value
-from learners.ordinal.base import MulticlassPerceptron, OrdinalLearner, PRank, WidrowHoff
+from learners.ordinal.base import MulticlassPerceptron, PRank, WidrowHoff
 from learners.prototypes.arow import Arow
-from learners.prototypes.base import MMP, Perceptron, PrototypeLearner
+from learners.prototypes.base import MMP, Perceptron
 from learners.prototypes.committee import Committee
 from learners.prototypes.kernel_mmp import KernelMMP
 from learners.prototypes.rocchio import Rocchio
+from learners.scores import LabelKind
 from learners.sharding.shard import Shards
 from learners.svm_map.stacker import Stacker
+from learners.update_rule import UpdateRule
 
 LEARNERS: dict[str, type[Learner]] = {
     "arow": Arow,
@@ -57,8 +58,7 @@ OF_DIVISIBLE_LANES = (
 
 def options_of(learner: str) -> tuple[Option, ...]:
     """All options that a lane of this learner can have."""
-    divisible = issubclass(LEARNERS[learner], PrototypeLearner)
-    more = OF_DIVISIBLE_LANES if divisible else ()
+    more = () if LEARNERS[learner].unshardable else OF_DIVISIBLE_LANES
     usual = {"norm": LEARNERS[learner].norm}
     shared = [replace(o, default=usual.get(o.name, o.default)) for o in LANE_OPTIONS]
     return (*LEARNERS[learner].options, *shared, *more)
@@ -87,22 +87,22 @@ class LaneSpec:
     @property
     def is_ordinal(self) -> bool:
         """Whether it learns ranks, not topics."""
-        return issubclass(LEARNERS[self.learner], OrdinalLearner)
+        return LEARNERS[self.learner].label_kind() is LabelKind.RANKS
 
     @property
     def is_stacker(self) -> bool:
-        """Whether it learns from what other lanes say."""
-        return issubclass(LEARNERS[self.learner], Stacker)
+        """Whether it learns from the scores of other lanes."""
+        return LEARNERS[self.learner].combines_lanes
 
     @property
-    def is_sparse(self) -> bool:
+    def has_sparse_model(self) -> bool:
         """Whether its memory does not grow with terms times topics."""
-        return issubclass(LEARNERS[self.learner], IndexLearner | Frequency)
+        return LEARNERS[self.learner].has_sparse_model
 
     def build(self) -> Learner:
         """A new learner with these options."""
         if self.shards > 1:
-            return Shards([self.undivided() for _ in range(self.shards)])
+            return Shards(self.update_rule(), self.shards)
         return self._learner()
 
     def _learner(self) -> Learner:
@@ -111,31 +111,16 @@ class LaneSpec:
             kind = KernelMMP
         return kind(**self.options)
 
-    def undivided(self) -> PrototypeLearner:
-        """A new learner with these options that can be divided."""
+    def update_rule(self) -> UpdateRule:
+        """The update rule that the shards of this lane share; an OptionError if it has none."""
         learner = self._learner()
-        if not isinstance(learner, PrototypeLearner):
-            if isinstance(learner, KernelMMP):
-                raise OptionError(
-                    "mmp cannot be divided into shards with a kernel, since it keeps instances and "
-                    "no prototypes then. Leave out shards, or take kernel=linear."
-                )
-            if isinstance(learner, OrdinalLearner):
-                raise OptionError(
-                    f"{self.learner} cannot be divided into shards, since a shard is a part of the "
-                    "topics, and it learns ranks. Leave out shards."
-                )
-            if isinstance(learner, Stacker):
-                raise OptionError(
-                    f"{self.learner} cannot be divided into shards, since it has a few weights and "
-                    "no model of topics. Leave out shards; the lanes it combines may have them."
-                )
-            able = [name for name, kind in LEARNERS.items() if issubclass(kind, PrototypeLearner)]
+        if learner.update_rule is None:
+            able = ", ".join(name for name, kind in LEARNERS.items() if not kind.unshardable)
             raise OptionError(
-                f"{self.learner} cannot be divided into shards, since its updates do not move one "
-                f"prototype a topic along the document. Those that can be: {', '.join(able)}."
+                f"{self.learner} cannot be divided into shards: {learner.unshardable} "
+                f"Learners that can be divided: {able}."
             )
-        return learner
+        return learner.update_rule
 
 
 def parse_spec(text: str) -> LaneSpec:
@@ -173,7 +158,7 @@ def parse_spec(text: str) -> LaneSpec:
     )
     spec = LaneSpec(name, learner, given, norm, int(given.pop("shards", 1)))
     if spec.shards > 1:
-        spec.undivided()  # or say why not
+        spec.update_rule()  # or say why not
     return spec
 
 

@@ -72,7 +72,7 @@ class ShardOfLane:
     def build(self, spec: LaneSpec) -> Learner:
         """The learner of this shard."""
         self._settings = dict(spec.settings)
-        return Shard(spec.undivided(), self._exchange)
+        return Shard(spec.update_rule(), self._exchange)
 
     def open(
         self,

@@ -7,7 +7,7 @@ connections.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from learners.arrays import Bools, Floats, Ints, Longs
 from learners.jit import njit
 from learners.learner import Learner, State
-from learners.scores import SparseScores
+from learners.scores import RowScores, SparseScores
 from learners.segment import Segment
 
 LOOKED_AT = 50  # a true class that is not among that many best ones counts as not retrieved
@@ -228,6 +228,8 @@ def packed(
 class IndexLearner(Learner):
     """A learner that keeps an index; subclasses say when it is updated, and with what."""
 
+    scores_class = SparseScores
+    has_sparse_model = True
     margin = 0.0
     w_min = 0.0
     d_max = 0
@@ -266,23 +268,18 @@ class IndexLearner(Learner):
         """Features of these documents."""
         return int(self._sizes[LOOKED_UP])
 
-    def follow(self, segment: Segment, scores: Floats) -> None:
+    def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Rank and learn the steps of the segment; see `Learner.follow`."""
-        retrieved = SparseScores(len(segment.rows), segment.topics)
-        self.retrieve(segment, retrieved)
-        retrieved.spread(segment.steps.row[~segment.steps.learn], scores)
-
-    def retrieve(self, segment: Segment, scores: SparseScores) -> None:
-        """The same, with scores of the topics alone that were retrieved."""
+        out = SparseScores.expect(scores, segment)
         self._grow(segment.terms, segment.topics)
         rows, steps = segment.rows, segment.steps
-        self._classes, self._weights, scores.found, scores.scores, scores.used = follow_index(
+        self._classes, self._weights, out.found, out.scores, out.used = follow_index(
             rows.starts, rows.terms, rows.values, steps.row, steps.learn, steps.label_starts,
             steps.labels, self._lists, self._total, self._classes, self._weights, self._sizes,
             self._tally, self._marks[0], self._marks[1], self._found,
             self.margin, self.w_min, self.d_max or ALL, self.least, self.leak, self.rating,
             self.boolean, self.memory, self.always, self.counting,
-            scores.starts, scores.stops, scores.found, scores.scores, scores.used,
+            out.starts, out.stops, out.found, out.scores, out.used,
         )  # fmt: skip
         if self._sizes[USED] > 4 * self.connections + 1024:
             self._load(*self._packed())

@@ -19,7 +19,7 @@ means of those after each round so far; means of ordered thresholds are ordered.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -42,6 +42,7 @@ from learners.prototypes.support_set import (
     keep_budget,
     score_supports,
 )
+from learners.scores import RankScores, RowScores
 from learners.segment import Segment
 
 PRANK_RULE = 0
@@ -205,6 +206,8 @@ class OrdinalLearner(Learner):
     """
 
     rule: ClassVar[int]
+    scores_class = RankScores
+    unshardable = "a shard is a part of the topics, and this learner learns ranks."
 
     def __init__(
         self, ranks: int = 5, kernel: str = "linear", budget: int = 1000, average: bool = False
@@ -231,20 +234,21 @@ class OrdinalLearner(Learner):
         """What cuts the line of scores into ranks, as they stand; empty if nothing does."""
         return self._thresholds.copy()
 
-    def follow(self, segment: Segment, scores: Floats) -> None:
+    def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Rank and learn the steps of the segment; two columns a row, see the class."""
+        out = RankScores.expect(scores, segment).matrix
         if self.kernel == "linear":
             shape = (segment.terms, self.columns)[: len(self._weights.shape)]
             self._weights.grow(*shape)
             if self.average:
                 self._lagging.grow(*shape)
-            self._take(segment, 0, scores)
+            self._take(segment, 0, out)
             return
         of_ranks = Segment(segment.rows, segment.steps, segment.terms, self.columns)
         for piece in self._supports.pieces(of_ranks):
-            self._take(piece, self.budget, scores)
+            self._take(piece, self.budget, out)
 
-    def _take(self, segment: Segment, budget: int, scores: Floats) -> None:
+    def _take(self, segment: Segment, budget: int, out: Floats) -> None:
         rows, steps = segment.rows, segment.steps
         self.rounds = follow_ordinal(
             rows.starts, rows.terms, rows.values,
@@ -252,7 +256,7 @@ class OrdinalLearner(Learner):
             self.rule, self.ranks, self.columns, self._rate, self.average, self.rounds,
             in_columns(self._weights), in_columns(self._lagging),
             self._thresholds, self._passed,
-            budget, self._supports.arrays, scores,
+            budget, self._supports.arrays, out,
         )  # fmt: skip
 
     @property

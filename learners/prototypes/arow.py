@@ -8,7 +8,7 @@ is then worth about what a batch learner makes of many.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from learners.growing_array import Growing
 from learners.jit import njit
 from learners.learner import Learner, Option, State
 from learners.prototypes.base import score_row
+from learners.scores import DenseScores, RowScores
 from learners.segment import Segment
 
 
@@ -133,8 +134,9 @@ class Arow(Learner):
         self._prior = Growing(1)
         self._prior_variances = Growing(1)
 
-    def follow(self, segment: Segment, scores: Floats) -> None:
+    def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Rank and learn the steps of the segment; see `Learner.follow`."""
+        out = DenseScores.expect(scores, segment).matrix
         for array in (self._weights, self._variances):
             array.grow(segment.terms, segment.topics)
         for array in (self._prior, self._prior_variances):
@@ -144,7 +146,7 @@ class Arow(Learner):
             rows.starts, rows.terms, rows.values,
             steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
             self.rho, self.positive, self.bias, self._weights.room, self._variances.room,
-            self._prior.room, self._prior_variances.room, scores,
+            self._prior.room, self._prior_variances.room, out,
         )  # fmt: skip
 
     def forget(self, keep: Longs) -> None:

@@ -7,7 +7,7 @@ x topics, row-major: a document touches the rows of its own terms and nothing el
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -20,10 +20,9 @@ from learners.learner import Learner, Option, State
 from learners.prototypes.mmp import mmp_coefficients
 from learners.prototypes.perceptron import perceptron_coefficients
 from learners.prototypes.support_set import BUDGET, KERNEL
+from learners.scores import DenseScores, RowScores
 from learners.segment import Segment
-
-MMP_RULE = 0
-PERCEPTRON_RULE = 1
+from learners.update_rule import MMP_RULE, PERCEPTRON_RULE, UpdateRule
 
 
 @njit
@@ -131,6 +130,7 @@ class PrototypeLearner(Learner):
     """A learner that keeps a prototype per topic; subclasses name their update rule."""
 
     rule: ClassVar[int]
+    unshardable = ""
 
     def __init__(self, loss: int = 1, margin: float = 0.0, average: bool = False) -> None:
         self.loss = loss
@@ -141,12 +141,18 @@ class PrototypeLearner(Learner):
         self._lagging = Growing(2)
 
     @property
+    def update_rule(self) -> UpdateRule:
+        """The rule and its options."""
+        return UpdateRule(self.rule, self.loss, self.margin, self.average)
+
+    @property
     def weights(self) -> Floats:
         """The prototypes, terms x topics, as a view of what is in use."""
         return self._weights.view
 
-    def follow(self, segment: Segment, scores: Floats) -> None:
+    def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Rank and learn the steps of the segment; see `Learner.follow`."""
+        out = DenseScores.expect(scores, segment).matrix
         self._weights.grow(segment.terms, segment.topics)
         if self.average:
             self._lagging.grow(segment.terms, segment.topics)
@@ -155,7 +161,7 @@ class PrototypeLearner(Learner):
             rows.starts, rows.terms, rows.values,
             steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
             self.rule, self.loss, self.margin, self.average,
-            self.rounds, self._weights.room, self._lagging.room, scores,
+            self.rounds, self._weights.room, self._lagging.room, out,
         )  # fmt: skip
 
     def forget(self, keep: Longs) -> None:

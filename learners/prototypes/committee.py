@@ -7,7 +7,7 @@ number in (-1, 1) when the perceptron that it belongs to first moves along its t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from learners.jit import njit
 from learners.learner import Learner, Option, State
 from learners.prototypes.base import score_row
 from learners.prototypes.perceptron import perceptron_coefficients
+from learners.scores import DenseScores, RowScores
 from learners.segment import Segment
 from learners.splitmix import mix
 
@@ -115,14 +116,15 @@ class Committee(Learner):
         # Terms x perceptrons, those of one topic side by side, so that topics join at the end.
         self._weights = Growing(2)
 
-    def follow(self, segment: Segment, scores: Floats) -> None:
+    def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Rank and learn the steps of the segment; see `Learner.follow`."""
+        out = DenseScores.expect(scores, segment).matrix
         self._weights.grow(segment.terms, segment.topics * self.size)
         rows, steps = segment.rows, segment.steps
         self.drawn = follow_committee(
             rows.starts, rows.terms, rows.values,
             steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
-            self.size, self.seed, self.drawn, self._weights.room, scores,
+            self.size, self.seed, self.drawn, self._weights.room, out,
         )  # fmt: skip
 
     def forget(self, keep: Longs) -> None:

@@ -6,7 +6,7 @@ cannot be divided over shards, and no term by itself explains a score.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from learners.prototypes.support_set import (
     keep_budget,
     score_supports,
 )
+from learners.scores import DenseScores, RowScores
 from learners.segment import Segment
 
 
@@ -74,6 +75,10 @@ class KernelMMP(Learner):
     """Multiclass multilabel perceptron over products of two features."""
 
     summary = MMP.summary
+    unshardable = (
+        "with a kernel it keeps instances instead of prototypes. "
+        "Leave out shards, or use kernel=linear."
+    )
     options = MMP.options
 
     def __init__(
@@ -92,15 +97,16 @@ class KernelMMP(Learner):
         self.rounds = 0
         self._supports = Supports()
 
-    def follow(self, segment: Segment, scores: Floats) -> None:
+    def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Rank and learn the steps of the segment; see `Learner.follow`."""
+        out = DenseScores.expect(scores, segment).matrix
         for piece in self._supports.pieces(segment):
             rows, steps = piece.rows, piece.steps
             self.rounds = follow_supports(
                 rows.starts, rows.terms, rows.values,
                 steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
                 self.loss, self.margin, self.average, self.budget,
-                self.rounds, self._supports.arrays, scores,
+                self.rounds, self._supports.arrays, out,
             )  # fmt: skip
 
     def forget(self, keep: Longs) -> None:

@@ -6,7 +6,7 @@ along, and the prototypes are made anew from them every `refresh` rounds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from learners.growing_array import Growing
 from learners.jit import njit
 from learners.learner import Learner, Option, State
 from learners.prototypes.base import score_row
+from learners.scores import DenseScores, RowScores
 from learners.segment import Segment
 
 BETA = 16.0
@@ -111,8 +112,9 @@ class Rocchio(Learner):
         """The prototypes as last made, terms x topics."""
         return self._weights.view
 
-    def follow(self, segment: Segment, scores: Floats) -> None:
+    def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Rank and learn the steps of the segment; see `Learner.follow`."""
+        out = DenseScores.expect(scores, segment).matrix
         self._sums.grow(segment.terms, segment.topics)
         self._weights.grow(segment.terms, segment.topics)
         self._total.grow(segment.terms)
@@ -122,7 +124,7 @@ class Rocchio(Learner):
             rows.starts, rows.terms, rows.values,
             steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
             self.refresh, self.rounds, self._sums.shape[0],
-            self._sums.room, self._total.room, self._carriers.room, self._weights.room, scores,
+            self._sums.room, self._total.room, self._carriers.room, self._weights.room, out,
         )  # fmt: skip
 
     def make(self) -> None:

@@ -32,7 +32,7 @@ import numpy.typing as npt
 from learners.arrays import Floats, Ints, Longs
 from learners.growing_array import Growing
 from learners.learner import Learner, State
-from learners.prototypes.base import PrototypeLearner
+from learners.scores import DenseScores, RowScores
 from learners.segment import Rows, Segment
 from learners.sharding.exchange import DisagreementError, Exchange, Meeting
 from learners.sharding.rounding_bounds import Words
@@ -44,6 +44,7 @@ from learners.sharding.shard_kernels import (
     resolve,
     score_rows,
 )
+from learners.update_rule import UpdateRule
 
 Number = TypeVar("Number", np.float64, np.uint64)
 
@@ -64,8 +65,8 @@ def owned(topics: int, shard: int, shards: int) -> int:
 class Shard(Learner):
     """A shard of a prototype learner: takes all steps, keeps the prototypes of its own topics."""
 
-    def __init__(self, whole: PrototypeLearner, exchange: Exchange) -> None:
-        self.whole = whole  # the options of the learner that is divided; it learns nothing itself
+    def __init__(self, whole: UpdateRule, exchange: Exchange) -> None:
+        self.whole = whole  # the update rule of the learner that is divided
         self.exchange = exchange
         self.rounds = 0
         self.exchanges = 0  # so far; the next one has this number
@@ -80,8 +81,9 @@ class Shard(Learner):
         self._vectors = b""  # a digest of the segment in work
         self._seconds = {"score": 0.0, "wait": 0.0, "resolve": 0.0, "update": 0.0}
 
-    def follow(self, segment: Segment, scores: Floats) -> None:
+    def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Take the steps stretch by stretch; see `Learner.follow`."""
+        out = DenseScores.expect(scores, segment).matrix
         self._grow(segment)
         rows = segment.rows
         lengths = lengths_of(rows.starts, rows.values)
@@ -91,7 +93,7 @@ class Shard(Learner):
         done = 0
         while done < len(segment.steps):
             tried = min(self.stretch, most, len(segment.steps) - done)
-            taken, effort = self._take(segment.between(done, done + tried), lengths, scores)
+            taken, effort = self._take(segment.between(done, done + tried), lengths, out)
             done += taken
             # Work grows as the square of the length. What was scored and not taken is scored
             # again; and uncertain steps come in swarms, mostly when all topics are young.
@@ -109,7 +111,7 @@ class Shard(Learner):
         self._history = lengthened(self._history, segment.topics)
         self._work = lengthened(self._work, segment.terms)
 
-    def _take(self, stretch: Segment, lengths: Floats, scores: Floats) -> tuple[int, int]:
+    def _take(self, stretch: Segment, lengths: Floats, out: Floats) -> tuple[int, int]:
         """Take as many of the steps as are certain, at least one; how many, and how much work."""
         rows, steps, whole = stretch.rows, stretch.steps, self.whole
         wanted = np.unique(steps.row).astype(np.int64)
@@ -121,8 +123,8 @@ class Shard(Learner):
             rows.starts, rows.terms, rows.values, lengths,
             steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
             place, begun, begun_lag,
-            whole.rule, whole.loss, whole.margin, whole.average, self.rounds,
-            self._mass.room, self._lag_mass.room, self._history, self._work, scores,
+            whole.kind, whole.loss, whole.margin, whole.average, self.rounds,
+            self._mass.room, self._lag_mass.room, self._history, self._work, out,
         )  # fmt: skip
         resolved = time.perf_counter()
         apply_updates(
@@ -244,17 +246,18 @@ def lengthened(array: npt.NDArray[Number], length: int) -> npt.NDArray[Number]:
 class Shards(Learner):
     """All shards of a prototype learner in one process, a thread each."""
 
-    def __init__(self, wholes: Sequence[PrototypeLearner]) -> None:
-        meeting = Meeting(len(wholes))
-        self._shards = [Shard(w, meeting.end(shard)) for shard, w in enumerate(wholes)]
-        self._pool = ThreadPoolExecutor(len(wholes), "shard")
+    def __init__(self, whole: UpdateRule, shards: int) -> None:
+        meeting = Meeting(shards)
+        self._shards = [Shard(whole, meeting.end(shard)) for shard in range(shards)]
+        self._pool = ThreadPoolExecutor(shards, "shard")
         self._meeting = meeting
 
-    def follow(self, segment: Segment, scores: Floats) -> None:
+    def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Have every shard take the steps; their scores are all the same."""
-        own = [scores, *(scores.copy() for _ in self._shards[1:])]
+        table = DenseScores.expect(scores, segment).matrix
+        own = [table, *(table.copy() for _ in self._shards[1:])]
         tasks = [
-            self._pool.submit(self._meeting.attend, shard.follow, segment, mine)
+            self._pool.submit(self._meeting.attend, shard.follow, segment, DenseScores(mine))
             for shard, mine in zip(self._shards, own, strict=True)
         ]
         errors = [error for task in tasks if (error := task.exception()) is not None]

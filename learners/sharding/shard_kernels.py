@@ -10,7 +10,7 @@ import numpy as np
 
 from learners.arrays import Bools, Floats, Ints, Longs
 from learners.jit import njit
-from learners.prototypes.base import MMP_RULE, add_outer, score_row
+from learners.prototypes.base import add_outer, score_row
 from learners.prototypes.mmp import mmp_coefficients
 from learners.prototypes.perceptron import perceptron_coefficients
 from learners.sharding.rounding_bounds import (
@@ -20,6 +20,7 @@ from learners.sharding.rounding_bounds import (
     order_is_certain,
     sides_are_certain,
 )
+from learners.update_rule import MMP_RULE
 
 # About as many numbers as are dealt with in the time of one exchange: steps taken alone get dearer
 # from one to the next, so then exchanging again is cheaper.

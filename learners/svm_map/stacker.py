@@ -18,6 +18,7 @@ import numpy.typing as npt
 from learners.arrays import Bools, Floats, Ints, Longs
 from learners.jit import njit
 from learners.learner import Learner, Option, State
+from learners.scores import DenseScores, RowScores, Scores, ScoresMismatchError
 from learners.segment import Segment, Steps
 from learners.svm_map.features import DenseItems
 from learners.svm_map.trainer import Queries, train
@@ -177,6 +178,11 @@ class Stacker(Learner):
     clearly better than the best of the lanes (see `proof`); if not, it says what that lane says.
     """
 
+    combines_lanes = True
+    unshardable = (
+        "it has a few weights and no model of topics. "
+        "Leave out shards; the lanes that it combines may have them."
+    )
     summary = "combines other lanes, trained for average precision (SVM-map)"
     options = (
         Option("of", "", "the lanes to combine, as [lane,...] (default: all other topic lanes)"),
@@ -211,22 +217,24 @@ class Stacker(Learner):
         self.rounds = 0
         self.lessons: deque[Lesson] = deque(maxlen=window)
 
-    def follow(self, segment: Segment, scores: Floats) -> None:
-        """Without lanes there is nothing to combine."""
-        raise TypeError("a stacker follows lanes, not vectors: see `combine`")
-
-    def combine(self, segment: Segment, lanes: Sequence[Floats], scores: Floats) -> None:
-        """Take the steps of a segment, given what each lane scored its rows with."""
-        said = np.stack(lanes)
+    def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
+        """Combine the scores that the other lanes gave the rows; see `Learner.follow`."""
+        out = DenseScores.expect(scores, segment).matrix
         if not len(self.weights):
-            self.weights = np.zeros(EACH * len(lanes))
+            self.weights = np.zeros(EACH * len(others))
             self.weights[SCALED::EACH] = 1.0
+        if not others or EACH * len(others) != len(self.weights):
+            raise ScoresMismatchError(
+                f"This stacker combines {len(self.weights) // EACH or 'at least 1'} lanes, and got "
+                f"the scores of {len(others)}. Give it those of the same lanes each time."
+            )
+        said = np.stack([Scores.expect(lane, segment).table() for lane in others])
         done = 0
         for refit in self._refits(segment.steps):
-            self._follow(segment.steps.between(done, refit), said, scores)
+            self._follow(segment.steps.between(done, refit), said, out)
             self._train()
             done = refit
-        self._follow(segment.steps.between(done, len(segment.steps)), said, scores)
+        self._follow(segment.steps.between(done, len(segment.steps)), said, out)
 
     def _refits(self, steps: Steps) -> Iterator[int]:
         """Behind which steps it trains anew."""
@@ -234,11 +242,11 @@ class Stacker(Learner):
         first = self.refit - 1 - self.rounds % self.refit
         yield from (learning[first :: self.refit] + 1).tolist()
 
-    def _follow(self, steps: Steps, said: Floats, scores: Floats) -> None:
+    def _follow(self, steps: Steps, said: Floats, out: Floats) -> None:
         """Take steps between two refits: no ranking among them depends on what they teach."""
         combine_rows(
             steps.row, steps.learn, steps.known, said, self.weights, self.followed, self.depth,
-            scores,
+            out,
         )  # fmt: skip
         for step in np.flatnonzero(steps.learn).tolist():
             self.rounds += 1

@@ -45,7 +45,7 @@ def engine_settings(
     """The engine's settings; a ceiling that is not given is the usual one, or the source's own."""
     terms, topics = USUAL.features.max_terms, USUAL.max_topics
     size = size_for(source)
-    if size and all(parse_spec(lane).is_sparse for lane in lanes):
+    if size and all(parse_spec(lane).has_sparse_model for lane in lanes):
         terms, topics = max(terms, size.terms), max(topics, size.topics)
     terms = terms if max_terms is None else max_terms
     topics = topics if max_topics is None else max_topics

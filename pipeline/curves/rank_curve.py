@@ -16,7 +16,7 @@ from learners.arrays import Bools, Floats, Ints, Longs
 from learners.jit import njit
 from learners.learner import State
 from learners.rank_measures import RANK_MEASURES, tau_b
-from learners.scores import RankScores
+from learners.scores import RankScores, RowScores
 from learners.segment import Steps
 from pipeline.curves.topic_curve import LearningCurve, Point, is_kept
 
@@ -85,15 +85,16 @@ class RankCurve(LearningCurve):
         """A rank can be missed by as many as there are less one."""
         return (self.ranks - 1.0, 1.0)
 
-    def follow(self, steps: Steps, scores: RankScores) -> Floats:
+    def follow(self, steps: Steps, scores: RowScores) -> Floats:
         """Add the rounds among `steps`, each measured by what was said when its row was ranked.
 
         Returns what lanes are compared by, a row a round.
         """
+        said = RankScores.expect(scores).matrix
         rounds = int(np.count_nonzero(steps.learn))
         points, measured = np.empty((rounds, COLUMNS)), np.empty((rounds, 3))
         kept = follow_ranks(
-            steps.row, steps.learn, steps.label_starts, steps.labels, scores.matrix, self.ranks,
+            steps.row, steps.learn, steps.label_starts, steps.labels, said, self.ranks,
             self._tally, self._window, self._table, points, measured,
         )  # fmt: skip
         if kept:

@@ -20,7 +20,7 @@ from learners.growing_array import Growing
 from learners.jit import njit
 from learners.learner import State
 from learners.measures import COMPARED, MEASURES, measure_round
-from learners.scores import Scores
+from learners.scores import RowScores, Scores
 from learners.segment import Steps
 
 # What a kept point holds: the round, the rounds with topics, the sums of the measures, and of the
@@ -145,6 +145,22 @@ class LearningCurve(ABC):
         if self.rounds and not is_kept(self.rounds):
             yield self.last()
 
+    @abstractmethod
+    def follow(self, steps: Steps, scores: RowScores) -> Floats:
+        """Add the rounds among `steps`, each measured by the scores that its row was ranked with.
+
+        Returns the measures of these rounds, one row per round. Scores of another label kind are a
+        ScoresMismatchError.
+        """
+
+    def topic_losses(self) -> tuple[Floats, Floats] | None:
+        """The rounds and the summed loss of each topic; None if the lane does not rank topics."""
+        return None
+
+    def graph(self) -> dict[str, list[float] | None]:
+        """Precision and recall at every cut of a ranking, by name; empty if there is no ranking."""
+        return {}
+
     @property
     @abstractmethod
     def rounds_with_topics(self) -> int:
@@ -191,11 +207,12 @@ class Curve(LearningCurve):
         """Rounds whose document had at least one topic."""
         return int(self._tally[WITH_TOPICS])
 
-    def follow(self, steps: Steps, scores: Scores) -> Floats:
+    def follow(self, steps: Steps, scores: RowScores) -> Floats:
         """Add the rounds among `steps`, each measured by the scores its row was ranked with.
 
         Returns the measures of these rounds, a row each, NaN where one does not exist.
         """
+        scores = Scores.expect(scores)
         rounds = int(np.count_nonzero(steps.learn))
         for array in (self._found, self._recalled, self._topic_rounds, self._topic_loss):
             array.grow(scores.topics)
@@ -235,6 +252,13 @@ class Curve(LearningCurve):
         at = np.arange(1, len(found) + 1)
         documents = self._tally[WITH_TOPICS]
         return np.cumsum(found) / at / documents, np.cumsum(recalled) / documents
+
+    def graph(self) -> dict[str, list[float] | None]:
+        """Precision and recall at every cut of a ranking; None before the first labelled round."""
+        if not self.rounds_with_topics:
+            return {"precision": None, "recall": None}
+        precision, recall = self.precision_recall()
+        return {"precision": precision.tolist(), "recall": recall.tolist()}
 
     def derived(self) -> dict[str, float | None]:
         """The best F1, and the harmonic rank."""

@@ -197,7 +197,7 @@ class Engine:
         """The vectors in pieces of so few rows that the scores of a lane are not too many."""
         for vectors in pieces:
             most = len(vectors.rows)
-            if not all(lane.is_sparse for lane in self.topic_group.lanes):
+            if not all(lane.has_sparse_scores for lane in self.topic_group.lanes):
                 most = max(1, MOST_SCORES // max(1, len(self.topics)))
             yield from vectors.split(most)
 

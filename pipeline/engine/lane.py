@@ -9,16 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from learners.arrays import Floats, Longs
-from learners.index.base import IndexLearner
 from learners.jit import njit
 from learners.learner import Learner
-from learners.ordinal.base import OrdinalLearner
-from learners.scores import DenseScores, RankScores, RowScores, Scores, SparseScores
-from learners.segment import Rows, Segment, Steps
+from learners.scores import LabelKind, RowScores
+from learners.segment import Rows, Segment
 from learners.specs import LaneSpec
-from learners.svm_map.stacker import Stacker
 from pipeline.curves.rank_curve import RankCurve
-from pipeline.curves.topic_curve import Curve
+from pipeline.curves.topic_curve import Curve, LearningCurve
 
 TINY = 1e-100
 
@@ -67,15 +64,11 @@ def share(segment: Segment, norms: Collection[str]) -> SharedSegment:
     return SharedSegment(by_norm)
 
 
-def as_table(scores: RowScores) -> Floats:
-    """The scores of all topics, a row each."""
-    if isinstance(scores, DenseScores):
-        return scores.matrix
-    if not isinstance(scores, SparseScores):
-        raise TypeError(f"{type(scores).__name__} are not scores of topics")
-    table = np.zeros((len(scores.starts), scores.topics))
-    scores.spread(np.arange(len(table), dtype=np.int32), table)
-    return table
+def new_curve(learner: Learner) -> LearningCurve:
+    """The learning curve for the kind of label that a learner learns from."""
+    if learner.label_kind() is LabelKind.RANKS:
+        return RankCurve(learner.ranks)
+    return Curve()
 
 
 class Lane:
@@ -85,59 +78,34 @@ class Lane:
         self.spec = spec
         self.name = spec.name
         self.learner = learner
-        self.curve: Curve | RankCurve
-        if isinstance(learner, OrdinalLearner):
-            self.curve = RankCurve(learner.ranks)
-        else:
-            self.curve = Curve()
+        self.curve = new_curve(learner)
         self.seconds = 0.0
 
     @property
     def is_ordinal(self) -> bool:
         """Whether it learns ranks, not topics."""
-        return isinstance(self.learner, OrdinalLearner)
+        return self.learner.label_kind() is LabelKind.RANKS
 
     @property
     def combines(self) -> tuple[str, ...]:
-        """The names of the lanes that it learns from, if it does."""
+        """The names of the lanes whose scores it combines, if it is a stacker."""
         return self.spec.combines
 
     @property
-    def is_sparse(self) -> bool:
-        """Whether its scores take memory for the topics alone that were retrieved."""
-        return isinstance(self.learner, IndexLearner)
-
-    def new_scores(self, rows: int, topics: int) -> RowScores:
-        """Room for its scores of so many rows."""
-        if self.is_ordinal:
-            return RankScores(rows)
-        if self.is_sparse:
-            return SparseScores(rows, topics)
-        return DenseScores(np.zeros((rows, topics)))
+    def has_sparse_scores(self) -> bool:
+        """Whether its scores take memory only for the topics that were retrieved."""
+        return self.learner.scores_class.is_sparse
 
     def follow(
-        self, shared: SharedSegment, scores: RowScores, said: Sequence[RowScores] = ()
+        self, shared: SharedSegment, scores: RowScores, others: Sequence[RowScores] = ()
     ) -> Floats:
         """Rank and learn a segment, and measure its rounds by the rankings made before.
 
-        A lane that combines others is given what they said. Returns the measures of each round.
+        `others` are the scores of the lanes that it combines. Returns the measures of each round.
         """
         started = time.perf_counter()
         segment = shared.by_norm[self.spec.norm]
-        if isinstance(scores, SparseScores) and isinstance(self.learner, IndexLearner):
-            self.learner.retrieve(segment, scores)
-        elif isinstance(scores, DenseScores) and isinstance(self.learner, Stacker):
-            self.learner.combine(segment, [as_table(lane) for lane in said], scores.matrix)
-        elif isinstance(scores, DenseScores | RankScores):
-            self.learner.follow(segment, scores.matrix)
-        measured = self._measured(segment.steps, scores)
+        self.learner.follow(segment, scores, others)
+        measured = self.curve.follow(segment.steps, scores)
         self.seconds += time.perf_counter() - started
         return measured
-
-    def _measured(self, steps: Steps, scores: RowScores) -> Floats:
-        """Add rounds to the curve, whatever kind it is of."""
-        if isinstance(self.curve, RankCurve) and isinstance(scores, RankScores):
-            return self.curve.follow(steps, scores)
-        if isinstance(self.curve, Curve) and isinstance(scores, Scores):
-            return self.curve.follow(steps, scores)
-        raise TypeError(f"{type(scores).__name__} do not go with {type(self.curve).__name__}")

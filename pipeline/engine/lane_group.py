@@ -78,7 +78,7 @@ class LaneGroup:
     ) -> GroupResult:
         """Run the lanes over a stretch of the log, then let its unlabelled documents wait."""
         segment = timeline.segment()
-        scores = [lane.new_scores(len(segment.rows), segment.topics) for lane in self.lanes]
+        scores = [lane.learner.new_scores(len(segment.rows), segment.topics) for lane in self.lanes]
         for i, document in enumerate(timeline.late):
             for mine, then in zip(scores, document.scores, strict=True):
                 mine.put(rows + i, then)

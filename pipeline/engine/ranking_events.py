@@ -16,7 +16,7 @@ import orjson
 
 from learners.arrays import Bytes, Longs
 from learners.jit import njit
-from learners.scores import RankScores, Scores
+from learners.scores import LabelKind, Scores
 from pipeline.engine.engine import RankedSegment
 from pipeline.storage.binary_array import BinaryArray, BinaryArrayBuilder
 
@@ -113,7 +113,7 @@ class RankingWriter:
         self._topics.append(
             [b'{"topic":%b,"score":' % orjson.dumps(t) for t in topics[known_names:]]
         )
-        of_ranks = [isinstance(ranked.scores[lane], RankScores) for lane in which]
+        of_ranks = [ranked.scores[lane].label_kind is LabelKind.RANKS for lane in which]
         if not any(of_ranks):
             return self._of_topics(ranked, which, self._names)
         ordinal, others = (
@@ -142,9 +142,8 @@ class RankingWriter:
         shape = (len(ranked.documents), len(which), most)
         orders, values = np.empty(shape, np.int32), np.empty(shape)
         for place, lane in enumerate(which):
-            scores = ranked.scores[lane]
-            if isinstance(scores, Scores):
-                orders[:, place], values[:, place] = scores.best(ranked.known, most)
+            scores = Scores.expect(ranked.scores[lane])
+            orders[:, place], values[:, place] = scores.best(ranked.known, most)
         there = orders >= 0
         numbers = orjson.dumps(values[there], option=orjson.OPT_SERIALIZE_NUMPY)
         heads = BinaryArray.from_strings(

@@ -10,7 +10,6 @@ import math
 from typing import NamedTuple
 
 from learners.arrays import Floats
-from pipeline.curves.topic_curve import Curve
 from pipeline.engine.engine import Engine
 from pipeline.metrics import families
 from pipeline.metrics.families import Collected
@@ -32,9 +31,9 @@ def sample_topics(engine: Engine, most: int) -> TopicsSample | None:
     return TopicsSample(
         tuple(engine.topics.names[:most]),
         tuple(
-            (lane.name, *lane.curve.topic_losses())
+            (lane.name, *losses)
             for lane in engine.lanes
-            if isinstance(lane.curve, Curve)
+            if (losses := lane.curve.topic_losses()) is not None
         ),
     )
 

@@ -19,7 +19,6 @@ from typing import Concatenate, ParamSpec
 
 import numpy as np
 
-from pipeline.curves.rank_curve import RankCurve
 from pipeline.curves.topic_curve import Point
 from pipeline.engine.engine import Engine, RankedSegment
 from pipeline.engine.explanations import ExplainedDocument, rank_of
@@ -330,7 +329,7 @@ def lane_sample(lane: Lane, points: Sequence[TimedPoint]) -> LaneSample:
         name=lane.name,
         learner=lane.spec.learner,
         measures=lane.curve.measures,
-        ranks=lane.curve.ranks if isinstance(lane.curve, RankCurve) else None,
+        ranks=lane.learner.ranks or None,
         explains=lane.learner.contributions(NO_TERMS, NO_VALUES, NO_TOPICS) is not None,
         rounds=lane.curve.rounds,
         rounds_with_topics=lane.curve.rounds_with_topics,

@@ -14,8 +14,6 @@ from learners.index.base import IndexLearner
 from learners.ordinal.base import OrdinalLearner
 from learners.specs import LEARNERS
 from pipeline.curves.confidence import CONFIDENCE
-from pipeline.curves.rank_curve import RankCurve
-from pipeline.curves.topic_curve import Curve
 from pipeline.engine.engine import Engine
 from pipeline.engine.lane import Lane
 from pipeline.storage.output_files import write_whole
@@ -85,18 +83,8 @@ def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -
         **({"ranks_refused": engine.rank_labels.refused} if lane.is_ordinal else {}),
         "ignored_labels": engine.ignored_labels,
         "dead_letters": dead_letters,
-        **graph(curve),
+        **curve.graph(),
     }
-
-
-def graph(curve: Curve | RankCurve) -> dict[str, list[float] | None]:
-    """Precision and recall at every cut of a ranking; a rank has none."""
-    if isinstance(curve, RankCurve):
-        return {}
-    if not curve.rounds_with_topics:
-        return {"precision": None, "recall": None}
-    precision, recall = curve.precision_recall()
-    return {"precision": precision.tolist(), "recall": recall.tolist()}
 
 
 def write_report(path: Path, report: Report) -> None:

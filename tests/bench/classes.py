@@ -95,7 +95,7 @@ def run_words(text: Path, folder: Path) -> None:
         unit = share(segment, {"l2"}).by_norm["l2"]
         scores = SparseScores(len(unit.rows), unit.topics)
         started = time.perf_counter()
-        learner.retrieve(unit, scores)
+        learner.follow(unit, scores)
         places = scores.places(unit.steps)
         seconds += time.perf_counter() - started
         hits += int((places.hits == 1).sum())

@@ -8,6 +8,7 @@ import numpy as np
 
 from learners.arrays import Floats, Longs
 from learners.ordinal.base import RANK, MulticlassPerceptron, OrdinalLearner, PRank, WidrowHoff
+from learners.scores import RankScores
 from learners.segment import Rows, Segment, Steps
 from tests.bench.speed import line
 
@@ -62,10 +63,10 @@ def numpy_prank(segment: Segment) -> tuple[float, Longs]:
 
 def lane_seconds(learner: OrdinalLearner, segment: Segment) -> tuple[float, Floats]:
     """Seconds of one learner from nothing, the kernel compiled before; and what it said."""
-    said = np.zeros((len(segment.rows), 2))
+    said = RankScores(len(segment.rows))
     started = time.perf_counter()
     learner.follow(segment, said)
-    return time.perf_counter() - started, said
+    return time.perf_counter() - started, said.matrix
 
 
 def run(documents: int) -> None:

@@ -60,7 +60,7 @@ def microseconds(learner: Learner, segments: list[Segment]) -> dict[str, float]:
     for number, segment in enumerate(segments):
         if number == half:
             before, started = learner.timings(), time.perf_counter()
-        learner.follow(segment, np.zeros((len(segment.rows), segment.topics)))
+        learner.follow(segment, learner.new_scores(len(segment.rows), segment.topics))
     taken = time.perf_counter() - started
     parts = {part: seconds - before[part] for part, seconds in learner.timings().items()}
     counted = BLOCK * (len(segments) - half)

@@ -7,8 +7,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
-
 from learners.segment import Segment
 from learners.specs import parse_spec
 from pipeline.commands.stage_times import stage_table, stage_times
@@ -51,7 +49,7 @@ def lane_seconds(spec: str, segments: list[Segment]) -> float:
     best = float("inf")
     for _ in range(REPEATS):
         learner = parse_spec(spec).build()
-        rooms = [np.zeros((len(segment.rows), segment.topics)) for segment in segments]
+        rooms = [learner.new_scores(len(segment.rows), segment.topics) for segment in segments]
         started = time.perf_counter()
         for segment, scores in zip(segments, rooms, strict=True):
             learner.follow(segment, scores)

@@ -118,8 +118,8 @@ def test_mistakes_are_explained(change: str, message: str, tmp_path: Path) -> No
         ("publish = false", "shards = 0", "streams.0.lanes.1.shards"),
         ('"perceptron"', '"rocchio", shards = 2', "rocchio cannot be divided into shards"),
         ('"mmp:loss=1"', '"mmp:shards=2", shards = 2', "write one of the two"),
-        ('"perceptron"', '"prank:ranks=5", shards = 2', "it learns ranks. Leave out shards"),
-        ('"perceptron"', '"prank:ranks=5,shards=2"', "it learns ranks. Leave out shards"),
+        ('"perceptron"', '"prank:ranks=5", shards = 2', "this learner learns ranks"),
+        ('"perceptron"', '"prank:ranks=5,shards=2"', "this learner learns ranks"),
         ('"perceptron"', '"prank:ranks=1"', "ranks"),
         (
             '{spec = "mmp:loss=1"}',

@@ -10,6 +10,7 @@ import pytest
 from learners.arrays import Longs
 from learners.growing_array import Growing
 from learners.learner import Learner
+from learners.scores import DenseScores, Kept, RankScores, Scores, ScoresMismatchError, SparseScores
 from learners.specs import LEARNERS, parse_spec
 from tests.learners.test_twins import SPECS, follow
 from tests.support.random_streams import Stream, random_stream
@@ -72,11 +73,11 @@ def test_resume_from_state_equals_a_straight_run(spec: str) -> None:
 
 def resume(learner: Learner, stream: Stream, cut: int) -> dict[int, list[float]]:
     segment = stream.segment(cut, len(stream.happenings))
-    scores = np.zeros((len(segment.rows), segment.topics))
+    scores = Scores.expect(learner.new_scores(len(segment.rows), segment.topics))
     learner.follow(segment, scores)
-    rows = stream.rows(cut, len(stream.happenings))
+    rows, table = stream.rows(cut, len(stream.happenings)), scores.table()
     return {
-        h.row: scores[rows.index(h.row), : len(h.known)].tolist()
+        h.row: table[rows.index(h.row), : len(h.known)].tolist()
         for h in stream.happenings[cut:]
         if h.topics is None
     }
@@ -100,7 +101,8 @@ def test_inputs_are_left_alone(spec: str) -> None:
     segment = stream.segment(0, len(stream.happenings))
     values = segment.rows.values.copy()
     labels = segment.steps.labels.copy()
-    parse_spec(spec).build().follow(segment, np.zeros((len(segment.rows), segment.topics)))
+    learner = parse_spec(spec).build()
+    learner.follow(segment, learner.new_scores(len(segment.rows), segment.topics))
     assert np.array_equal(values, segment.rows.values)
     assert np.array_equal(labels, segment.steps.labels)
 
@@ -111,11 +113,43 @@ def test_scores_of_late_rows_are_left_alone(spec: str) -> None:
     stream = random_stream(5)
     stream.happenings = [h for h in stream.happenings if h.topics is not None]
     segment = stream.segment(0, len(stream.happenings))
-    scores = np.full((len(segment.rows), segment.topics), 3.25)
     learner = parse_spec(spec).build()
+    scores = Scores.expect(learner.new_scores(len(segment.rows), segment.topics))
+    for row in range(len(segment.rows)):
+        scores.put(row, Kept(np.full(segment.topics, 3.25)))
     follow(learner, random_stream(5), [])
     learner.follow(segment, scores)
-    assert (scores == 3.25).all()
+    assert (scores.table() == 3.25).all()
+
+
+@every_spec
+def test_scores_of_another_kind_are_an_error(spec: str) -> None:
+    """Not a row of zeros, which would count as a ranking."""
+    stream = random_stream(5)
+    segment = stream.segment(0, len(stream.happenings))
+    learner = parse_spec(spec).build()
+    for kind in (DenseScores, SparseScores, RankScores):
+        scores = kind.new(len(segment.rows), segment.topics)
+        if kind is learner.scores_class:
+            learner.follow(segment, scores)
+        else:
+            with pytest.raises(ScoresMismatchError, match=f"Expected .*, got {kind.__name__}"):
+                learner.follow(segment, scores)
+
+
+@every_spec
+def test_scores_without_room_are_an_error(spec: str) -> None:
+    """A kernel would write past their end."""
+    stream = random_stream(5)
+    segment = stream.segment(0, len(stream.happenings))
+    rows, topics = len(segment.rows), segment.topics
+    learner = parse_spec(spec).build()
+    for shape in ((rows - 1, topics), (0, topics), (rows, 1)):
+        with pytest.raises(ScoresMismatchError, match=f"need room for {rows} rows and"):
+            learner.follow(segment, learner.new_scores(*shape))
+    assert states_equal(learner, parse_spec(spec).build())  # refused before anything was learned
+    learning = stream.segment(0, 0).between(0, 0)
+    learner.follow(learning, learner.new_scores(0, 0))  # what ranks nothing needs no room
 
 
 @every_spec

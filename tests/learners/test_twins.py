@@ -7,14 +7,13 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Protocol
 
-import numpy as np
 import pytest
 from numba.core.registry import CPUDispatcher
 
-from learners.arrays import Floats
 from learners.learner import Learner
 from learners.ordinal.base import OrdinalLearner
 from learners.prototypes.base import follow_prototypes
+from learners.scores import Scores
 from learners.slow.arow import SlowArow
 from learners.slow.ordinal import SlowKernelMMP
 from learners.slow.prototypes import (
@@ -102,13 +101,13 @@ def follow(learner: Learner, stream: Stream, cuts: list[int]) -> dict[int, list[
     bounds = [0, *sorted(cuts), len(stream.happenings)]
     for start, stop in pairwise(bounds):
         segment = stream.segment(start, stop)
-        scores: Floats = np.zeros((len(segment.rows), segment.topics))
+        scores = Scores.expect(learner.new_scores(len(segment.rows), segment.topics))
         learner.follow(segment, scores)
-        rows = stream.rows(start, stop)
+        rows, table = stream.rows(start, stop), scores.table()
         for happening in stream.happenings[start:stop]:
             if happening.topics is None:
                 place = rows.index(happening.row)
-                emitted[happening.row] = scores[place, : len(happening.known)].tolist()
+                emitted[happening.row] = table[place, : len(happening.known)].tolist()
     return emitted
 
 

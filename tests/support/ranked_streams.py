@@ -10,6 +10,7 @@ import numpy as np
 
 from learners.arrays import Floats, Ints
 from learners.ordinal.base import RANK, SCORE, OrdinalLearner
+from learners.scores import RankScores
 from learners.segment import Rows, Segment, Steps
 from tests.support.random_streams import Happening, Stream, random_document
 
@@ -60,12 +61,12 @@ def follow(
     end = len(stream.happenings) if last is None else last
     for start, stop in pairwise([first, *sorted(cuts), end]):
         segment = stream.segment(start, stop)
-        said = np.zeros((len(segment.rows), 2))
+        said = RankScores(len(segment.rows))
         learner.follow(segment, said)
         rows = stream.rows(start, stop)
         for happening in stream.happenings[start:stop]:
             if happening.topics is None:
-                mine = said[rows.index(happening.row)]
+                mine = said.matrix[rows.index(happening.row)]
                 emitted[happening.row] = (int(mine[RANK]), float(mine[SCORE]))
     return emitted
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from learners.index.feature_focus import Independent
 from pipeline.experiments.examples import Split, to_learn
 from pipeline.experiments.experiment import Result
@@ -20,7 +18,8 @@ def train_independent(split: Split, share: float) -> Result:
     """Count most of the examples, choose by the others, and count all of them anew."""
     held_out = split.held_out(share)
     learner = Independent()
-    learner.follow(to_learn(held_out.train, held_out), np.zeros((0, len(split.classes))))
+    nothing = learner.new_scores(0, len(split.classes))  # nothing is ranked while it counts
+    learner.follow(to_learn(held_out.train, held_out), nothing)
     best, chosen = -1.0, 0.0
     for threshold in THRESHOLDS:
         learner.least = threshold

@@ -11,7 +11,7 @@ import numpy as np
 from learners.arrays import Longs
 from learners.index.base import IndexLearner
 from learners.learner import Learner
-from learners.scores import DenseScores, Scores, SparseScores
+from learners.scores import Scores
 from learners.specs import parse_spec
 from pipeline.experiments.examples import Examples, Split, lessons, to_learn, to_rank
 from pipeline.experiments.experiment import Result
@@ -25,19 +25,14 @@ CHUNK = 4096  # rows whose scores are held at a time
 def ranks_of(learner: Learner, examples: Examples, split: Split) -> Longs:
     """The rank of the true class of each example; 0 if it was not retrieved."""
     classes = len(split.classes)
-    wide = 64 if isinstance(learner, IndexLearner) else max(classes, 64)
+    wide = 64 if learner.scores_class.is_sparse else max(classes, 64)
     size = max(1, CHUNK * 64 // wide)
     found = [np.zeros(0, np.int64)]
     for start in range(0, len(examples), size):
         stop = min(start + size, len(examples))
         some = Examples(examples.rows.between(start, stop), examples.labels[start:stop])
-        scores: Scores
-        if isinstance(learner, IndexLearner):
-            scores = SparseScores(len(some), classes)
-            learner.retrieve(to_rank(some, split), scores)
-        else:
-            scores = DenseScores(np.zeros((len(some), classes)))
-            learner.follow(to_rank(some, split), scores.matrix)
+        scores = Scores.expect(learner.new_scores(len(some), classes))
+        learner.follow(to_rank(some, split), scores)
         found.append(scores.places(lessons(some.labels, classes)).hits)
     return np.concatenate(found)
 
@@ -46,7 +41,7 @@ def warm_up(spec: str, split: Split) -> None:
     """Compile the kernels of a lane, so that no compiling is timed."""
     learner = parse_spec(spec).build()
     few = split.train.chosen(np.arange(min(2, len(split.train))))
-    learner.follow(to_learn(few, split), np.zeros((0, len(split.classes))))
+    learner.follow(to_learn(few, split), learner.new_scores(0, len(split.classes)))
     ranks_of(learner, few, split)
 
 
@@ -55,7 +50,7 @@ def passes_of(spec: str, split: Split, passes: int, on_training: bool) -> Iterat
     warm_up(spec, split)
     learner = parse_spec(spec).build()
     lesson = to_learn(split.train, split)
-    nothing = np.zeros((0, len(split.classes)))  # nothing is ranked while it learns
+    nothing = learner.new_scores(0, len(split.classes))  # nothing is ranked while it learns
     seconds = 0.0
     for number in range(1, passes + 1):
         before = time.process_time()

@@ -10,6 +10,7 @@ import numpy as np
 
 from learners.arrays import Floats, Longs
 from learners.ordinal.base import RANK
+from learners.scores import RankScores
 from learners.segment import Rows, Segment, Steps
 from learners.specs import parse_spec
 
@@ -74,9 +75,9 @@ def losses_of(method: Method, value: float | None, sequence: Ranked, ranks: int)
     if method.constant:
         vectors = np.hstack([vectors, np.ones((len(vectors), 1))])
     learner = parse_spec(method.spec.format(value)).build()
-    said = np.zeros((len(true), 2))
+    said = RankScores(len(true))
     learner.follow(as_segment(Ranked(vectors, true), ranks), said)
-    losses: Longs = np.abs(said[:, RANK].astype(np.int64) - true)
+    losses: Longs = np.abs(said.matrix[:, RANK].astype(np.int64) - true)
     return losses
 
 

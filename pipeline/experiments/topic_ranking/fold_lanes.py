@@ -6,13 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-import numpy as np
-
-from learners.arrays import Floats
+from learners.learner import Learner
 from learners.prototypes.rocchio import Rocchio
-from learners.scores import DenseScores
+from learners.scores import RowScores
 from learners.specs import LaneSpec, parse_spec, resolved
-from learners.svm_map.stacker import Stacker
 from pipeline.curves.topic_curve import Curve
 from pipeline.engine.lane import share
 from pipeline.experiments.experiment import Result
@@ -25,14 +22,14 @@ Setting = TypeVar("Setting")
 class Pass(NamedTuple):
     """What a lane scored documents with in one pass."""
 
-    learned: Floats  # the training documents, each before it was learned
-    tested: Floats  # the test documents, after all of those and without learning
+    learned: RowScores  # the training documents, each before it was learned
+    tested: RowScores  # the test documents, after all of those and without learning
 
 
 def one_pass(lane: LaneSpec, fold: Fold) -> Pass:
     """The scores of a lane that follows vectors."""
     learner = lane.build()
-    learned, tested = no_scores(fold)
+    learned, tested = no_scores(learner, fold)
     learner.follow(share(fold.lessons(), [lane.norm]).by_norm[lane.norm], learned)
     if isinstance(learner, Rocchio):  # of all documents, not of those up to its last making
         learner.make()
@@ -46,17 +43,15 @@ def combined_pass(stacker: LaneSpec, lanes: Sequence[Pass], fold: Fold) -> Pass:
     It ranks a document by what they say of it before any of them learns it, and learns from that.
     """
     learner = stacker.build()
-    if not isinstance(learner, Stacker):
-        raise TypeError(f"{stacker.name} combines no lanes")
-    learned, tested = no_scores(fold)
-    learner.combine(fold.lessons(), [lane.learned for lane in lanes], learned)
-    learner.combine(fold.questions(), [lane.tested for lane in lanes], tested)
+    learned, tested = no_scores(learner, fold)
+    learner.follow(fold.lessons(), learned, [lane.learned for lane in lanes])
+    learner.follow(fold.questions(), tested, [lane.tested for lane in lanes])
     return Pass(learned, tested)
 
 
-def no_scores(fold: Fold) -> Pass:
+def no_scores(learner: Learner, fold: Fold) -> Pass:
     """Room for the scores of a lane."""
-    return Pass(*(np.zeros((len(part), fold.topics)) for part in (fold.train, fold.test)))
+    return Pass(*(learner.new_scores(len(part), fold.topics) for part in (fold.train, fold.test)))
 
 
 def train_lane(spec: str, fold: Fold, lanes: Sequence[str] = ()) -> Result:
@@ -72,14 +67,14 @@ def train_lane(spec: str, fold: Fold, lanes: Sequence[str] = ()) -> Result:
     else:
         scores = one_pass(lane, fold)
     learning = Curve()
-    learning.follow(fold.lessons().steps, DenseScores(scores.learned))
+    learning.follow(fold.lessons().steps, scores.learned)
     return {"lane": spec, **judged(scores.tested, fold), "curve": learning_curve(learning)}
 
 
-def judged(scores: Floats, fold: Fold) -> Result:
+def judged(scores: RowScores, fold: Fold) -> Result:
     """The measures of the test documents with these scores."""
     curve = Curve()
-    curve.follow(fold.answers(), DenseScores(scores))
+    curve.follow(fold.answers(), scores)
     return measured(curve)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from learners.arrays import Floats
+from learners.scores import DenseScores
 from pipeline.experiments.examples import of_length_one
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.svm import MOST_ITERATIONS, as_matrix, machine
@@ -47,7 +48,7 @@ def svm_scores(cost: float, fold: Fold) -> tuple[Floats, bool]:
 def measure_svm(cost: float, fold: Fold) -> Result:
     """The measures of the machines with this C."""
     scores, converged = svm_scores(cost, fold)
-    return {**judged(scores, fold), "C": cost, "converged": converged}
+    return {**judged(DenseScores(scores), fold), "C": cost, "converged": converged}
 
 
 def train_svm(fold: Fold, costs: Sequence[float] = COSTS) -> Result:

@@ -57,8 +57,7 @@ class Fold:
     def selected(self) -> Fold:
         """With only those terms that Rocchio, trained on the training documents, selects."""
         selector = Rocchio(refresh=0)
-        scores = np.zeros((len(self.train), self.topics))
-        selector.follow(self.lessons(), scores)
+        selector.follow(self.lessons(), selector.new_scores(len(self.train), self.topics))
         selector.make()
         chosen = select_terms(selector.weights)
         train, test = self.train.restricted(chosen), self.test.restricted(chosen)

@@ -8,12 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-import numpy as np
-
-from learners.arrays import Floats, Longs
+from learners.arrays import Longs
 from learners.learner import Learner
 from learners.prototypes.rocchio import Rocchio
-from learners.scores import DenseScores
+from learners.scores import RowScores
 from learners.segment import Rows, Segment, Steps
 from learners.specs import parse_spec
 from pipeline.curves.topic_curve import Curve
@@ -69,7 +67,7 @@ class Contestant(ABC):
         """Make what can only be made now."""
 
     @abstractmethod
-    def scores(self, segment: Segment) -> Floats:
+    def scores(self, segment: Segment) -> RowScores:
         """Score the documents that are to be ranked, learning nothing."""
 
     @abstractmethod
@@ -78,7 +76,7 @@ class Contestant(ABC):
 
     def rank(self, segment: Segment, answers: Steps) -> None:
         """Rank test documents, and measure that."""
-        self.tested.follow(answers, DenseScores(self.scores(segment)))
+        self.tested.follow(answers, self.scores(segment))
 
     def result(self) -> Result:
         """What was measured."""
@@ -105,16 +103,16 @@ class Runner(Contestant):
         """Rank and learn the documents, each measured before it is learned."""
         scores = self.scores(segment)
         if self.is_online:
-            self.curve.follow(segment.steps, DenseScores(scores))
+            self.curve.follow(segment.steps, scores)
 
     def end_of_training(self) -> None:
         """Make Rocchio's prototypes."""
         if isinstance(self.learner, Rocchio):
             self.learner.make()
 
-    def scores(self, segment: Segment) -> Floats:
+    def scores(self, segment: Segment) -> RowScores:
         """Take all steps, and return what documents were ranked by."""
-        scores: Floats = np.zeros((len(segment.rows), segment.topics))
+        scores = self.learner.new_scores(len(segment.rows), segment.topics)
         self.learner.follow(segment, scores)
         return scores
 

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 
 from learners.arrays import Bools, Floats, Ints, Longs
+from learners.scores import DenseScores
 from learners.segment import Rows, Segment
 from pipeline.experiments.examples import chosen_rows
 from pipeline.experiments.experiment import Result, Say
@@ -81,10 +82,10 @@ class Machines(Contestant):
                     self._say(f"training linear SVMs: {topic + 1} of {topics}")
         self.seconds = time.perf_counter() - before
 
-    def scores(self, segment: Segment) -> Floats:
+    def scores(self, segment: Segment) -> DenseScores:
         """How far each document is on the right side of each machine."""
         found = as_matrix(segment.rows, self._terms) @ self._weights + self._constants
-        return np.asarray(found)
+        return DenseScores(np.asarray(found))
 
     def forget(self, keep: Longs) -> None:
         """It sees terms that stay."""

@@ -95,7 +95,7 @@ def select(blocks: Iterable[Block], counted: Counted) -> Selection:
     """Train Rocchio on all terms, and choose those that it holds to matter."""
     selector = Rocchio(refresh=0)
     topics, vocabulary = counted.topics, counted.vocabulary
-    nothing = np.zeros((0, len(topics)))  # nothing is ranked
+    nothing = selector.new_scores(0, len(topics))  # nothing is ranked
     for block in blocks:
         labels = labels_of(block, topics)
         for piece in vocabulary.vectors(block.counts, block.ready):

@@ -311,5 +311,5 @@ def test_a_stacker_cannot_be_divided(tmp_path: Path) -> None:
     path = tmp_path / "wirerank.toml"
     lanes = f'{{spec = "{FIRST}"}}, {{spec = "svm-map", shards = 2}}'
     path.write_text(f'[[streams]]\nname = "wire"\nlanes = [{lanes}]\n')
-    with pytest.raises(ConfigError, match="svm-map cannot be divided into shards, since"):
+    with pytest.raises(ConfigError, match="svm-map cannot be divided into shards: it has"):
         read_config(path, {})

@@ -21,6 +21,7 @@ from learners.ordinal.base import (
     WidrowHoff,
 )
 from learners.prototypes import support_set as support
+from learners.scores import RankScores
 from learners.segment import Segment
 from learners.slow.ordinal import (
     SlowMulticlassPerceptron,
@@ -152,10 +153,11 @@ def test_rows_that_are_only_learned_are_left_alone(kind: str, options: Options) 
     stream = random_ranks(5, 5)
     stream.happenings = [h for h in stream.happenings if h.topics is not None]
     segment = stream.segment(0, len(stream.happenings))
-    said = np.full((len(segment.rows), 2), 3.25)
+    said = RankScores(len(segment.rows))
+    said.matrix[:] = 3.25
     learner = KINDS[kind][0](**options)
     learner.follow(segment, said)
-    assert (said == 3.25).all()
+    assert (said.matrix == 3.25).all()
     rounds = [h for h in stream.happenings if h.topics and int(h.topics[0]) <= 5]
     assert learner.rounds == len(rounds) < len(stream.happenings)
 
@@ -177,7 +179,7 @@ def test_thresholds_stay_in_order(
     learner = PRank(ranks=ranks, **options)
     for vector, rank in sequence:
         one = labelled(np.array([vector]), np.array([min(rank, ranks)], np.int32))
-        learner.follow(one, np.zeros((1, 2)))
+        learner.follow(one, RankScores(1))
         assert (np.diff(learner.thresholds) >= 0).all()
         state = learner.state()
         if "passed" in state:
@@ -209,9 +211,9 @@ def test_summed_loss_is_within_the_papers_bound(seed: int, ranks: int) -> None:
     learner = PRank(ranks=ranks)
     total, first, last = 0.0, 0.0, 0.0
     for epoch in range(100):
-        said = np.zeros((len(true), 2))
+        said = RankScores(len(true))
         learner.follow(segment, said)
-        last = np.abs(said[:, RANK] - true).sum()
+        last = np.abs(said.matrix[:, RANK] - true).sum()
         first = last if epoch == 0 else first
         total += last
         if last == 0:
@@ -246,7 +248,7 @@ def test_budget_equals_a_list_that_is_cut(kind: str, average: bool) -> None:
 def compare(points: Floats, true: Any, kind: str, options: Options) -> None:  # noqa: ANN401
     rate = {"rate": 0.1} if kind == "widrow-hoff" else {}
     learner = KINDS[kind][0](**options, **rate)
-    said = np.zeros((len(points), 2))
+    said = RankScores(len(points))
     learner.follow(labelled(points, true), said)
 
     poly2 = options["kernel"] == "poly2"
@@ -254,12 +256,12 @@ def compare(points: Floats, true: Any, kind: str, options: Options) -> None:  # 
     budget = options.get("budget") if poly2 else None
     average = options.get("average", False)
     dense = Dense(kind, 5, vectors.shape[1], **rate, budget=budget, average=average)
-    expected = np.zeros_like(said)
+    expected = np.zeros_like(said.matrix)
     for i, x in enumerate(vectors):
         expected[i] = dense.predict(x)
         dense.learn(x, int(true[i]))
-    assert np.array_equal(said[:, RANK], expected[:, RANK])
-    np.testing.assert_allclose(said[:, SCORE], expected[:, SCORE], rtol=1e-9, atol=1e-9)
+    assert np.array_equal(said.matrix[:, RANK], expected[:, RANK])
+    np.testing.assert_allclose(said.matrix[:, SCORE], expected[:, SCORE], rtol=1e-9, atol=1e-9)
     if kind == "prank":
         assert np.array_equal(learner.thresholds, dense.b)
 
@@ -271,11 +273,11 @@ def test_learns_the_papers_data(kind: str) -> None:
     rate = {"rate": 0.1} if kind == "widrow-hoff" else {}
     losses = {}
     for kernel in ("linear", "poly2"):
-        said = np.zeros((len(points), 2))
+        said = RankScores(len(points))
         KINDS[kind][0](kernel=kernel, average=True, budget=3000, **rate).follow(
             labelled(points, true), said
         )
-        losses[kernel] = np.abs(said[:, RANK] - true)[-2000:].mean()
+        losses[kernel] = np.abs(said.matrix[:, RANK] - true)[-2000:].mean()
     assert losses["poly2"] < 0.6
     assert losses["linear"] > 0.9
 
@@ -288,10 +290,10 @@ def test_numbers_stay_finite(kind: str, options: Options) -> None:
     rate = {"rate": 1000.0} if kind == "widrow-hoff" else {}
     learner = KINDS[kind][0](**options, **rate)
     vectors = rng.choice([-1e75, -1e-75, 1.0, 1e75], size=(300, 20))
-    said = np.zeros((300, 2))
+    said = RankScores(300)
     learner.follow(labelled(vectors, rng.integers(1, 6, 300).astype(np.int32)), said)
-    assert np.isfinite(said).all()
-    assert ((said[:, RANK] >= 1) & (said[:, RANK] <= 5)).all()
+    assert np.isfinite(said.matrix).all()
+    assert ((said.matrix[:, RANK] >= 1) & (said.matrix[:, RANK] <= 5)).all()
     assert all(np.isfinite(np.asarray(array, float)).all() for array in learner.state().values())
 
 
@@ -302,7 +304,7 @@ def test_instances_stay_within_the_budget(average: bool) -> None:
     sizes = []
     for start in range(0, 2000, 100):
         some = slice(start, start + 100)
-        learner.follow(labelled(points[some], true[some]), np.zeros((100, 2)))
+        learner.follow(labelled(points[some], true[some]), RankScores(100))
         kept = len(learner.state()["support_came"])
         assert kept <= (100 if average else 50)
         sizes.append(learner.size_bytes())
@@ -344,7 +346,7 @@ def test_halves_are_rounded_up_and_ranks_are_clipped() -> None:
     learner = WidrowHoff(ranks=3, rate=1.0)
     for rank, then, expected in [(1, 1.5, 2), (1, 1.49, 1), (1, 7.0, 3), (1, -3.0, 1)]:
         learner.restore({"rounds": np.array(0), "thresholds": np.zeros(0), "weights": np.zeros(1)})
-        learner.follow(labelled(np.ones((1, 1)), np.array([rank], np.int32)), np.zeros((1, 2)))
-        said = np.zeros((1, 2))
+        learner.follow(labelled(np.ones((1, 1)), np.array([rank], np.int32)), RankScores(1))
+        said = RankScores(1)
         learner.follow(labelled(np.array([[then]]), np.array([rank], np.int32)), said)
-        assert said[0].tolist() == [expected, then]
+        assert said.matrix[0].tolist() == [expected, then]

@@ -7,6 +7,7 @@ import pytest
 
 from learners.arrays import Floats
 from learners.prototypes.arow import Arow
+from learners.scores import DenseScores
 from learners.segment import Rows, Segment
 from tests.support.random_streams import learned
 
@@ -21,8 +22,7 @@ def learn(learner: Arow, documents: list[dict[int, float]], labels: list[list[in
         np.array([term for document in documents for term in document], np.int32),
         np.array([value for document in documents for value in document.values()]),
     )
-    scores: Floats = np.zeros((len(documents), 2))
-    learner.follow(Segment(rows, learned(labels, 2), 3, 2), scores)
+    learner.follow(Segment(rows, learned(labels, 2), 3, 2), learner.new_scores(len(documents), 2))
 
 
 def test_two_rounds_by_hand() -> None:
@@ -64,13 +64,13 @@ def test_words_that_came_often_move_less() -> None:
 def test_the_prior_is_what_a_topic_has_without_words() -> None:
     learner = Arow(bias=0.5)
     learn(learner, [{0: 1.0}, {1: 1.0}, {2: 1.0}], [[0], [0], [1]])
-    nothing = np.zeros((1, 2))
+    nothing = DenseScores.new(1, 2)
     steps = learned([[]], 2)
     ranked = type(steps)(steps.row, ~steps.learn, steps.known, steps.label_starts, steps.labels)
     empty = Rows(np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0))
     learner.follow(Segment(empty, ranked, 3, 2), nothing)
-    assert nothing[0].tolist() == (0.5 * arrays_of(learner)["prior"]).tolist()
-    assert nothing[0, 0] > nothing[0, 1]
+    assert nothing.matrix[0].tolist() == (0.5 * arrays_of(learner)["prior"]).tolist()
+    assert nothing.matrix[0, 0] > nothing.matrix[0, 1]
 
 
 @pytest.mark.parametrize("value", [1e-9, 1.0, 1e12])

@@ -58,7 +58,7 @@ def test_cumulative_loss_is_bounded(loss: int, seed: int) -> None:
     """
     segment, longest, margin = separable(seed)
     scores = np.zeros((len(segment.rows), TOPICS))
-    parse_spec(f"mmp:loss={loss}").build().follow(segment, scores)
+    parse_spec(f"mmp:loss={loss}").build().follow(segment, DenseScores(scores))
     curve = Curve()
     curve.follow(segment.steps, DenseScores(scores))
     average = curve.last().values[f"loss{loss}"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from learners.learner import Learner, OptionError
-from learners.prototypes.base import PrototypeLearner
+from learners.scores import DenseScores
 from learners.sharding import shard as sharded
 from learners.sharding.exchange import DisagreementError
 from learners.sharding.rounding_bounds import leads_are_certain, order_is_certain, sides_are_certain
@@ -18,7 +18,7 @@ from learners.specs import parse_spec
 from tests.learners.test_twins import SPECS, follow
 from tests.support.random_streams import Stream, random_stream
 
-DIVISIBLE = [s for s in SPECS if isinstance(parse_spec(s).build(), PrototypeLearner)]
+DIVISIBLE = [s for s in SPECS if parse_spec(s).build().update_rule]
 MODEL = ("rounds", "weights", "lagging")
 # How far a score may be from that of an undivided learner, as a share of the largest.
 SCORE_BOUND = 1e-12
@@ -107,7 +107,7 @@ def test_no_exchange_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_shards_that_differ_say_so() -> None:
     learner = with_shards("mmp:margin=0.5", 3)
-    learner._shards[1].whole.margin = 0.6
+    learner._shards[1].whole = learner._shards[1].whole._replace(margin=0.6)
     with pytest.raises(DisagreementError, match=r"do not compute the same, as exchange \d"):
         follow(learner, random_stream(2), list(range(0, 100, 5)))
 
@@ -142,11 +142,11 @@ def follow_between(
     learner: Learner, stream: Stream, start: int, stop: int
 ) -> dict[int, list[float]]:
     segment = stream.segment(start, stop)
-    scores = np.zeros((len(segment.rows), segment.topics))
+    scores = DenseScores.new(len(segment.rows), segment.topics)
     learner.follow(segment, scores)
     rows = stream.rows(start, stop)
     return {
-        h.row: scores[rows.index(h.row), : len(h.known)].tolist()
+        h.row: scores.matrix[rows.index(h.row), : len(h.known)].tolist()
         for h in stream.happenings[start:stop]
         if h.topics is None
     }
@@ -187,7 +187,7 @@ def test_a_shard_that_fails_takes_the_others_along(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("spec", ["rocchio:shards=2", "frequency:shards=3", "arow:shards=2"])
 def test_what_cannot_be_divided_says_so(spec: str) -> None:
-    with pytest.raises(OptionError, match=r"cannot be divided .* Those that can be: mmp, perc"):
+    with pytest.raises(OptionError, match=r"cannot be .* that can be divided: mmp, perc"):
         parse_spec(spec)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from learners.arrays import Floats
 from learners.learner import OptionError
+from learners.scores import DenseScores, RankScores, ScoresMismatchError
 from learners.segment import Rows, Segment, Steps
 from learners.slow.stacker import SlowStacker
 from learners.specs import helpers_of, parse_spec, resolved
@@ -43,6 +44,10 @@ class Stream:
         self.happenings = [(row, learn) for _, row, learn in sorted(happenings)]
         self.known = [min(self.topics, 8 + place // 40) for place in range(len(self.happenings))]
 
+    def others(self) -> list[DenseScores]:
+        """The scores of the lanes, as a stacker takes them."""
+        return [DenseScores(lane) for lane in self.said]
+
     def segment(self) -> Segment:
         labels = [self.labels[row] if learn else [] for row, learn in self.happenings]
         steps = Steps(
@@ -57,11 +62,11 @@ class Stream:
 
 
 def combined(stacker: Stacker, stream: Stream, cuts: list[int]) -> Floats:
-    scores = np.zeros((stream.rows, stream.topics))
+    scores = DenseScores.new(stream.rows, stream.topics)
     segment = stream.segment()
     for start, stop in pairwise(sorted({0, *cuts, len(segment.steps)})):
-        stacker.combine(segment.between(start, stop), list(stream.said), scores)
-    return scores
+        stacker.follow(segment.between(start, stop), scores, stream.others())
+    return scores.matrix
 
 
 OPTIONS = {"refit": 7, "window": 20, "cost": 10.0, "depth": 3}
@@ -89,12 +94,12 @@ def test_a_restart_changes_nothing(seed: int) -> None:
     stream = Stream(seed)
     whole, first, second = (Stacker(**OPTIONS) for _ in range(3))  # type: ignore[arg-type]
     expected = combined(whole, stream, [])
-    scores = np.zeros_like(expected)
+    scores = DenseScores.new(*expected.shape)
     segment, cut = stream.segment(), random.Random(seed).randrange(len(stream.happenings))
-    first.combine(segment.between(0, cut), list(stream.said), scores)
+    first.follow(segment.between(0, cut), scores, stream.others())
     second.restore(first.state())
-    second.combine(segment.between(cut, len(segment.steps)), list(stream.said), scores)
-    assert np.array_equal(scores, expected)
+    second.follow(segment.between(cut, len(segment.steps)), scores, stream.others())
+    assert np.array_equal(scores.matrix, expected)
     for name, array in whole.state().items():
         assert np.array_equal(array, second.state()[name]), name
     assert second.size_bytes() == whole.size_bytes() > 0
@@ -179,5 +184,15 @@ def test_a_stacker_alone() -> None:
         resolved([parse_spec("svm-map")])
     with pytest.raises(OptionError, match="cannot be divided"):
         parse_spec("svm-map:shards=2")
-    with pytest.raises(TypeError, match="combine"):
-        Stacker().follow(Stream(0).segment(), np.zeros((1, 1)))
+
+
+def test_a_stacker_that_gets_the_scores_of_other_lanes() -> None:
+    stream, stacker = Stream(0), Stacker()
+    segment, scores = stream.segment(), DenseScores.new(stream.rows, stream.topics)
+    with pytest.raises(ScoresMismatchError, match=r"combines at least 1 lanes, and got .* of 0"):
+        stacker.follow(segment, scores)
+    stacker.follow(segment, scores, stream.others())
+    with pytest.raises(ScoresMismatchError, match="combines 3 lanes, and got the scores of 2"):
+        stacker.follow(segment, scores, stream.others()[:2])
+    with pytest.raises(ScoresMismatchError, match="Expected Scores, got RankScores"):
+        stacker.follow(segment, scores, [*stream.others()[:2], RankScores(stream.rows)])

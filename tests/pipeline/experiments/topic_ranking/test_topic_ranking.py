@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from learners.scores import DenseScores
 from learners.segment import Rows
 from pipeline.experiments.topic_ranking.figures import draw_losses, draw_precision_recall
 from pipeline.experiments.topic_ranking.fold_lanes import best_of, judged
@@ -156,7 +157,7 @@ def test_machines_rank_topics_that_teach_nothing_last_or_first() -> None:
     scores, converged = svm_scores(1.0, fold)
     assert converged
     assert np.argsort(-scores, axis=1).tolist() == [[0, 1, 2, 3], [0, 2, 1, 3]]
-    found = judged(scores, fold)["measures"]
+    found = judged(DenseScores(scores), fold)["measures"]
     assert found["coverage"] == 2.0  # of the fourth place and the second
     assert found["one_error"] == 1.0
 
