@@ -26,7 +26,7 @@ from pydantic import (
 )
 
 from consumers.tls import client_context
-from learners.learner import OptionError
+from learners.options import OptionError
 from learners.specs import LaneSpec, parse_spec, resolved
 from pipeline.engine.engine import EngineSettings, ranks_of
 from pipeline.engine.topic_index import MOST_WATCHED

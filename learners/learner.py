@@ -1,81 +1,21 @@
-"""What every learner can do, and how its options are declared."""
+"""The contract of all learners."""
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
+from learners.options import Option
 from learners.scores import DenseScores, LabelKind, RowScores
 from learners.segment import Segment
 from learners.update_rule import UpdateRule
 
 State = dict[str, npt.NDArray[np.generic]]
-Value = int | float | bool | str
-
-
-MOST = 2**31 - 1  # what any option may be at most; kernels take it as it is
-
-
-class OptionError(ValueError):
-    """An option of a learner is unknown or has a value that it cannot have."""
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option of a learner: its name, default, rule and meaning, declared once."""
-
-    name: str
-    default: Value
-    help: str
-    choices: tuple[Value, ...] = ()
-    least: float | None = None
-    most: float | None = None
-
-    @property
-    def rule(self) -> str:
-        """What values it takes, in words."""
-        if self.choices:
-            return "one of " + ", ".join(str(choice) for choice in self.choices)
-        if isinstance(self.default, bool):
-            return "true or false"
-        kind = {int: "a whole number", float: "a number", str: "a word"}[type(self.default)]
-        least = f" from {self.least:g}" if self.least is not None else ""
-        most = f" up to {self.most:g}" if self.most is not None else ""
-        return kind + least + most
-
-    def read(self, text: str, owner: str) -> Value:
-        """Turn the text of a spec into a value, or say what was expected."""
-        value = self._convert(text)
-        if value is None or not self._allows(value):
-            raise OptionError(
-                f"The {self.name!r} option of {owner} must be {self.rule}. Got {text!r}."
-            )
-        return value
-
-    def _convert(self, text: str) -> Value | None:
-        if isinstance(self.default, bool):
-            return {"true": True, "false": False}.get(text.lower())
-        try:
-            return type(self.default)(text)
-        except ValueError:
-            return None
-
-    def _allows(self, value: Value) -> bool:
-        if self.choices:
-            return value in self.choices
-        if isinstance(value, str):
-            return bool(value) and value.isprintable()
-        if isinstance(value, float) and not math.isfinite(value):
-            return False
-        above = self.least is None or value >= self.least
-        return above and value <= (MOST if self.most is None else self.most)
 
 
 class Learner(ABC):

@@ -1,16 +1,21 @@
-"""A stretch of the log as learners see it: sparse vectors, and what happens to them in order."""
+"""A segment of the log as learners see it: sparse vectors, and what happens to them in order.
+
+`Rows` and `Steps` are NamedTuples of arrays, so that they go straight into kernels. There only the
+fields are visible; `row_of` and `labels_of` do in kernels what methods do outside.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from learners.arrays import Bools, Floats, Ints, Longs
+from learners.jit import njit
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """Sparse vectors in compressed rows: row i is `terms[starts[i]:starts[i + 1]]` and values."""
 
     starts: Longs
@@ -18,6 +23,7 @@ class Rows:
     values: Floats
 
     def __len__(self) -> int:
+        """The number of rows, not of fields."""
         return len(self.starts) - 1
 
     def row(self, i: int) -> tuple[Ints, Floats]:
@@ -32,41 +38,54 @@ class Rows:
         return Rows(starts, self.terms[first:last], self.values[first:last])
 
     def restricted(self, chosen: Longs) -> Rows:
-        """The rows with only the chosen terms (ascending), numbered anew in their order."""
+        """The rows with only the chosen terms (ascending), which are renumbered from 0."""
         place = np.searchsorted(chosen, self.terms)
-        place[place == len(chosen)] = 0  # past the last: whatever is there, it is another term
+        place[place == len(chosen)] = 0  # past the last chosen term: compare with any other one
         keep = chosen[place] == self.terms if len(chosen) else np.zeros(len(place), np.bool_)
         starts = np.concatenate(([0], np.cumsum(keep)))[self.starts]
         return Rows(starts, place[keep].astype(np.int32), self.values[keep])
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """What happens to the rows, in log order: one is ranked, or its labels come and it is learned.
+class Steps(NamedTuple):
+    """What happens to the rows, in log order: a row is ranked, or it is learned with its labels.
 
-    A labelled document is two steps, one after the other. A late label is a second step that
-    comes long after the first.
+    A labelled document is two steps, one right after the other. With a late label, the second
+    step comes long after the first.
     """
 
     row: Ints
-    learn: Bools  # False: rank the row; True: its labels are here
-    known: Ints  # topics that exist at this step; at a learning step its own labels included
-    label_starts: Longs
+    learn: Bools  # False: rank the row; True: learn it
+    known: Ints  # topics that exist at this step, including the labels of a learning step
+    label_starts: Longs  # step i has `labels[label_starts[i]:label_starts[i + 1]]`
     labels: Ints  # the relevant topics of the learning steps
 
     def __len__(self) -> int:
+        """The number of steps, not of fields."""
         return len(self.row)
 
     def between(self, start: int, stop: int) -> Steps:
-        """The steps from `start` up to `stop`; their labels stay where they are."""
+        """The steps from `start` up to `stop`, as views; `labels` stays whole."""
         some = slice(start, stop)
         starts = self.label_starts[start : stop + 1]
         return Steps(self.row[some], self.learn[some], self.known[some], starts, self.labels)
 
 
+@njit
+def row_of(rows: Rows, row: int) -> tuple[Ints, Floats]:
+    """The terms and values of a row, as views."""
+    start, stop = rows.starts[row], rows.starts[row + 1]
+    return rows.terms[start:stop], rows.values[start:stop]
+
+
+@njit
+def labels_of(steps: Steps, step: int) -> Ints:
+    """The labels of a step, as a view; none of a ranking step."""
+    return steps.labels[steps.label_starts[step] : steps.label_starts[step + 1]]
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Rows and steps between two changes of the vocabulary."""
+    """Rows and steps between two changes of the vocabulary, which numbers the terms."""
 
     rows: Rows
     steps: Steps
@@ -74,5 +93,5 @@ class Segment:
     topics: int  # every topic of the steps is below this
 
     def between(self, start: int, stop: int) -> Segment:
-        """The same rows with only some of the steps."""
+        """All rows, with only the steps from `start` up to `stop`."""
         return Segment(self.rows, self.steps.between(start, stop), self.terms, self.topics)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from learners.frequency import Frequency
 from learners.index.feature_focus import FeatureFocus, Independent
-from learners.learner import Learner, Option, OptionError, Value
+from learners.learner import Learner
+from learners.options import Option, OptionError, Value
 from learners.ordinal.base import MulticlassPerceptron, PRank, WidrowHoff
 from learners.prototypes.arow import Arow
 from learners.prototypes.base import MMP, Perceptron
@@ -133,7 +134,7 @@ def parse_spec(text: str) -> LaneSpec:
     >>> parse_spec("mmp:loss=4")
     Traceback (most recent call last):
     ...
-    learners.learner.OptionError: The 'loss' option of mmp must be one of 1, 2, 3. Got '4'.
+    learners.options.OptionError: The 'loss' option of mmp must be one of 1, 2, 3. Got '4'.
 
     """
     learner, _, rest = text.strip().partition(":")

@@ -7,7 +7,7 @@ the true class, whose weight is a share of the feature's own total, so that all 
 from __future__ import annotations
 
 from learners.index.base import IndexLearner
-from learners.learner import Option
+from learners.options import Option
 
 
 class FeatureFocus(IndexLearner):

@@ -28,7 +28,8 @@ import numpy.typing as npt
 from learners.arrays import Bools, Floats, Ints, Longs
 from learners.growing_array import Growing
 from learners.jit import njit
-from learners.learner import Learner, Option, State
+from learners.learner import Learner, State
+from learners.options import Option
 from learners.ordinal.multiclass_perceptron import best_rank, multiclass_coefficients
 from learners.ordinal.prank import prank_coefficients, rank_by_thresholds
 from learners.ordinal.widrow_hoff import nearest_rank, widrow_hoff_coefficient

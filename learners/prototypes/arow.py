@@ -16,7 +16,8 @@ import numpy.typing as npt
 from learners.arrays import Bools, Floats, Ints, Longs
 from learners.growing_array import Growing
 from learners.jit import njit
-from learners.learner import Learner, Option, State
+from learners.learner import Learner, State
+from learners.options import Option
 from learners.prototypes.base import score_row
 from learners.scores import DenseScores, RowScores
 from learners.segment import Segment

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from learners.arrays import Bools, Floats, Ints, Longs
 from learners.growing_array import Growing
 from learners.jit import njit
-from learners.learner import Learner, Option, State
+from learners.learner import Learner, State
+from learners.options import Option
 from learners.prototypes.base import score_row
 from learners.prototypes.perceptron import perceptron_coefficients
 from learners.scores import DenseScores, RowScores

@@ -41,7 +41,8 @@ import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
 from learners.jit import njit
-from learners.learner import Option, State
+from learners.learner import State
+from learners.options import Option
 from learners.segment import Rows, Segment
 
 KERNELS = ("linear", "poly2")

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from learners.arrays import Bools, Floats, Ints, Longs
 from learners.jit import njit
-from learners.learner import Learner, Option, State
+from learners.learner import Learner, State
+from learners.options import Option
 from learners.scores import DenseScores, RowScores, Scores, ScoresMismatchError
 from learners.segment import Segment, Steps
 from learners.svm_map.features import DenseItems

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from learners.learner import OptionError
+from learners.options import OptionError
 from pipeline.commands.failure import fail
 from pipeline.commands.stage_times import stage_table, stage_times
 from pipeline.commands.terminal import TerminalProgress

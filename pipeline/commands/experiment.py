@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from learners.learner import MOST, OptionError
+from learners.options import MOST, OptionError
 from pipeline.commands.failure import fail
 from pipeline.commands.terminal import TerminalProgress
 from pipeline.corpora import SourceError

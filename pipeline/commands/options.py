@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from learners.learner import MOST
+from learners.options import MOST
 from pipeline.commands.defaults import INDEX_LANES, RANK_LANES, USUAL
 from pipeline.engine.topic_index import MOST_WATCHED
 from pipeline.events.formats import FORMATS

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from learners.learner import MOST, OptionError
+from learners.options import MOST, OptionError
 from pipeline.commands import options
 from pipeline.commands.defaults import choose_lanes, engine_settings
 from pipeline.commands.failure import fail

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from learners.learner import OptionError
+from learners.options import OptionError
 from pipeline.corpora import SourceError
 from pipeline.errors import UsageError
 from pipeline.experiments.data_files import NoDataError, find_data, given_for

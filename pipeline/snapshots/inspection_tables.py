@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from learners.learner import Value
+from learners.options import Value
 from pipeline.reports.report import COLUMNS, OF_RANKS, ColumnOfLanes, aligned
 from pipeline.snapshots.inspection import FEATURES, LOSSES, RANK_LOSSES, Inspection
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from learners.learner import OptionError
+from learners.options import OptionError
 from learners.prototypes.base import MMP
 from learners.specs import parse_spec
 

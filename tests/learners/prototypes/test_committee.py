@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from learners.arrays import Floats
-from learners.learner import OptionError
+from learners.options import OptionError
 from learners.prototypes.committee import Committee, random_start
 from learners.specs import parse_spec
 from learners.splitmix import mix

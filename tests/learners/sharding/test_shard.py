@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from learners.learner import Learner, OptionError
+from learners.learner import Learner
+from learners.options import OptionError
 from learners.scores import DenseScores
 from learners.sharding import shard as sharded
 from learners.sharding.exchange import DisagreementError

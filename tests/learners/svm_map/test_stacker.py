@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from learners.arrays import Floats
-from learners.learner import OptionError
+from learners.options import OptionError
 from learners.scores import DenseScores, RankScores, ScoresMismatchError
 from learners.segment import Rows, Segment, Steps
 from learners.slow.stacker import SlowStacker
