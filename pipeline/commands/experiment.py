@@ -20,11 +20,11 @@ from pipeline.experiments.run_all import (
     FAILED,
     LEFT_OUT,
     RAN,
-    Choices,
-    outcome_table,
+    RunAllOptions,
     run_all,
+    summary_table,
 )
-from pipeline.experiments.runner import Ended, check_packages, run
+from pipeline.experiments.runner import RunOutcome, check_packages, run
 
 MOST_SPLITS = 1000
 FOLDER = "experiments"
@@ -76,7 +76,9 @@ def experiment_command(
         return
     if name == ALL:
         folder = out or Path(FOLDER)
-        experiment_all(Choices(data or (), folder, seed, splits, quick, unconstrained, anew), quiet)
+        experiment_all(
+            RunAllOptions(data or (), folder, seed, splits, quick, unconstrained, anew), quiet
+        )
         return
     if name not in EXPERIMENTS:
         known = ", ".join(EXPERIMENTS)
@@ -93,14 +95,14 @@ def experiment_command(
     conclude(ended, quiet)
 
 
-def experiment_all(choices: Choices, quiet: bool) -> None:
+def experiment_all(choices: RunAllOptions, quiet: bool) -> None:
     """Run all that can be run; the exit code is 1 if one failed."""
     progress = TerminalProgress(quiet, unit="parts")
     try:
         outcomes, signal = run_all(EXPERIMENTS, choices, progress, lambda one: show(one, quiet))
     except UsageError as error:
         fail(str(error))
-    typer.echo(outcome_table(outcomes))
+    typer.echo(summary_table(outcomes))
     words = {outcome.word for outcome in outcomes}
     if LEFT_OUT in words and not quiet:
         typer.echo("`wirerank corpora` says where to get corpora.", err=True)
@@ -125,7 +127,7 @@ def listing() -> list[str]:
     return lines
 
 
-def conclude(ended: Ended, quiet: bool) -> None:
+def conclude(ended: RunOutcome, quiet: bool) -> None:
     """Show what was found, or say how to go on."""
     if ended.findings is None:
         code = 128 + (ended.signal or 2)
@@ -137,7 +139,7 @@ def conclude(ended: Ended, quiet: bool) -> None:
     show(ended, quiet)
 
 
-def show(ended: Ended, quiet: bool) -> None:
+def show(ended: RunOutcome, quiet: bool) -> None:
     """Print what was found, and say where it is."""
     if ended.findings is None:
         return

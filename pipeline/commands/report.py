@@ -14,7 +14,7 @@ from pipeline.snapshots.inspection_tables import shown
 from pipeline.storage.output_files import STANDARD_OUTPUT, check_outputs, write_whole
 
 if TYPE_CHECKING:
-    from pipeline.experiments.report.run_records import Found
+    from pipeline.experiments.report.experiment_folders import ExperimentFolder
 
 NAME = "report.html"
 
@@ -34,8 +34,8 @@ def report_command(
 
     What cannot be read is named on the page and on standard error; the exit code is then 1.
     """
+    from pipeline.experiments.report.experiment_folders import find_experiments  # noqa: PLC0415
     from pipeline.experiments.report.page import page  # noqa: PLC0415 - slow to import
-    from pipeline.experiments.report.run_records import find_experiments  # noqa: PLC0415
 
     out = out or folder / NAME
     if not folder.is_dir():
@@ -59,7 +59,7 @@ def report_command(
         raise typer.Exit(1)
 
 
-def problems(found: Found) -> list[str]:
+def problems(found: ExperimentFolder) -> list[str]:
     """What of an experiment is not in the page."""
     if found.problem:
         return [f"{found.path}/{found.problem}; it is left out."]

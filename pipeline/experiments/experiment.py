@@ -86,7 +86,7 @@ class Experiment(ABC):
         self.known: dict[str, Result] = {}  # of the parts before, for parts that build on them
 
     @abstractmethod
-    def choices(self) -> Mapping[str, Any]:
+    def recorded_settings(self) -> Mapping[str, Any]:
         """All that the results of its parts depend on besides the data, for the record.
 
         How many splits there are is not among it: more of them go on from fewer.

@@ -35,7 +35,7 @@ class Made(NamedTuple):
     wirerank: str
 
 
-class Folder:
+class ResultsFolder:
     """Where the results of one experiment are kept."""
 
     def __init__(self, path: Path, record: Mapping[str, Any], anew: bool) -> None:

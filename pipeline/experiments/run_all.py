@@ -13,7 +13,7 @@ from pipeline.corpora import SourceError
 from pipeline.errors import UsageError
 from pipeline.experiments.data_files import NoDataError, find_data, given_for
 from pipeline.experiments.experiment import Experiment, Settings
-from pipeline.experiments.runner import Ended, missing_packages, run
+from pipeline.experiments.runner import RunOutcome, missing_packages, run
 from pipeline.interruption import Interruption
 from pipeline.replay.progress import Progress
 from pipeline.reports.report import aligned
@@ -22,11 +22,11 @@ ALL = "all"  # no experiment may be called so
 RAN, LEFT_OUT, FAILED, STOPPED, WAITING = "ran", "left out", "FAILED", "interrupted", "not begun"
 
 Kinds = Mapping[str, type[Experiment]]
-Show = Callable[[Ended], None]
+Show = Callable[[RunOutcome], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SummaryLine:
     """What became of an experiment."""
 
     name: str
@@ -36,7 +36,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class RunAllOptions:
     """What a person chose about all of them; no splits are as many as each paper has."""
 
     data: Sequence[str]
@@ -54,19 +54,19 @@ class Choices:
 
 
 def run_all(
-    kinds: Kinds, choices: Choices, watch: Progress, show: Show
-) -> tuple[list[Outcome], int | None]:
+    kinds: Kinds, choices: RunAllOptions, watch: Progress, show: Show
+) -> tuple[list[SummaryLine], int | None]:
     """Run them all; `show` gets what each found. Returns outcomes, and the signal that ended it.
 
     A failure of one does not keep the others from being run.
     """
     check_data(kinds, choices.data)
-    outcomes: list[Outcome] = []
+    outcomes: list[SummaryLine] = []
     interruption = Interruption()
     with interruption.installed():
         for name in kinds:
             if interruption.signal is not None:
-                outcomes.append(Outcome(name, WAITING))
+                outcomes.append(SummaryLine(name, WAITING))
                 continue
             outcome, ended = run_one(name, kinds, choices, watch, interruption)
             outcomes.append(outcome)
@@ -93,13 +93,13 @@ def needed(kinds: Kinds) -> set[str]:
 
 
 def run_one(
-    name: str, kinds: Kinds, choices: Choices, watch: Progress, interruption: Interruption
-) -> tuple[Outcome, Ended | None]:
+    name: str, kinds: Kinds, choices: RunAllOptions, watch: Progress, interruption: Interruption
+) -> tuple[SummaryLine, RunOutcome | None]:
     """Run one of them, if it can be run."""
     kind = kinds[name]
     if missing := missing_packages(kind):
         how = f"needs {', '.join(missing)}: pip install 'wirerank[experiments]'"
-        return Outcome(name, LEFT_OUT, how), None
+        return SummaryLine(name, LEFT_OUT, how), None
     out, before = choices.out / name, time.perf_counter()
     try:
         data = find_data(kind.needs, given_for(kind.needs, choices.data, needed(kinds)))
@@ -107,23 +107,23 @@ def run_one(
         ended = run(experiment, out, choices.anew, watch, interruption)
     except NoDataError:
         corpora = " or ".join(f"{need.kind}:PATH ({need.title})" for need in kind.needs)
-        return Outcome(name, LEFT_OUT, f"needs --data {corpora}"), None
+        return SummaryLine(name, LEFT_OUT, f"needs --data {corpora}"), None
     except (UsageError, OptionError, SourceError) as error:
         watch.say(f"{name} failed: {error}")
-        return Outcome(name, FAILED, str(error)), None
+        return SummaryLine(name, FAILED, str(error)), None
     except Exception as error:  # whatever it is, the others can still be run
         watch.say(traceback.format_exc())
-        return Outcome(name, FAILED, f"{type(error).__name__}: {error}"), None
+        return SummaryLine(name, FAILED, f"{type(error).__name__}: {error}"), None
     except KeyboardInterrupt:  # asked for a second time, between two parts or after the last
-        return Outcome(name, STOPPED), None
+        return SummaryLine(name, STOPPED), None
     seconds = time.perf_counter() - before
     if ended.findings is None:
         done = f"{ended.done} of {ended.parts} parts are done and kept"
-        return Outcome(name, STOPPED, done, seconds), ended
-    return Outcome(name, RAN, str(out), seconds), ended
+        return SummaryLine(name, STOPPED, done, seconds), ended
+    return SummaryLine(name, RAN, str(out), seconds), ended
 
 
-def outcome_table(outcomes: Sequence[Outcome]) -> str:
+def summary_table(outcomes: Sequence[SummaryLine]) -> str:
     """What became of each, and below it what to do about those that were not run."""
     rows = [("", "", "s")]
     for one in outcomes:

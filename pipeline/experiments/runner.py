@@ -20,7 +20,7 @@ import orjson
 from pipeline.errors import UsageError
 from pipeline.experiments.data_files import fingerprints
 from pipeline.experiments.experiment import Experiment, Findings, Result
-from pipeline.experiments.results_folder import RESULTS, Folder
+from pipeline.experiments.results_folder import RESULTS, ResultsFolder
 from pipeline.interruption import Interruption
 from pipeline.replay.progress import Progress
 from pipeline.storage.output_files import write_whole
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Ended(NamedTuple):
+class RunOutcome(NamedTuple):
     """How a run ended: with findings, or before them by a signal."""
 
     findings: Findings | None
@@ -59,7 +59,7 @@ def run(
     anew: bool,
     watch: Progress,
     listening: Interruption | None = None,
-) -> Ended:
+) -> RunOutcome:
     """Compute the parts that are not there yet, and write everything that follows from them.
 
     Who runs several of them listens for signals already.
@@ -68,8 +68,8 @@ def run(
     sums = fingerprints(experiment.needs, experiment.data)
     for kind, path in experiment.data.items():
         watch.say(f"{kind}:{path} sha256 {sums[kind]}")
-    record = {"experiment": experiment.name, **experiment.choices(), "sha256": sums}
-    folder = Folder(out, record, anew)
+    record = {"experiment": experiment.name, **experiment.recorded_settings(), "sha256": sums}
+    folder = ResultsFolder(out, record, anew)
     parts = list(experiment.parts())
     folder.begin(len(parts))
     results = experiment.known
@@ -88,9 +88,9 @@ def run(
                 results[part.name] = kept
                 watch.advance(len(results))
                 if interruption.signal is not None and len(results) < len(parts):
-                    return Ended(None, len(results), len(parts), interruption.signal, ())
+                    return RunOutcome(None, len(results), len(parts), interruption.signal, ())
     except KeyboardInterrupt:  # asked for a second time: the part at hand is given up
-        return Ended(None, len(results), len(parts), interruption.signal, ())
+        return RunOutcome(None, len(results), len(parts), interruption.signal, ())
     finally:
         watch.end()
     findings = experiment.findings(results)
@@ -104,10 +104,12 @@ def run(
         "run": provenance(experiment, folder, list(results)),
     }
     written = write_findings(folder, about, findings, results)
-    return Ended(findings, len(parts), len(parts), interruption.signal, written)
+    return RunOutcome(findings, len(parts), len(parts), interruption.signal, written)
 
 
-def provenance(experiment: Experiment, folder: Folder, parts: Sequence[str]) -> dict[str, Any]:
+def provenance(
+    experiment: Experiment, folder: ResultsFolder, parts: Sequence[str]
+) -> dict[str, Any]:
     """When, for how long and by whom the parts were made, whichever run made each.
 
     What is not known of all of them, since an earlier version kept some, is null.
@@ -132,7 +134,10 @@ def versions(packages: Sequence[str]) -> dict[str, str]:
 
 
 def write_findings(
-    folder: Folder, about: Mapping[str, object], findings: Findings, results: Mapping[str, Result]
+    folder: ResultsFolder,
+    about: Mapping[str, object],
+    findings: Findings,
+    results: Mapping[str, Result],
 ) -> list[Path]:
     """Write CSV of tables and series, pictures, `results.json`; returns what was written."""
     files = {f"{table.name}.csv": table.csv() for table in findings.tables}
@@ -140,7 +145,7 @@ def write_findings(
     drawings = []
     for drawing in findings.drawings:
         figure = drawing.draw()
-        files |= drawn(drawing.name, figure)
+        files |= figure_files(drawing.name, figure)
         drawings.append({"name": drawing.name, **described(figure)})
     whole = {
         **about,
@@ -158,7 +163,7 @@ def write_findings(
     return [folder.path / name for name in files]
 
 
-def drawn(name: str, figure: Figure) -> dict[str, bytes]:
+def figure_files(name: str, figure: Figure) -> dict[str, bytes]:
     """A picture as PNG and as SVG, without the date, so that it is the same every time."""
     files = {}
     for kind, options in (("png", {"dpi": 140}), ("svg", {"metadata": {"Date": None}})):

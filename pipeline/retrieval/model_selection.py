@@ -42,7 +42,7 @@ class Chosen(NamedTuple):
     validated: float  # MAP on the validation queries
 
 
-class Workbench:
+class ModelSelector:
     """A query-document set whose values are normalised once in every way that is asked for."""
 
     def __init__(self, queries: QuerySet, depth: int = DEPTH) -> None:

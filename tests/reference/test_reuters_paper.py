@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from pipeline.experiments.experiment import Result, Settings
+from pipeline.experiments.topic_ranking.methods import OF_THE_PAPER, MethodResults
 from pipeline.experiments.topic_ranking.mmp_reuters21578 import (
     FIGURES,
     FOLDS,
@@ -23,7 +24,8 @@ from pipeline.experiments.topic_ranking.mmp_reuters21578 import (
     about,
     train,
 )
-from pipeline.experiments.topic_ranking.paper import OF_THE_PAPER, Numbers, orderings
+from pipeline.experiments.topic_ranking.ordering_claims import claim_lines
+from pipeline.experiments.topic_ranking.result_tables import table_row
 
 LANES = tuple(method.key for method in OF_THE_PAPER)
 HIGHER_IS_BETTER = ("average_precision", "max_f1")
@@ -46,7 +48,7 @@ def outcome(shared_corpus: Callable[[str], Path]) -> Outcome:
     wire = experiment.wire()
     folds = [train(SELECTED, partial(experiment.fold, wire, number)) for number in range(FOLDS)]
     whole = experiment.fold(wire, 0, WHOLE)
-    rows = [numbers_of(folds, key).row({}) for key in LANES]
+    rows = [table_row(numbers_of(folds, key), {}) for key in LANES]
     means = {
         key: {column: number.value for column, number in row.ours.items()}
         for key, row in zip(LANES, rows, strict=True)
@@ -55,9 +57,9 @@ def outcome(shared_corpus: Callable[[str], Path]) -> Outcome:
     return Outcome(means, folds, about(wire), whole.terms, distinct)
 
 
-def numbers_of(folds: list[Result], key: str) -> Numbers:
+def numbers_of(folds: list[Result], key: str) -> MethodResults:
     method = next(method for method in OF_THE_PAPER if method.key == key)
-    return Numbers(method, [fold["methods"][key] for fold in folds])
+    return MethodResults(method, [fold["methods"][key] for fold in folds])
 
 
 def test_documents_look_like_the_papers(outcome: Outcome) -> None:
@@ -99,5 +101,5 @@ def test_ordering_of_the_methods(outcome: Outcome) -> None:
     for other in ("mmp2", "mmp3"):
         assert coverage[other] < coverage["mmp1"]
     assert means["rocchio"]["loss1_percent"] == max(means[lane]["loss1_percent"] for lane in LANES)
-    said = orderings([numbers_of(outcome.folds, key) for key in LANES])
+    said = claim_lines([numbers_of(outcome.folds, key) for key in LANES])
     assert [one.split(":")[0] for one in said] == ["HELD"] * 3

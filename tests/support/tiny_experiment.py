@@ -18,7 +18,7 @@ from pipeline.experiments.experiment import (
     Settings,
 )
 from pipeline.experiments.figures import Dot, Panel, draw_dots
-from pipeline.experiments.runner import Ended, run
+from pipeline.experiments.runner import RunOutcome, run
 from pipeline.experiments.tables import Column, Number, Row, Table
 from pipeline.replay.progress import Progress
 
@@ -38,7 +38,7 @@ class Tiny(Experiment):
     def do(number: int) -> None:
         """What happens when a part is computed."""
 
-    def choices(self) -> Mapping[str, Any]:
+    def recorded_settings(self) -> Mapping[str, Any]:
         """The seed, and something nested."""
         return {"seed": self.settings.seed, "grid": {"C": [1, 10], self.text: self.text}}
 
@@ -82,5 +82,5 @@ class Tiny(Experiment):
 
 def run_tiny(
     out: Path, kind: type[Tiny] = Tiny, splits: int = 2, seed: int = 0, anew: bool = False
-) -> Ended:
+) -> RunOutcome:
     return run(kind(Settings(seed, splits), {}, lambda line: None), out, anew, Progress())

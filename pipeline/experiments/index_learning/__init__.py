@@ -1,1 +1,1 @@
-"""The experiments of Madani, Connor and Greiner (2010): an index from words to classes."""
+"""The experiments of Madani, Connor and Greiner (2010): learning an index from words to classes."""

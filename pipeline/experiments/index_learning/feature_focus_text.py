@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 
 from learners.specs import LEARNERS
 from pipeline.corpora.newsgroups import Newsgroups
-from pipeline.corpora.reuters21578 import Reuters21578
-from pipeline.experiments import svm
-from pipeline.experiments.examples import Split, drawn, text_split
+from pipeline.experiments.corpus_needs import REUTERS21578
 from pipeline.experiments.experiment import (
     Drawing,
     Experiment,
@@ -20,16 +18,17 @@ from pipeline.experiments.experiment import (
     Result,
 )
 from pipeline.experiments.figures import Dot, Panel, draw_dots, draw_lines
-from pipeline.experiments.index_learning import ablations, top_down
+from pipeline.experiments.index_learning import ablations, one_vs_rest_svm, top_down_svm
 from pipeline.experiments.index_learning.independent import THRESHOLDS, train_independent
-from pipeline.experiments.index_learning.lanes import (
+from pipeline.experiments.index_learning.lane_training import (
     MOST_PASSES,
     PATIENCE,
     train_chosen,
     train_lane,
     train_until_steady,
 )
-from pipeline.experiments.index_learning.paper import COMPARISON, OPTIONS, PAPER
+from pipeline.experiments.index_learning.paper_numbers import COMPARISON, OPTIONS, PAPER
+from pipeline.experiments.index_learning.result_tables import COLUMNS, chosen_settings, over_splits
 from pipeline.experiments.index_learning.taxonomy import taxonomy
 from pipeline.experiments.index_learning.text_corpora import (
     LARGEST,
@@ -37,7 +36,8 @@ from pipeline.experiments.index_learning.text_corpora import (
     newsgroups,
     reuters_largest,
 )
-from pipeline.experiments.methods import COLOUR, COLUMNS, choices_in_words, over_splits
+from pipeline.experiments.index_learning.train_test_split import Split, random_split, text_split
+from pipeline.experiments.learner_colours import LEARNER_COLOURS
 from pipeline.experiments.sign_test import sign_test
 from pipeline.experiments.tables import Column, Number, Row, Table
 
@@ -46,7 +46,7 @@ PASSES, QUICK_PASSES = 10, 2
 QUICK_DOCUMENTS = 1500
 MARGIN = 0.5  # the paper's best on both corpora
 CHOSEN_AMONG = (0.0, 0.1, 0.5)
-HELD_OUT = 0.2  # of the training examples, to choose settings by
+HELD_OUT = 0.2  # share of the training examples on which settings are chosen
 TEST_SHARE = {"newsgroups": 0.2, "reuters21578": 0.1}
 COMMITTEE = "committee:size=10,seed={seed}"
 
@@ -54,35 +54,32 @@ NEWSGROUPS = Need(
     "newsgroups", "20 Newsgroups: one folder of posts per group, or its archive",
     r"20_?news|newsgroups", Newsgroups,
 )  # fmt: skip
-REUTERS = Need(
-    "reuters21578", "Reuters-21578: its reut2-*.sgm files, or its archive", r"reut", Reuters21578
-)
 TITLES = {
     "newsgroups": "20 Newsgroups",
     "reuters21578": f"Reuters-21578, {LARGEST} largest classes",
 }
 
 
-class Method(NamedTuple):
-    """A row of the comparison: whose results it shows, and after which pass."""
+class TextMethod(NamedTuple):
+    """A row of the comparison: the part whose results it shows, after one of the part's passes."""
 
     key: str
     label: str
     learner: str
     part: str
-    after: int = -1
+    after: int = -1  # index of the pass
 
 
 METHODS = (
-    Method("ff-0", "FF margin 0, 1 pass", "feature-focus", ablations.margin_key(0.0), 0),
-    Method("ff-0.5", "FF margin 0.5, 1 pass", "feature-focus", ablations.margin_key(MARGIN), 0),
-    Method("ff-chosen", "FF margin and passes chosen", "feature-focus", "chosen"),
-    Method("perceptron", "perceptron", "perceptron", "perceptron"),
-    Method("committee", "committee of 10", "committee", "committee"),
-    Method("svm", "linear SVM", "svm", "svm"),
-    Method("top-down", "top-down SVM", "top-down", "top-down"),
-    Method("independent", "IND", "independent", "independent"),
-    Method("frequency", "FreqBaseline", "frequency", "frequency"),
+    TextMethod("ff-0", "FF margin 0, 1 pass", "feature-focus", ablations.margin_key(0.0), 0),
+    TextMethod("ff-0.5", "FF margin 0.5, 1 pass", "feature-focus", ablations.margin_key(MARGIN), 0),
+    TextMethod("ff-chosen", "FF margin and passes chosen", "feature-focus", "chosen"),
+    TextMethod("perceptron", "perceptron", "perceptron", "perceptron"),
+    TextMethod("committee", "committee of 10", "committee", "committee"),
+    TextMethod("svm", "linear SVM", "svm", "svm"),
+    TextMethod("top-down", "top-down SVM", "top-down", "top-down"),
+    TextMethod("independent", "IND", "independent", "independent"),
+    TextMethod("frequency", "FreqBaseline", "frequency", "frequency"),
 )
 UNTIL_STEADY = ("perceptron", "committee")
 WITH_CHOICES = ("chosen", "svm", "top-down", "independent")
@@ -92,13 +89,13 @@ class FeatureFocusText(Experiment):
     """Figure 9 of the paper on two of its corpora, and its figures 11 to 17 and 19."""
 
     name = "feature-focus-text"
-    title = "index learning against classifiers on texts"
+    title = "index learning compared with classifiers on texts"
     paper = PAPER
-    needs = (NEWSGROUPS, REUTERS)
+    needs = (NEWSGROUPS, REUTERS21578)
     packages = ("matplotlib", "sklearn", "scipy")
 
-    def choices(self) -> Mapping[str, Any]:
-        """Seed, text settings, and the grids that are searched."""
+    def recorded_settings(self) -> Mapping[str, Any]:
+        """Seed, text settings, and the grids of settings that are searched."""
         return {
             "seed": self.settings.seed,
             "quick": self.settings.quick,
@@ -110,9 +107,9 @@ class FeatureFocusText(Experiment):
             "passes": self._passes,
             "margins": ablations.MARGINS,
             "perceptron": {"patience": PATIENCE, "most_passes": MOST_PASSES},
-            "C": svm.COSTS,
+            "C": one_vs_rest_svm.COSTS,
             "p_ind": THRESHOLDS,
-            "p_min": top_down.LEAST_PROBABILITIES,
+            "p_min": top_down_svm.LEAST_PROBABILITIES,
         }
 
     @property
@@ -120,35 +117,36 @@ class FeatureFocusText(Experiment):
         return QUICK_PASSES if self.settings.quick else PASSES
 
     def parts(self) -> Iterator[Part]:
-        """Split after split, all methods on each corpus."""
-        texts = {kind: self._texts(kind) for kind in self.data}
-        for kind, found in texts.items():
+        """All methods on each corpus, one split after another."""
+        corpora = {kind: self._texts(kind) for kind in self.data}
+        for kind, corpus in corpora.items():
             self.say(
-                f"{TITLES[kind]}: {len(found.texts):,} documents, {len(found.classes)} classes"
+                f"{TITLES[kind]}: {len(corpus.texts):,} documents, {len(corpus.classes)} classes"
             )
 
         @lru_cache(maxsize=1)
         def split_of(kind: str, number: int) -> Split:
-            mine = texts[kind]
-            train, test = drawn(len(mine.texts), TEST_SHARE[kind], self.settings.seed, number)
-            return text_split(mine.texts, mine.labels, mine.classes, PROFILE, train, test)
+            corpus = corpora[kind]
+            count, share = len(corpus.texts), TEST_SHARE[kind]
+            train, test = random_split(count, share, self.settings.seed, number)
+            return text_split(corpus.texts, corpus.labels, corpus.classes, PROFILE, train, test)
 
         for number in range(self.settings.splits):
-            for kind, found in texts.items():
-                for key, run in self._runs(found.classes, number).items():
+            for kind, corpus in corpora.items():
+                for key, run in self._runs(corpus.classes, number).items():
                     yield Part(part_name(kind, number, key), later(run, split_of, kind, number))
 
     def _texts(self, kind: str) -> Texts:
-        seed = self.settings.seed
         path = self.data[kind]
-        found = newsgroups(path) if kind == "newsgroups" else reuters_largest(path)
-        return found.first(QUICK_DOCUMENTS, seed) if self.settings.quick else found
+        texts = newsgroups(path) if kind == "newsgroups" else reuters_largest(path)
+        quick = self.settings.quick
+        return texts.sample(QUICK_DOCUMENTS, self.settings.seed) if quick else texts
 
     def _runs(self, classes: Sequence[str], number: int) -> dict[str, Callable[[Split], Result]]:
-        """What is computed on a split, by key."""
+        """The computations on a split, by key."""
         runs: dict[str, Callable[[Split], Result]] = {}
 
-        def add(lanes: Sequence[ablations.Run]) -> None:
+        def add(lanes: Sequence[ablations.LaneRun]) -> None:
             for key, spec, passes, on_training in lanes:
                 runs[key] = partial(train_one, spec, passes, on_training)
 
@@ -160,9 +158,9 @@ class FeatureFocusText(Experiment):
         if "committee" in LEARNERS:
             spec = COMMITTEE.format(seed=self.settings.seed + number)
             runs["committee"] = partial(train_until_steady, spec)
-        runs["svm"] = lambda split: svm.train_svm(split, HELD_OUT)
+        runs["svm"] = lambda split: one_vs_rest_svm.train_svm(split, HELD_OUT)
         if any(node.children for node in taxonomy(classes).children):
-            runs["top-down"] = lambda split: top_down.train_top_down(split, HELD_OUT)
+            runs["top-down"] = lambda split: top_down_svm.train_top_down(split, HELD_OUT)
         runs["independent"] = lambda split: train_independent(split, HELD_OUT)
         runs["frequency"] = partial(train_one, "frequency", 1, False)
         if not self.settings.quick:
@@ -171,25 +169,25 @@ class FeatureFocusText(Experiment):
         return runs
 
     def findings(self, results: Mapping[str, Result]) -> Findings:
-        """The comparison of each corpus, the sign tests, and what the settings do."""
+        """The comparison of each corpus, the sign tests, and the effect of the settings."""
         of = {kind: partial(self._of, results, kind) for kind in self.data}
         comparisons = {kind: self._comparison(kind, of[kind]) for kind in self.data}
-        tables = [*comparisons.values(), self._signs(of)]
+        tables = [*comparisons.values(), self._sign_tests(of)]
         drawings = [Drawing("comparison-r1", partial(self._draw_comparison, comparisons, "r1"))]
         drawings += [Drawing("comparison-r5", partial(self._draw_comparison, comparisons, "r5"))]
-        passed = {
+        passes = {
             kind: ablations.passes_table(
                 kind, f"{TITLES[kind]}: R1 after each pass", of[kind], self._passes
             )
             for kind in self.data
         }
-        tables += passed.values()
+        tables += passes.values()
         drawings.append(
             Drawing(
                 "passes",
                 lambda: draw_lines(
                     "Margins and passes (figures 14 and 19)", "passes", "R1",
-                    [ablations.passes_panel(TITLES[k], table) for k, table in passed.items()],
+                    [ablations.passes_panel(TITLES[k], table) for k, table in passes.items()],
                 ),
             )
         )  # fmt: skip
@@ -201,7 +199,7 @@ class FeatureFocusText(Experiment):
         names = (part_name(kind, number, key) for number in range(self.settings.splits))
         return [results[name] for name in names if name in results]
 
-    def _comparison(self, kind: str, of: ablations.Of) -> Table:
+    def _comparison(self, kind: str, of: ablations.ResultsByKey) -> Table:
         share = TEST_SHARE[kind]
         title = f"{TITLES[kind]}: {self._splits_in_words}, {1 - share:.0%} / {share:.0%}"
         paper = COMPARISON[kind]
@@ -211,12 +209,12 @@ class FeatureFocusText(Experiment):
             if of(method.part)
         ]
         notes = [
-            f"{part}, on held-out training examples: {choices_in_words(of(part))}"
+            f"Settings of {part}, chosen on held-out training examples: {chosen_settings(of(part))}"
             for part in WITH_CHOICES
             if of(part)
         ]
         notes += [
-            f"{part}: {min(passes)} to {max(passes)} passes"
+            f"The {part} was trained for {min(passes)} to {max(passes)} passes."
             for part in UNTIL_STEADY
             if (passes := [result["passes"][-1]["passes"] for result in of(part)])
         ]
@@ -225,66 +223,66 @@ class FeatureFocusText(Experiment):
     @property
     def _splits_in_words(self) -> str:
         count = self.settings.splits
-        part = " of a part of the data" if self.settings.quick else ""
+        part = " of a sample of the data" if self.settings.quick else ""
         return f"{count} random split{'s' if count > 1 else ''}{part}"
 
-    def _signs(self, of: Mapping[str, ablations.Of]) -> Table:
-        """FF with margin 0.5 after one pass, against the best of those that are not FF."""
+    def _sign_tests(self, of: Mapping[str, ablations.ResultsByKey]) -> Table:
+        """FF with margin 0.5 after one pass, compared with the best other method."""
         rows = []
-        for kind, mine in of.items():
-            others = [m for m in METHODS if m.learner != "feature-focus" and mine(m.part)]
-            best = max(others, key=lambda m: over_splits(mine(m.part), m.after)["r1"].value)
+        for kind, results in of.items():
+            others = [m for m in METHODS if m.learner != "feature-focus" and results(m.part)]
+            best = max(others, key=lambda m: over_splits(results(m.part), m.after)["r1"].value)
             for key in ("r1", "r5"):
-                ours = [one["passes"][0][key] for one in mine(ablations.margin_key(MARGIN))]
-                theirs = [one["passes"][best.after][key] for one in mine(best.part)]
-                found = sign_test(ours, theirs)
-                numbers = {name: Number(float(value)) for name, value in found._asdict().items()}
+                ours = [one["passes"][0][key] for one in results(ablations.margin_key(MARGIN))]
+                theirs = [one["passes"][best.after][key] for one in results(best.part)]
+                test = sign_test(ours, theirs)
+                numbers = {name: Number(float(value)) for name, value in test._asdict().items()}
                 label = f"{TITLES[kind]}, {key.upper()}: FF against {best.label}"
                 rows.append(Row(label, numbers))
         columns = [Column(name, name, 0) for name in ("wins", "losses", "ties")]
-        title = "Sign test over the splits, two-sided: FF margin 0.5, 1 pass, and the best other"
-        return Table("sign-test", title, [*columns, Column("p", "p", 4)], rows)
+        title = (
+            "Two-sided sign test over the splits: FF (margin 0.5, 1 pass) against the best other "
+            "method"
+        )
+        return Table("sign-test", title, [*columns, Column("p", "p value", 4)], rows)
 
     def _draw_comparison(self, tables: Mapping[str, Table], key: str) -> Any:  # noqa: ANN401
         learner = {method.label: method.learner for method in METHODS}
-        panels = [
-            Panel(
-                TITLES[kind],
-                dots=[
-                    Dot(row.label, COLOUR[learner[row.label]], row.ours[key], row.paper.get(key))
-                    for row in table.rows
-                    if learner[row.label] != "frequency"  # far to the left of all others
-                ],
-            )
-            for kind, table in tables.items()
-        ]
-        words = "first" if key == "r1" else "in the first five"
-        measure = f"{key.upper()}: share of tests with the class {words}"
-        title = f"Index learning against classifiers: {key.upper()}, {self._splits_in_words}"
+        panels = []
+        for kind, table in tables.items():
+            dots = []
+            for row in table.rows:
+                if (name := learner[row.label]) != "frequency":  # far to the left of all others
+                    ours, paper = row.ours[key], row.paper.get(key)
+                    dots.append(Dot(row.label, LEARNER_COLOURS[name], ours, paper))
+            panels.append(Panel(TITLES[kind], dots=dots))
+        place = "first" if key == "r1" else "among the first five"
+        measure = f"{key.upper()}: share of test examples whose class is ranked {place}"
+        title = f"Index learning compared with classifiers: {key.upper()}, {self._splits_in_words}"
         return draw_dots(title, measure, panels)
 
     def _ablations(
-        self, of: Mapping[str, ablations.Of], tables: list[Table], drawings: list[Drawing]
+        self, of: Mapping[str, ablations.ResultsByKey], tables: list[Table], drawings: list[Drawing]
     ) -> None:
         default = ablations.margin_key(MARGIN)
         light, degree, options = {}, {}, {}
-        for kind, mine in of.items():
+        for kind, results in of.items():
             title = f"{TITLES[kind]}, margin {MARGIN:g}: "
             light[kind] = ablations.w_min_table(
-                kind, title + "w_min", mine, default, ablations.FEW_PASSES
+                kind, title + "w_min", results, default, ablations.FEW_PASSES
             )
-            degree[kind] = ablations.d_max_table(kind, title + "d_max", mine, default)
+            degree[kind] = ablations.d_max_table(kind, title + "d_max", results, default)
             options[kind] = ablations.options_table(
-                kind, title + "options, Boolean features, IND", mine, default, OPTIONS[kind]
+                kind, title + "options, Boolean features, IND", results, default, OPTIONS[kind]
             )
         tables += [*light.values(), *degree.values(), *options.values()]
-        for name, found, values, words in (
+        for name, by_kind, values, words in (
             ("w-min", light, ablations.W_MINS, "w_min: connections lighter than this are dropped"),
-            ("d-max", degree, ablations.D_MAXES, "d_max: connections with which a feature votes"),
+            ("d-max", degree, ablations.D_MAXES, "d_max: connections that vote per feature"),
         ):
             panels = [
                 ablations.settings_panel(TITLES[kind], table, values)
-                for kind, table in found.items()
+                for kind, table in by_kind.items()
             ]
             title = f"Feature Focus, margin {MARGIN:g}, 1 pass"
             drawings.append(Drawing(name, partial(draw_lines, title, words, "R1", panels)))
@@ -293,48 +291,56 @@ class FeatureFocusText(Experiment):
         drawings.append(Drawing("options", partial(draw_dots, title, "R1", panels)))
 
     def _remarks(self) -> list[str]:
-        quick = f"With --quick {QUICK_DOCUMENTS:,} documents of each corpus are used, the paper's "
-        remarks = [quick + "numbers are of all of them."] if self.settings.quick else []
+        remarks = []
+        if self.settings.quick:
+            remarks.append(
+                f"With --quick {QUICK_DOCUMENTS:,} documents of each corpus are used; the paper's "
+                "numbers are for all documents."
+            )
         remarks += [
-            "Settings are chosen on 20 % of the training examples, not on the test examples as in "
-            "the paper; the search is not part of the training time.",
+            "Settings are chosen on 20 % of the training examples; the paper chooses them on the "
+            "test examples. The training time does not include this search.",
             "Times are processor time of this machine; the paper's are of a 2.4 GHz Opteron.",
-            "The perceptron's passes end when the share of training examples ranked wrongly has "
-            f"not fallen for {PATIENCE} of them, or after {MOST_PASSES}.",
+            "The training of the perceptron ends when the share of training examples ranked "
+            f"wrongly has not fallen for {PATIENCE} passes, or after {MOST_PASSES} passes.",
         ]
         if "newsgroups" in self.data:
             remarks.append(
-                "20 Newsgroups: the paper had the vectors and splits of Rennie et al. (20,000 "
-                "posts); here subject and body, stop-list, numbers folded, log tf and idf."
+                "20 Newsgroups: the paper used the vectors and splits of Rennie et al. (20,000 "
+                "posts). Here a post is its subject and body, with a stop list, all numbers folded "
+                "into one term, log tf and idf."
             )
             remarks.append(
-                "The paper has no top-down row for 20 Newsgroups; here the taxonomy is that of the "
-                "groups' names, C = 1 at every node."
+                "The paper has no top-down row for 20 Newsgroups. Here the taxonomy follows the "
+                "names of the groups, with C = 1 at every node."
             )
         if "reuters21578" in self.data:
             remarks.append(
-                "Reuters-21578: all stories with one of the ten largest classes, of several the "
-                "last one, so that each has one as in the paper. They are flat: no top-down row."
+                "Reuters-21578: all stories with at least one of the ten largest classes. A story "
+                "with several of them keeps the last one, so that each story has one class as in "
+                "the paper. These classes have no taxonomy, so there is no top-down row."
             )
         if "committee" not in LEARNERS:
-            remarks.append("The committee of perceptrons is left out: there is no such lane.")
+            remarks.append(
+                "The committee of perceptrons is left out, because this version has no such lane."
+            )
         missing = [TITLES[need.kind] for need in self.needs if need.kind not in self.data]
-        remarks += [f"{title} was not found in --data and is left out." for title in missing]
+        remarks += [f"{title} was not found in --data, so it is left out." for title in missing]
         return remarks
 
 
 def train_one(spec: str, passes: int, on_training: bool, split: Split) -> Result:
-    """A lane, the split coming last."""
+    """Train a lane; `train_lane` with the split as the last argument, for `partial`."""
     return train_lane(spec, split, passes, on_training)
 
 
 def part_name(kind: str, number: int, key: str) -> str:
-    """How the results of a run on a split are kept."""
+    """The name of the part that computes `key` on a split."""
     return f"{kind} split {number + 1} {key}"
 
 
 def later(
     run: Callable[[Split], Result], split_of: Callable[[str, int], Split], kind: str, number: int
 ) -> Callable[[], Result]:
-    """Make the vectors of a split only when something is to be run on it."""
+    """Return a function that makes the vectors of a split only when it is called."""
     return lambda: run(split_of(kind, number))

@@ -1,12 +1,12 @@
-"""IND, whose threshold is searched on examples that are held out of training."""
+"""The baseline IND, whose threshold p_ind is chosen on held-out training examples."""
 
 from __future__ import annotations
 
 from learners.index.feature_focus import Independent
-from pipeline.experiments.examples import Split, to_learn
 from pipeline.experiments.experiment import Result
-from pipeline.experiments.hits import measures_of
-from pipeline.experiments.index_learning.lanes import ranks_of, train_lane
+from pipeline.experiments.index_learning.lane_training import ranks_of, train_lane
+from pipeline.experiments.index_learning.recall_at_rank import recall_measures
+from pipeline.experiments.index_learning.train_test_split import Split, learning_segment
 
 THRESHOLDS = (
     *(round(0.01 * step, 2) for step in range(1, 10)),
@@ -15,16 +15,16 @@ THRESHOLDS = (
 
 
 def train_independent(split: Split, share: float) -> Result:
-    """Count most of the examples, choose by the others, and count all of them anew."""
+    """Choose p_ind on the last `share` of the training examples, then train on all of them."""
     held_out = split.held_out(share)
     learner = Independent()
     nothing = learner.new_scores(0, len(split.classes))  # nothing is ranked while it counts
-    learner.follow(to_learn(held_out.train, held_out), nothing)
+    learner.follow(learning_segment(held_out.train, held_out), nothing)
     best, chosen = -1.0, 0.0
     for threshold in THRESHOLDS:
         learner.least = threshold
-        found = measures_of(ranks_of(learner, held_out.test, held_out))["r1"]
-        if found > best:
-            best, chosen = found, threshold
+        r1 = recall_measures(ranks_of(learner, held_out.test, held_out))["r1"]
+        if r1 > best:
+            best, chosen = r1, threshold
     result = train_lane(f"independent:p_ind={chosen}", split, 1)
     return {**result, "chosen": {"p_ind": chosen}}

@@ -1,4 +1,4 @@
-"""A tree over classes whose names have dots in them: comp.sys.mac lies below comp.sys."""
+"""A tree of classes by the dots in their names: comp.sys.mac is below comp.sys."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Node:
-    """A class of the tree, with the numbers of all classes at or below it."""
+    """A node of the tree: a class, or an inner node that groups classes."""
 
     name: str
-    number: int | None = None  # of the class that it is itself, if it is one
+    number: int | None = None  # of the class; None for an inner node that is no class
     children: list[Node] = field(default_factory=list)
 
     def leaves(self) -> Iterator[int]:
-        """The numbers of the classes at or below it."""
+        """The numbers of the classes at or below this node."""
         if self.number is not None:
             yield self.number
         for child in self.children:
             yield from child.leaves()
 
     def nodes(self) -> Iterator[Node]:
-        """Everything below it."""
+        """All nodes below this one."""
         for child in self.children:
             yield child
             yield from child.nodes()
 
 
 def taxonomy(classes: Sequence[str]) -> Node:
-    """The tree of the classes' names; a node with one child only is left out.
+    """The tree of the classes' names; inner nodes with a single child are left out.
 
     >>> [node.name for node in taxonomy(["sci.med", "rec.autos", "rec.sport.hockey"]).nodes()]
     ['rec', 'rec.autos', 'rec.sport.hockey', 'sci.med']
@@ -51,7 +51,7 @@ def taxonomy(classes: Sequence[str]) -> Node:
 
 
 def collapsed(node: Node) -> Node:
-    """The node without steps at which there is nothing to decide."""
+    """The node, or its only child if there is nothing to decide between."""
     node.children = [collapsed(child) for child in node.children]
     if node.number is None and len(node.children) == 1:
         return node.children[0]

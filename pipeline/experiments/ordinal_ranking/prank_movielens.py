@@ -23,15 +23,15 @@ from pipeline.experiments.experiment import (
 )
 from pipeline.experiments.figures import draw_bands
 from pipeline.experiments.ordinal_ranking.claims import Claim
-from pipeline.experiments.ordinal_ranking.comparison import (
+from pipeline.experiments.ordinal_ranking.method_comparison import (
     Batch,
-    Comparison,
+    MethodComparison,
     curves_csv,
     panel_of,
     tables_of,
 )
 from pipeline.experiments.ordinal_ranking.prank_synthetic import PAPER
-from pipeline.experiments.ordinal_ranking.sequences import Method, Ranked
+from pipeline.experiments.ordinal_ranking.rank_sequences import OrdinalMethod, RankSequence
 from pipeline.reports.plots import COLOURS
 
 LEASTS = (100, 200)  # rated films that a viewer must have, and rounds of the sequence
@@ -43,26 +43,26 @@ SCALES = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 SHOWN = (10, 20, 50, 100, 150, 200)
 
 PAPERS = (
-    Method("prank", "PRank", COLOURS[0], "prank"),
-    Method("wh", "Widrow-Hoff", COLOURS[1], "widrow-hoff:rate={}", RATES),
-    Method("mcp", "multiclass perceptron", COLOURS[2], "multiclass-perceptron"),
+    OrdinalMethod("prank", "PRank", COLOURS[0], "prank"),
+    OrdinalMethod("wh", "Widrow-Hoff", COLOURS[1], "widrow-hoff:rate={}", RATES),
+    OrdinalMethod("mcp", "multiclass perceptron", COLOURS[2], "multiclass-perceptron"),
 )
-AVERAGE = Method("average", "PRank, averaged", COLOURS[3], "prank:average=true", ours=True)
+AVERAGE = OrdinalMethod("average", "PRank, averaged", COLOURS[3], "prank:average=true", ours=True)
 VARIANTS = (
-    Method("scaled", "PRank", COLOURS[4], "prank", SCALES, scaled=True, ours=True),
-    Method(
+    OrdinalMethod("scaled", "PRank", COLOURS[4], "prank", SCALES, scaled=True, ours=True),
+    OrdinalMethod(
         "average-scaled", "PRank, averaged", COLOURS[6], "prank:average=true", SCALES,
         scaled=True, ours=True,
     ),
-    Method(
+    OrdinalMethod(
         "wh-constant", "Widrow-Hoff, constant feature", COLOURS[1], "widrow-hoff:rate={}", RATES,
         constant=True, ours=True,
     ),
-    Method(
+    OrdinalMethod(
         "mcp-constant", "multiclass perceptron, constant feature", COLOURS[2],
         "multiclass-perceptron", constant=True, ours=True,
     ),
-    Method("constant", "best constant rank in hindsight", COLOURS[7], "", ours=True),
+    OrdinalMethod("constant", "best constant rank in hindsight", COLOURS[7], "", ours=True),
 )  # fmt: skip
 METHODS = (*PAPERS, AVERAGE, *VARIANTS)
 CLAIMS = (
@@ -104,20 +104,20 @@ class Viewers:
     def __len__(self) -> int:
         return len(self.active)
 
-    def drawn(self) -> tuple[Longs, Longs]:
+    def random_split(self) -> tuple[Longs, Longs]:
         """In random order, those that settings are chosen on, and those that are measured."""
         order = np.random.default_rng([self.seed, self.least]).permutation(self.active)
         cut = max(1, round(len(order) * HELD_OUT_SHARE))
         return order[:cut], order[cut:]
 
-    def sequence(self, viewer: int) -> Ranked:
+    def sequence(self, viewer: int) -> RankSequence:
         """The films of a viewer in random order, each as all others rated it; unrated is 0."""
         (place,) = np.flatnonzero(self.active == viewer)
         rng = np.random.default_rng([self.seed, self.least, int(viewer)])
         films = rng.permutation(np.flatnonzero(self._stars[place]))[: self.least]
         stars = np.delete(self._stars[:, films], place, axis=0).T
         vectors: Floats = np.where(stars > 0, (stars - float(MIDDLE)) / WIDTH, 0.0)
-        return Ranked(vectors, self._stars[place, films].astype(np.int64))
+        return RankSequence(vectors, self._stars[place, films].astype(np.int64))
 
 
 class PRankMovieLens(Experiment):
@@ -130,7 +130,7 @@ class PRankMovieLens(Experiment):
     packages = ("matplotlib", "scipy")
     splits = (500, 20)
 
-    def choices(self) -> Mapping[str, Any]:
+    def recorded_settings(self) -> Mapping[str, Any]:
         """The seed, who is held out, and the lanes."""
         return {
             "seed": self.settings.seed,
@@ -158,12 +158,12 @@ class PRankMovieLens(Experiment):
         return found
 
     @cached_property
-    def _comparisons(self) -> Sequence[Comparison]:
+    def _comparisons(self) -> Sequence[MethodComparison]:
         return [self._comparison(viewers) for viewers in self._viewers]
 
-    def _comparison(self, viewers: Viewers) -> Comparison:
+    def _comparison(self, viewers: Viewers) -> MethodComparison:
         least = viewers.least
-        held_out, measured = viewers.drawn()
+        held_out, measured = viewers.random_split()
         if self.settings.quick:
             held_out = held_out[:BATCH]
 
@@ -175,7 +175,7 @@ class PRankMovieLens(Experiment):
                 found.append(Batch(name, partial(sequences, viewers, mine)))
             return found
 
-        return Comparison(
+        return MethodComparison(
             f"least-{least}", f"Viewers of at least {least} films", STARS[1], least,
             tuple(r for r in SHOWN if r <= least), METHODS, CLAIMS,
             batches("held-out viewers", held_out),
@@ -204,7 +204,7 @@ class PRankMovieLens(Experiment):
 
     def _remarks(self) -> list[str]:
         counts = ", ".join(
-            f"{len(v)} with at least {v.least} films ({len(v.drawn()[0])} held out)"
+            f"{len(v)} with at least {v.least} films ({len(v.random_split()[0])} held out)"
             for v in self._viewers
         )
         missing = set(LEASTS) - {viewers.least for viewers in self._viewers}
@@ -221,6 +221,6 @@ class PRankMovieLens(Experiment):
         ]
 
 
-def sequences(viewers: Viewers, some: Sequence[int]) -> list[Ranked]:
+def sequences(viewers: Viewers, some: Sequence[int]) -> list[RankSequence]:
     """Those of some viewers."""
     return [viewers.sequence(viewer) for viewer in some]

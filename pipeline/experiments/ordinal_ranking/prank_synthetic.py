@@ -12,14 +12,14 @@ from learners.arrays import Floats
 from pipeline.experiments.experiment import Drawing, Experiment, Findings, Part, Result, Series
 from pipeline.experiments.figures import draw_bands
 from pipeline.experiments.ordinal_ranking.claims import Claim
-from pipeline.experiments.ordinal_ranking.comparison import (
+from pipeline.experiments.ordinal_ranking.method_comparison import (
     Batch,
-    Comparison,
+    MethodComparison,
     curves_csv,
     panel_of,
     tables_of,
 )
-from pipeline.experiments.ordinal_ranking.sequences import Method, Ranked
+from pipeline.experiments.ordinal_ranking.rank_sequences import OrdinalMethod, RankSequence
 from pipeline.reports.plots import COLOURS
 
 PAPER = "Crammer and Singer, Pranking with Ranking, NIPS 2001"
@@ -40,14 +40,16 @@ BOUND_RATE = 1.0 / 18.0
 # As many instances as there are rounds: none is ever removed.
 KERNEL = f"kernel=poly2,budget={ROUNDS}"
 METHODS = (
-    Method("prank", "PRank", COLOURS[0], f"prank:{KERNEL}"),
-    Method("wh", "Widrow-Hoff", COLOURS[1], f"widrow-hoff:rate={{}},{KERNEL}", RATES),
-    Method("mcp", "multiclass perceptron", COLOURS[2], f"multiclass-perceptron:{KERNEL}"),
-    Method(
+    OrdinalMethod("prank", "PRank", COLOURS[0], f"prank:{KERNEL}"),
+    OrdinalMethod("wh", "Widrow-Hoff", COLOURS[1], f"widrow-hoff:rate={{}},{KERNEL}", RATES),
+    OrdinalMethod("mcp", "multiclass perceptron", COLOURS[2], f"multiclass-perceptron:{KERNEL}"),
+    OrdinalMethod(
         "wh-bound", "Widrow-Hoff, rate 1/18", COLOURS[4],
         f"widrow-hoff:rate={BOUND_RATE!r},{KERNEL}", ours=True,
     ),
-    Method("average", "PRank, averaged", COLOURS[3], f"prank:average=true,{KERNEL}", ours=True),
+    OrdinalMethod(
+        "average", "PRank, averaged", COLOURS[3], f"prank:average=true,{KERNEL}", ours=True
+    ),
 )  # fmt: skip
 CLAIMS = (
     Claim("PRank ends below Widrow-Hoff", ("prank",), ("wh",)),
@@ -65,11 +67,11 @@ CLAIMS = (
 )  # fmt: skip
 
 
-def saddle(rng: np.random.Generator, length: int) -> Ranked:
+def saddle(rng: np.random.Generator, length: int) -> RankSequence:
     """Points of the unit square; their rank is that of a saddle's height, with noise."""
     points: Floats = rng.random((length, 2))
     height = 10.0 * (points[:, 0] - 0.5) * (points[:, 1] - 0.5) + rng.normal(0.0, NOISE, length)
-    return Ranked(points, (height[:, None] > np.array(BOUNDS)).sum(axis=1))
+    return RankSequence(points, (height[:, None] > np.array(BOUNDS)).sum(axis=1))
 
 
 class PRankSynthetic(Experiment):
@@ -86,7 +88,7 @@ class PRankSynthetic(Experiment):
     def _rounds(self) -> int:
         return QUICK_ROUNDS if self.settings.quick else ROUNDS
 
-    def choices(self) -> Mapping[str, Any]:
+    def recorded_settings(self) -> Mapping[str, Any]:
         """The seed, the length of sequences, how they are made, and the lanes."""
         return {
             "seed": self.settings.seed,
@@ -99,20 +101,20 @@ class PRankSynthetic(Experiment):
             "rates": RATES,
         }
 
-    def _sequence(self, use: int, number: int) -> list[Ranked]:
+    def _sequence(self, use: int, number: int) -> list[RankSequence]:
         rng = np.random.default_rng([self.settings.seed, use, number])
         return [saddle(rng, self._rounds)]
 
-    def _comparison(self) -> Comparison:
+    def _comparison(self) -> MethodComparison:
         def batches(word: str, use: int, count: int) -> list[Batch]:
             return [
                 Batch(f"{word} {number + 1}", partial(self._sequence, use, number))
                 for number in range(count)
             ]
 
-        return Comparison(
+        return MethodComparison(
             "synthetic", "Synthetic data", len(BOUNDS), self._rounds, SHOWN, METHODS, CLAIMS,
-            batches("held-out sequence", CHOICE, int(self.choices()["held_out"])),
+            batches("held-out sequence", CHOICE, int(self.recorded_settings()["held_out"])),
             batches("sequence", TEST, self.settings.splits),
         )  # fmt: skip
 
@@ -133,7 +135,7 @@ class PRankSynthetic(Experiment):
         tables = tables_of(comparison, results)
         return Findings(tables, [drawing], self._remarks(comparison, results), [series])
 
-    def _remarks(self, comparison: Comparison, results: Mapping[str, Result]) -> list[str]:
+    def _remarks(self, comparison: MethodComparison, results: Mapping[str, Result]) -> list[str]:
         tried = {key: np.mean(losses) for key, losses in comparison.tried(results).items()}
         worse = [f"{rate:g}" for rate in RATES if tried[f"wh {rate:g}"] > tried["prank"]]
         remarks = [

@@ -11,7 +11,7 @@ from pipeline.experiments.experiment import Result
 from pipeline.reports.plots import COLOURS
 from pipeline.retrieval.features import Form
 from pipeline.retrieval.measures import measured
-from pipeline.retrieval.model_selection import FORMS, Split, Workbench
+from pipeline.retrieval.model_selection import FORMS, ModelSelector, Split
 
 # Of the paper, which has 50 bins in all rows:
 GLOBAL = (Form("none", 50),)
@@ -19,7 +19,7 @@ MINMAX = (Form("minmax", 50),)
 PERCENTILES = (Form("percentile", 50),)
 
 
-class Method(NamedTuple):
+class RetrievalMethod(NamedTuple):
     """A row of the tables: a machine with its forms, or a function alone, or their sum."""
 
     key: str
@@ -32,24 +32,28 @@ class Method(NamedTuple):
 
 
 METHODS = (
-    Method("map", "SVM-map", COLOURS[0], "map"),
-    Method("best", "best function", COLOURS[7], nth=1),
-    Method("second", "2nd best", COLOURS[7], nth=2, quick=False),
-    Method("third", "3rd best", COLOURS[7], nth=3, quick=False),
-    Method("sum", "sum of scores (ours)", COLOURS[5]),
-    Method("roc", "SVM-roc", COLOURS[1], "roc"),
-    Method("acc", "SVM-acc, forms as SVM-map", COLOURS[2], "acc"),
-    Method("acc2", "SVM-acc2 (min-max bins, balanced)", COLOURS[2], "acc2", MINMAX, quick=False),
-    Method("acc3", "SVM-acc3 (percentile bins)", COLOURS[2], "acc", PERCENTILES, quick=False),
-    Method("acc4", "SVM-acc4 (min-max bins)", COLOURS[2], "acc", MINMAX),
+    RetrievalMethod("map", "SVM-map", COLOURS[0], "map"),
+    RetrievalMethod("best", "best function", COLOURS[7], nth=1),
+    RetrievalMethod("second", "2nd best", COLOURS[7], nth=2, quick=False),
+    RetrievalMethod("third", "3rd best", COLOURS[7], nth=3, quick=False),
+    RetrievalMethod("sum", "sum of scores (ours)", COLOURS[5]),
+    RetrievalMethod("roc", "SVM-roc", COLOURS[1], "roc"),
+    RetrievalMethod("acc", "SVM-acc, forms as SVM-map", COLOURS[2], "acc"),
+    RetrievalMethod(
+        "acc2", "SVM-acc2 (min-max bins, balanced)", COLOURS[2], "acc2", MINMAX, quick=False
+    ),
+    RetrievalMethod(
+        "acc3", "SVM-acc3 (percentile bins)", COLOURS[2], "acc", PERCENTILES, quick=False
+    ),
+    RetrievalMethod("acc4", "SVM-acc4 (min-max bins)", COLOURS[2], "acc", MINMAX),
 )
 ON_RAW_SCORES = (
-    Method("map-global", "SVM-map, global bins", COLOURS[0], "map", GLOBAL),
-    Method("acc-global", "SVM-acc, global bins", COLOURS[2], "acc", GLOBAL),
+    RetrievalMethod("map-global", "SVM-map, global bins", COLOURS[0], "map", GLOBAL),
+    RetrievalMethod("acc-global", "SVM-acc, global bins", COLOURS[2], "acc", GLOBAL),
 )
 
 
-def methods_for(bench: Workbench, quick: bool) -> list[Method]:
+def methods_for(bench: ModelSelector, quick: bool) -> list[RetrievalMethod]:
     """Those that make sense for a set: scores that are normalised by query have no others."""
     same = np.array_equal(bench.values("minmax"), bench.queries.values, equal_nan=True)
     found = METHODS if same else (*METHODS, *ON_RAW_SCORES)
@@ -60,7 +64,7 @@ def methods_for(bench: Workbench, quick: bool) -> list[Method]:
     ]
 
 
-def result_of(method: Method, bench: Workbench, split: Split, thin: int) -> Result:
+def result_of(method: RetrievalMethod, bench: ModelSelector, split: Split, thin: int) -> Result:
     """Train and choose, then measure on the test queries; a NaN is a null in the file."""
     chosen: dict[str, object] = {}
     if method.machine:

@@ -19,10 +19,17 @@ from pipeline.experiments.experiment import (
     Result,
 )
 from pipeline.experiments.figures import Panel, draw_dots
-from pipeline.experiments.query_ranking.methods import Method, methods_for, result_of
-from pipeline.experiments.query_ranking.reported import dots_of, table_of
-from pipeline.retrieval.model_selection import FORMS, Split, Workbench
-from pipeline.retrieval.protocols import PARTS, Protocol, folds, halves, random_splits, trials
+from pipeline.experiments.query_ranking.methods import RetrievalMethod, methods_for, result_of
+from pipeline.experiments.query_ranking.result_tables import dots_of, table_of
+from pipeline.retrieval.evaluation_protocols import (
+    PARTS,
+    EvaluationProtocol,
+    folds,
+    halves,
+    random_splits,
+    trials,
+)
+from pipeline.retrieval.model_selection import FORMS, ModelSelector, Split
 from pipeline.retrieval.query_sets import QuerySet
 from pipeline.retrieval.trainers import COSTS, GAP, MOST_SEARCHES
 
@@ -55,7 +62,7 @@ class SvmMap(Experiment):
     packages = ("matplotlib", "scipy", "sklearn")
     splits = (50, 2)
 
-    def choices(self) -> Mapping[str, Any]:
+    def recorded_settings(self) -> Mapping[str, Any]:
         """The seed, and what settings are chosen from."""
         return {
             "seed": self.settings.seed,
@@ -67,13 +74,13 @@ class SvmMap(Experiment):
         }
 
     @cached_property
-    def _benches(self) -> Mapping[str, Workbench]:
+    def _benches(self) -> Mapping[str, ModelSelector]:
         found = {}
         for kind, path in self.data.items():
             queries = read_letor(path) if kind == "letor" else read_trec(str(path))
             if self.settings.quick:
                 queries = first_of(queries, QUICK_QUERIES)
-            found[kind] = Workbench(queries)
+            found[kind] = ModelSelector(queries)
         for line in self._left_out():
             self.say(line)
         return found
@@ -81,14 +88,14 @@ class SvmMap(Experiment):
     def _left_out(self) -> list[str]:
         return trec_files(str(self.data["trec"])).remarks() if "trec" in self.data else []
 
-    def _methods(self, kind: str) -> Sequence[Method]:
+    def _methods(self, kind: str) -> Sequence[RetrievalMethod]:
         return methods_for(self._benches[kind], self.settings.quick)
 
     @cached_property
-    def _protocols(self) -> Sequence[tuple[str, Protocol]]:
+    def _protocols(self) -> Sequence[tuple[str, EvaluationProtocol]]:
         """With the kind of data that each is for."""
         count, seed = self.settings.splits, self.settings.seed
-        found: list[tuple[str, Protocol]] = []
+        found: list[tuple[str, EvaluationProtocol]] = []
         if "letor" in self.data:
             queries = self._benches["letor"].queries
             some = min(count, MOST_RANDOM_SPLITS)
@@ -106,7 +113,7 @@ class SvmMap(Experiment):
                     run = partial(self._run, kind, method, split)
                     yield Part(part_name(kind, protocol, split, method), run)
 
-    def _run(self, kind: str, method: Method, split: Split) -> Result:
+    def _run(self, kind: str, method: RetrievalMethod, split: Split) -> Result:
         return result_of(method, self._benches[kind], split, 2 if self.settings.quick else 1)
 
     def findings(self, results: Mapping[str, Result]) -> Findings:
@@ -158,7 +165,9 @@ REMARKS = (
 )
 
 
-def part_name(kind: str, protocol: Protocol, split: Split, method: Method) -> str:
+def part_name(
+    kind: str, protocol: EvaluationProtocol, split: Split, method: RetrievalMethod
+) -> str:
     """What a result is kept under."""
     return f"{kind} {protocol.name} {split.name} {method.key}"
 

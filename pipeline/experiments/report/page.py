@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from pipeline.experiments.report.experiment_folders import ExperimentFolder
+from pipeline.experiments.report.html_tables import VERDICT_CLASSES
 from pipeline.experiments.report.markup import Html, element, joined
-from pipeline.experiments.report.run_records import Found
-from pipeline.experiments.report.sections import duration, in_words, section, sentence, when
-from pipeline.experiments.report.tables import VERDICT_CLASSES
-from pipeline.experiments.report.verdicts import (
+from pipeline.experiments.report.paper_comparison import (
     BETTER,
     LEVEL,
     UNJUDGED,
@@ -22,6 +21,7 @@ from pipeline.experiments.report.verdicts import (
     claims,
     compared,
 )
+from pipeline.experiments.report.sections import duration, in_words, section, sentence, when
 
 COMPARED = {
     BETTER: ("better", BETTER),
@@ -35,7 +35,7 @@ STYLE = Path(__file__).with_name("page.css")
 TITLE = "The papers' experiments, run again"
 
 
-def page(found: Sequence[Found]) -> bytes:
+def page(found: Sequence[ExperimentFolder]) -> bytes:
     """The page: one file that needs no other, asks for nothing and runs nothing."""
     style = STYLE.read_text()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -67,7 +67,7 @@ def page(found: Sequence[Found]) -> bytes:
     return joined(Html("<!doctype html>\n"), element("html", head, body, lang="en"), "\n").encode()
 
 
-def header(found: Sequence[Found]) -> Html:
+def header(found: Sequence[ExperimentFolder]) -> Html:
     """What this is."""
     done = [one.results for one in found if one.results]
     papers = len({results.paper for results in done})
@@ -96,7 +96,7 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def contents(found: Sequence[Found], anchors: dict[int, str]) -> Html:
+def contents(found: Sequence[ExperimentFolder], anchors: dict[int, str]) -> Html:
     """A list of links to every section, and in it to the pictures and tables."""
     items = []
     for one in found:
@@ -118,7 +118,7 @@ def contents(found: Sequence[Found], anchors: dict[int, str]) -> Html:
     return element("nav", label, element("ol", top, *items), aria_labelledby="contents")
 
 
-def name_of(found: Found) -> str:
+def name_of(found: ExperimentFolder) -> str:
     """How an experiment is called in lists; its folder tells it from others of the same name."""
     name = (
         found.results.experiment
@@ -130,7 +130,7 @@ def name_of(found: Found) -> str:
     return name if name == found.folder else f"{name} ({found.folder})" if name else found.folder
 
 
-def summary(found: Sequence[Found], anchors: dict[int, str]) -> Html:
+def summary(found: Sequence[ExperimentFolder], anchors: dict[int, str]) -> Html:
     """A line for each experiment, and how the tables are to be read."""
     label = "summary-title"
     titles = ("Experiment", AGAINST, CLAIMS, RUN)
@@ -149,7 +149,7 @@ def summary(found: Sequence[Found], anchors: dict[int, str]) -> Html:
     return element("section", title, table, legend(), id="summary", aria_labelledby=label)
 
 
-def summary_row(found: Found, anchor: str) -> Html:
+def summary_row(found: ExperimentFolder, anchor: str) -> Html:
     """An experiment in short."""
     results = found.results
     name = element("a", name_of(found), href=f"#{anchor}")

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import PurePath
 
+from pipeline.experiments.report.experiment_folders import Attachment, ExperimentFolder, Picture
+from pipeline.experiments.report.html_tables import table_html
 from pipeline.experiments.report.markup import Html, element, joined
-from pipeline.experiments.report.results import Results
-from pipeline.experiments.report.run_records import Attachment, Found, Picture
-from pipeline.experiments.report.settings import exact_settings, setting_text
-from pipeline.experiments.report.tables import table_html
+from pipeline.experiments.report.results_schema import Results
+from pipeline.experiments.report.settings_section import exact_settings, setting_text
 
 LONG_TABLE = 24  # rows; longer ones are closed until somebody opens them
 TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".csv": "text/csv;charset=utf-8"}
 
 
-def section(found: Found, anchor: str) -> Html:
+def section(found: ExperimentFolder, anchor: str) -> Html:
     """All that is known of one experiment."""
     results = found.results
     if results is None:
@@ -49,7 +49,7 @@ def section(found: Found, anchor: str) -> Html:
     )  # fmt: skip
 
 
-def unfinished(found: Found, anchor: str) -> Html:
+def unfinished(found: ExperimentFolder, anchor: str) -> Html:
     """An experiment without results: how far it is, or why it cannot be shown."""
     name = found.progress.experiment if found.progress else found.folder
     text = in_words(found) if not found.problem else f"{found.folder}/{found.problem}."
@@ -63,7 +63,7 @@ def unfinished(found: Found, anchor: str) -> Html:
     )
 
 
-def in_words(found: Found) -> str:
+def in_words(found: ExperimentFolder) -> str:
     """How far a run is that has not ended."""
     progress = found.progress
     if progress is None:
@@ -74,7 +74,7 @@ def in_words(found: Found) -> str:
     )
 
 
-def progress_note(found: Found) -> Html | None:
+def progress_note(found: ExperimentFolder) -> Html | None:
     """That a longer run has begun since the results were written."""
     progress, results = found.progress, found.results
     if progress is None or results is None or not progress.parts or not results.parts:
@@ -159,7 +159,7 @@ def remarks(results: Results) -> Html | None:
     )
 
 
-def pictures(found: Found, anchor: str) -> Html | None:
+def pictures(found: ExperimentFolder, anchor: str) -> Html | None:
     """The pictures; each has its title in it."""
     if not found.pictures:
         return None
@@ -181,7 +181,7 @@ def figure(picture: Picture, anchor: str) -> Html:
     return element("figure", scroll, caption, id=anchor)
 
 
-def tables(found: Found, anchor: str) -> Html | None:
+def tables(found: ExperimentFolder, anchor: str) -> Html | None:
     """The tables, each with its numbers to download."""
     results = found.results
     if results is None or not results.tables:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.figures import new_figure
-from pipeline.experiments.topic_ranking.paper import Method, Numbers, mean_precision_recall
+from pipeline.experiments.topic_ranking.methods import MethodResults, TopicMethod
+from pipeline.experiments.topic_ranking.result_tables import mean_precision_recall
 from pipeline.reports.plots import COLOURS, OF_TOPICS, sparse
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 LEGEND_COLUMNS = 4
 
 
-def style_of(method: Method) -> str:
+def style_of(method: TopicMethod) -> str:
     """Methods that are not the paper's are dashed."""
     return "--" if method.added else "-"
 
@@ -29,7 +30,7 @@ def legend_below(figure: Figure) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=9)
 
 
-def draw_losses(title: str, curves: Sequence[tuple[Method, Result]]) -> Figure:
+def draw_losses(title: str, curves: Sequence[tuple[TopicMethod, Result]]) -> Figure:
     """Round-averaged losses of the online learners while they learn; rounds on a log axis."""
     figure, axes = new_figure(len(OF_TOPICS), 3.2)
     figure.set_size_inches(14.0, 4.9)
@@ -56,7 +57,7 @@ def draw_losses(title: str, curves: Sequence[tuple[Method, Result]]) -> Figure:
     return figure
 
 
-def draw_precision_recall(title: str, numbers: Sequence[Numbers]) -> Figure:
+def draw_precision_recall(title: str, numbers: Sequence[MethodResults]) -> Figure:
     """Document-averaged precision against recall, the whole of it and the upper right corner."""
     figure, axes = new_figure(2, 3.6)
     figure.suptitle(title, fontsize=12)
@@ -79,7 +80,7 @@ def draw_precision_recall(title: str, numbers: Sequence[Numbers]) -> Figure:
     return figure
 
 
-def zoom(axis: Axes, numbers: Sequence[Numbers]) -> None:
+def zoom(axis: Axes, numbers: Sequence[MethodResults]) -> None:
     """Show where recall is above nine tenths."""
     shown = [
         precision

@@ -1,4 +1,4 @@
-"""The batch linear SVM as a ranker of topics: one machine for each topic against the rest."""
+"""The batch linear SVM as a ranker of topics: one machine per topic against the rest."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from learners.arrays import Floats
 from learners.scores import DenseScores
-from pipeline.experiments.examples import of_length_one
 from pipeline.experiments.experiment import Result
-from pipeline.experiments.svm import MOST_ITERATIONS, as_matrix, machine
-from pipeline.experiments.topic_ranking.fold_lanes import best_of, judged
+from pipeline.experiments.linear_svm import MOST_ITERATIONS, as_matrix, linear_svm
+from pipeline.experiments.text_vectors import l2_normalised
+from pipeline.experiments.topic_ranking.fold_training import best_of, judged
 from pipeline.experiments.topic_ranking.folds import Fold
 
 COSTS = (0.5, 1.0, 2.0, 4.0)
@@ -27,7 +27,7 @@ def svm_scores(cost: float, fold: Fold) -> tuple[Floats, bool]:
     from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - an extra
 
     train, test = (
-        as_matrix(of_length_one(part.rows), fold.terms) for part in (fold.train, fold.test)
+        as_matrix(l2_normalised(part.rows), fold.terms) for part in (fold.train, fold.test)
     )
     wanted = np.zeros((fold.topics, len(fold.train)), np.bool_)
     for document, topics in enumerate(fold.train.topics):
@@ -39,7 +39,7 @@ def svm_scores(cost: float, fold: Fold) -> tuple[Floats, bool]:
             if mine.all() or not mine.any():
                 scores[:, topic] = np.inf if mine.any() else -np.inf
             else:
-                model = machine(cost).fit(train, mine)
+                model = linear_svm(cost).fit(train, mine)
                 scores[:, topic] = model.decision_function(test)
                 converged &= bool(np.all(model.n_iter_ < MOST_ITERATIONS))
     return scores, converged

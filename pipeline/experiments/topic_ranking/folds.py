@@ -1,4 +1,4 @@
-"""Documents with several topics each, as vectors, divided into training and test."""
+"""Documents with several topics each, as vectors, split into training and test documents."""
 
 from __future__ import annotations
 
@@ -10,13 +10,9 @@ import numpy as np
 from learners.arrays import Ints, Longs
 from learners.prototypes.rocchio import Rocchio, select_terms
 from learners.segment import Rows, Segment, Steps
-from pipeline.events.event import Event
-from pipeline.experiments.examples import MAX_TERMS, chosen_rows
-from pipeline.log.block import make_block
-from pipeline.text.features import FeatureSettings, Vocabulary
-from pipeline.text.tokenizer import Tokenizer
+from pipeline.experiments.text_vectors import select_rows, training_and_test_vectors
 
-HELD_OUT = 0.2  # of the training documents, by which settings are chosen
+HELD_OUT = 0.2  # share of the training documents on which settings are chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +25,18 @@ class Labelled:
     def __len__(self) -> int:
         return len(self.topics)
 
-    def chosen(self, numbers: Longs) -> Labelled:
-        """Some of them, in that order."""
-        return Labelled(chosen_rows(self.rows, numbers), [self.topics[i] for i in numbers])
+    def select(self, numbers: Longs) -> Labelled:
+        """The documents with these numbers, in this order."""
+        return Labelled(select_rows(self.rows, numbers), [self.topics[i] for i in numbers])
 
     def restricted(self, terms: Longs) -> Labelled:
-        """With only these terms."""
+        """The same documents with only these terms."""
         return Labelled(self.rows.restricted(terms), self.topics)
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Documents to learn from, in the order of learning, and others to be tested with."""
+    """Training documents, in the order of learning, and test documents."""
 
     train: Labelled
     test: Labelled
@@ -48,28 +44,28 @@ class Fold:
     topics: int
 
     def held_out(self) -> Fold:
-        """The same with the last of the training documents as test, to choose settings by."""
+        """A fold of the training documents: the last of them are the test documents."""
         count = len(self.train)
         cut = max(1, min(count - 1, round(count * (1.0 - HELD_OUT))))
-        train, test = (self.train.chosen(some) for some in np.split(np.arange(count), [cut]))
+        train, test = (self.train.select(part) for part in np.split(np.arange(count), [cut]))
         return Fold(train, test, self.terms, self.topics)
 
     def selected(self) -> Fold:
-        """With only those terms that Rocchio, trained on the training documents, selects."""
+        """The fold with only the terms that Rocchio selects on the training documents."""
         selector = Rocchio(refresh=0)
-        selector.follow(self.lessons(), selector.new_scores(len(self.train), self.topics))
+        selector.follow(self.training_segment(), selector.new_scores(len(self.train), self.topics))
         selector.make()
         chosen = select_terms(selector.weights)
         train, test = self.train.restricted(chosen), self.test.restricted(chosen)
         return Fold(train, test, len(chosen), self.topics)
 
-    def lessons(self) -> Segment:
-        """Rank every training document, then learn it."""
+    def training_segment(self) -> Segment:
+        """A segment that ranks every training document and then learns it."""
         steps = steps_of(self.train.topics, self.topics, rank=True)
         return Segment(self.train.rows, steps, self.terms, self.topics)
 
-    def questions(self) -> Segment:
-        """Rank every test document, and learn nothing."""
+    def test_segment(self) -> Segment:
+        """A segment that ranks every test document and learns none."""
         count = len(self.test)
         steps = Steps(
             np.arange(count, dtype=np.int32), np.zeros(count, np.bool_),
@@ -78,17 +74,20 @@ class Fold:
         )  # fmt: skip
         return Segment(self.test.rows, steps, self.terms, self.topics)
 
-    def answers(self) -> Steps:
-        """What the rankings of the test documents are measured by."""
+    def true_topics(self) -> Steps:
+        """The topics of the test documents, by which their rankings are measured."""
         return steps_of(self.test.topics, self.topics, rank=False)
 
 
 def steps_of(topics: Sequence[Sequence[int]], known: int, rank: bool) -> Steps:
-    """Learn the rows in their order, each ranked just before if asked for; all topics are known."""
+    """Steps that learn the rows in order; with `rank` each row is ranked just before it is learned.
+
+    `known` is the number of topics, all known from the start.
+    """
     count, each = len(topics), 2 if rank else 1
-    labels: Ints = np.array([topic for mine in topics for topic in mine], np.int32)
+    labels: Ints = np.array([topic for of_row in topics for topic in of_row], np.int32)
     lengths: Longs = np.zeros(each * count, np.int64)
-    lengths[each - 1 :: each] = [len(mine) for mine in topics]
+    lengths[each - 1 :: each] = [len(of_row) for of_row in topics]
     learn = np.ones(each * count, np.bool_)
     learn[: each * count - 1 : each] &= not rank
     return Steps(
@@ -101,26 +100,18 @@ def text_fold(
     texts: Sequence[str], topics: Sequence[Sequence[int]], known: int, profile: str, train: Longs,
     test: Longs, min_df: int = 1,
 ) -> Fold:  # fmt: skip
-    """Vectors by pivoted weights, whose document statistics are those of the training texts."""
-    tokenizer = Tokenizer(profile)
-    vocabulary = Vocabulary(FeatureSettings(max_terms=MAX_TERMS, min_df=min_df))
-
-    def vectors(numbers: Longs) -> Rows:
-        events = [Event(int(i), texts[i], None, None, None) for i in numbers]
-        block = make_block(events, tokenizer)
-        (piece,) = vocabulary.vectors(block.counts, block.ready)
-        return piece.rows
-
-    vectors(train)
-    vocabulary.freeze()
-    seen, unseen = (Labelled(vectors(i), [topics[j] for j in i]) for i in (train, test))
-    return Fold(seen, unseen, len(vocabulary), known)
+    """A fold of texts as vectors with pivoted weights and the statistics of the training texts."""
+    seen, unseen, terms = training_and_test_vectors(texts, profile, train, test, min_df)
+    return Fold(
+        Labelled(seen, [topics[i] for i in train]), Labelled(unseen, [topics[i] for i in test]),
+        terms, known,
+    )  # fmt: skip
 
 
 def cross_validation(count: int, folds: int, seed: int, number: int) -> tuple[Longs, Longs]:
-    """Training documents, in a random order, and test documents of the so-many-th fold.
+    """Training documents, in random order, and test documents of fold `number`.
 
-    After the last fold comes the first of another cross-validation, with folds of its own.
+    A number beyond the last fold starts another cross-validation, with other folds.
     """
     again, fold = divmod(number, folds)
     order = np.random.default_rng([seed, again]).permutation(count)

@@ -22,33 +22,35 @@ from pipeline.experiments.experiment import (
     Result,
     Series,
 )
-from pipeline.experiments.methods import COLOUR
+from pipeline.experiments.learner_colours import LEARNER_COLOURS
 from pipeline.experiments.tables import Column, Number, Row, Table
 from pipeline.experiments.topic_ranking.figures import (
     draw_losses,
     draw_precision_recall,
     draw_topics_per_document,
 )
-from pipeline.experiments.topic_ranking.paper import (
+from pipeline.experiments.topic_ranking.methods import (
     OF_THE_PAPER,
     PAPER,
-    Method,
-    Numbers,
+    MethodResults,
+    TopicMethod,
+)
+from pipeline.experiments.topic_ranking.result_tables import (
     curves_csv,
     precision_recall_csv,
     topics_per_document,
     two_tables,
 )
-from pipeline.experiments.topic_ranking.stream_lanes import (
-    Field,
-    Runner,
+from pipeline.experiments.topic_ranking.stream_reader import Corpus
+from pipeline.experiments.topic_ranking.stream_svm import COST, SampledSvm
+from pipeline.experiments.topic_ranking.stream_training import (
+    LearnerGroup,
+    StreamLane,
     Vectors,
     results_of,
-    run_fields,
+    run_groups,
 )
-from pipeline.experiments.topic_ranking.stream_reading import Corpus
-from pipeline.experiments.topic_ranking.stream_svm import COST, Machines
-from pipeline.experiments.topic_ranking.stream_terms import (
+from pipeline.experiments.topic_ranking.stream_vocabulary import (
     LEAST_DOCUMENTS,
     Counted,
     Selection,
@@ -71,15 +73,15 @@ SVM_DOCUMENTS = 20_000
 
 MMP = "mmp:loss=1,margin=0.5,norm=l2"
 ADDED = (
-    Method("mmp-margin", "MMP, margin, l2", COLOURS[0], MMP, added=True),
-    Method(
+    TopicMethod("mmp-margin", "MMP, margin, l2", COLOURS[0], MMP, added=True),
+    TopicMethod(
         "mmp-average", "MMP, margin, averaged, l2", COLOURS[2], f"{MMP},average=true", added=True
     ),
-    Method("arow", "AROW", COLOURS[4], "arow", added=True),
+    TopicMethod("arow", "AROW", COLOURS[4], "arow", added=True),
 )
 # Without a look ahead: all terms, by the statistics of the documents so far.
-RUNNING = Method("running", "AROW, running statistics", COLOURS[6], "arow", added=True)
-SVM = Method("svm", "linear SVM", COLOUR["svm"], added=True)
+RUNNING = TopicMethod("running", "AROW, running statistics", COLOURS[6], "arow", added=True)
+SVM = TopicMethod("svm", "linear SVM", LEARNER_COLOURS["svm"], added=True)
 METHODS = (*OF_THE_PAPER, *ADDED, RUNNING, SVM)
 
 # What is left of tables 3 and 4, as printed.
@@ -131,7 +133,7 @@ class MmpRcv1(Experiment):
     packages = ("matplotlib", "scipy", "sklearn")
     splits = (1, 1)
 
-    def choices(self) -> Mapping[str, Any]:
+    def recorded_settings(self) -> Mapping[str, Any]:
         """How documents become vectors, and the lanes."""
         return {
             "quick": self.settings.quick,
@@ -152,18 +154,20 @@ class MmpRcv1(Experiment):
         counted = count(corpus.training("counting terms"))
         selection = select(corpus.training("selecting terms"), counted)
         prepared = time.perf_counter()
-        machines = Machines(SVM, -(-counted.labelled // SVM_DOCUMENTS), self.say)
+        machines = SampledSvm(SVM, -(-counted.labelled // SVM_DOCUMENTS), self.say)
         fields = [
-            Field(
+            LearnerGroup(
                 Vectors(counted.vocabulary, selection.chosen),
-                [*map(Runner, (*OF_THE_PAPER, *ADDED)), machines],
+                [*map(StreamLane, (*OF_THE_PAPER, *ADDED)), machines],
                 counted.topics,
             ),
-            Field(Vectors(Vocabulary(FeatureSettings())), [Runner(RUNNING)], counted.topics),
+            LearnerGroup(
+                Vectors(Vocabulary(FeatureSettings())), [StreamLane(RUNNING)], counted.topics
+            ),
         ]
         training, testing = corpus.both("learning", "testing")
         noted = Noted(set(counted.topics), Counter(counted.sizes))
-        run_fields(fields, training, noted.passing(testing))
+        run_groups(fields, training, noted.passing(testing))
         tested = fields[0].runners[0].tested
         if not tested.rounds_with_topics:
             raise SourceError(
@@ -202,7 +206,7 @@ class MmpRcv1(Experiment):
         seen = found["lanes"][SVM.key]["documents"]
         svm = SVM._replace(label=f"{SVM.label} of {seen:,}")
         methods = [svm if method is SVM else method for method in METHODS]
-        numbers = [Numbers(method, [found["lanes"][method.key]]) for method in methods]
+        numbers = [MethodResults(method, [found["lanes"][method.key]]) for method in methods]
         online = [method for method in METHODS if "curve" in found["lanes"][method.key]]
         curves = [(method, found["lanes"][method.key]["curve"]) for method in online]
         of_the_paper = [one for one in curves if not one[0].added]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline.experiments.corpus_needs import REUTERS21578
 from pipeline.experiments.experiment import (
     Drawing,
     Experiment,
@@ -16,8 +17,7 @@ from pipeline.experiments.experiment import (
     Result,
     Series,
 )
-from pipeline.experiments.index_learning.feature_focus_text import REUTERS
-from pipeline.experiments.methods import COLOUR
+from pipeline.experiments.learner_colours import LEARNER_COLOURS
 from pipeline.experiments.tables import Table
 from pipeline.experiments.topic_ranking import fold_svm
 from pipeline.experiments.topic_ranking.figures import (
@@ -25,22 +25,28 @@ from pipeline.experiments.topic_ranking.figures import (
     draw_precision_recall,
     draw_topics_per_document,
 )
-from pipeline.experiments.topic_ranking.fold_lanes import train_chosen
+from pipeline.experiments.topic_ranking.fold_training import train_chosen
 from pipeline.experiments.topic_ranking.folds import HELD_OUT, Fold, cross_validation, text_fold
-from pipeline.experiments.topic_ranking.paper import (
+from pipeline.experiments.topic_ranking.methods import (
     OF_THE_PAPER,
     ONLINE,
     PAPER,
-    Method,
-    Numbers,
-    against,
+    MethodResults,
+    TopicMethod,
+)
+from pipeline.experiments.topic_ranking.result_tables import (
     curves_csv,
+    difference_tables,
     mean_curves,
     precision_recall_csv,
     topics_per_document,
     two_tables,
 )
-from pipeline.experiments.topic_ranking.reuters_topics import STEM, Wire, the_90_topics
+from pipeline.experiments.topic_ranking.reuters_documents import (
+    STEM,
+    ReutersDocuments,
+    the_90_topics,
+)
 from pipeline.reports.plots import COLOURS
 
 FOLDS = 5
@@ -71,7 +77,7 @@ LEAST_DOCUMENTS = 2  # that a word of `ENRICHED` is in
 class Run(NamedTuple):
     """A method, the vectors that it gets, and the specs of which the best is taken."""
 
-    method: Method
+    method: TopicMethod
     vectors: str
     specs: Sequence[str] = ()  # none: it is the SVM
     lanes: Sequence[str] = ()  # that specs of a stacker combine
@@ -87,14 +93,16 @@ COMBINED = (
 )  # fmt: skip
 STACKER_SPECS = ("svm-map:refit=1000,window=4000,proof=0",)
 MMP_1 = next(method for method in ONLINE if method.key == "mmp1")
-MARGIN = Method("mmp-margin", "MMP, margin, l2", MMP_1.colour, added=True)
-AVERAGED = Method("mmp-average", "MMP, margin, averaged, l2", MMP_1.colour, added=True)
-AROW = Method("arow", "AROW", COLOURS[4], added=True)
-AROW_ENRICHED = Method("arow-enriched", "AROW, enriched", COLOURS[6], added=True)
-STACKER = Method("stacker", "stacker", COLOURS[1], added=True)
-STACKER_ENRICHED = Method("stacker-enriched", "stacker, enriched", COLOURS[1], added=True)
-SVM = Method("svm", "batch SVM", COLOUR["svm"], added=True)
-SVM_ENRICHED = Method("svm-enriched", "batch SVM, enriched", COLOUR["svm"], added=True)
+MARGIN = TopicMethod("mmp-margin", "MMP, margin, l2", MMP_1.colour, added=True)
+AVERAGED = TopicMethod("mmp-average", "MMP, margin, averaged, l2", MMP_1.colour, added=True)
+AROW = TopicMethod("arow", "AROW", COLOURS[4], added=True)
+AROW_ENRICHED = TopicMethod("arow-enriched", "AROW, enriched", COLOURS[6], added=True)
+STACKER = TopicMethod("stacker", "stacker", COLOURS[1], added=True)
+STACKER_ENRICHED = TopicMethod("stacker-enriched", "stacker, enriched", COLOURS[1], added=True)
+SVM = TopicMethod("svm", "batch SVM", LEARNER_COLOURS["svm"], added=True)
+SVM_ENRICHED = TopicMethod(
+    "svm-enriched", "batch SVM, enriched", LEARNER_COLOURS["svm"], added=True
+)
 # The rows of the tables; another lane takes no more than a line here.
 RUNS = (
     *(Run(method, SELECTED, (method.spec,)) for method in OF_THE_PAPER),
@@ -119,11 +127,11 @@ class MmpReuters21578(Experiment):
     name = "mmp-reuters21578"
     title = "topic ranking on Reuters-21578, by cross-validation"
     paper = PAPER
-    needs = (REUTERS,)
+    needs = (REUTERS21578,)
     packages = ("matplotlib", "sklearn", "scipy")
     splits = (FOLDS, 1)
 
-    def choices(self) -> Mapping[str, Any]:
+    def recorded_settings(self) -> Mapping[str, Any]:
         """Seed, text settings, and the specs that are tried."""
         return {
             "seed": self.settings.seed,
@@ -138,7 +146,7 @@ class MmpReuters21578(Experiment):
             "C": fold_svm.COSTS,
         }
 
-    def wire(self) -> Wire:
+    def wire(self) -> ReutersDocuments:
         """The documents; with --quick some of them."""
         found = the_90_topics(self.data["reuters21578"])
         quick = self.settings.quick
@@ -154,7 +162,7 @@ class MmpReuters21578(Experiment):
             for vectors in VECTORS:
                 yield Part(part_name(number, vectors), partial(train, vectors, fold_of))
 
-    def fold(self, wire: Wire, number: int, vectors: str) -> Fold:
+    def fold(self, wire: ReutersDocuments, number: int, vectors: str) -> Fold:
         """One division of the documents, as vectors of some kind."""
         train, test = cross_validation(len(wire), FOLDS, self.settings.seed, number)
         texts, min_df = wire.texts(), 1
@@ -165,7 +173,9 @@ class MmpReuters21578(Experiment):
 
     def findings(self, results: Mapping[str, Result]) -> Findings:
         """The paper's tables and figures, and how one pass compares with the batch learner."""
-        numbers = {run.method.key: Numbers(run.method, self._of(results, run)) for run in RUNS}
+        numbers = {
+            run.method.key: MethodResults(run.method, self._of(results, run)) for run in RUNS
+        }
         curves = {
             key: (one.method, mean_curves([fold["curve"] for fold in one.folds]))
             for key, one in numbers.items()
@@ -181,7 +191,9 @@ class MmpReuters21578(Experiment):
             self._remarks(results), series,
         )  # fmt: skip
 
-    def _tables(self, numbers: Mapping[str, Numbers], counts: Mapping[str, int]) -> list[Table]:
+    def _tables(
+        self, numbers: Mapping[str, MethodResults], counts: Mapping[str, int]
+    ) -> list[Table]:
         pairs = [
             (AROW, SVM), (STACKER, SVM), (AROW_ENRICHED, SVM), (STACKER_ENRICHED, SVM),
             (AROW_ENRICHED, SVM_ENRICHED), (STACKER_ENRICHED, SVM_ENRICHED),
@@ -190,7 +202,7 @@ class MmpReuters21578(Experiment):
         return [
             topics_per_document("figure-3", DATA, counts, TOPICS_PER_DOCUMENT),
             *two_tables(list(numbers.values()), FIGURES, 1, self._data()),
-            *against("svm", "One pass against the batch SVM", compared),
+            *difference_tables("svm", "One pass against the batch SVM", compared),
         ]
 
     def _data(self) -> str:
@@ -242,8 +254,8 @@ class MmpReuters21578(Experiment):
 
 
 def drawings(
-    numbers: Mapping[str, Numbers],
-    curves: Mapping[str, tuple[Method, Result]],
+    numbers: Mapping[str, MethodResults],
+    curves: Mapping[str, tuple[TopicMethod, Result]],
     counts: Mapping[str, int],
 ) -> list[Drawing]:
     """The figures 3, 4 and 6, and figure 4 once more with what was added."""
@@ -267,7 +279,7 @@ def part_name(number: int, vectors: str) -> str:
     return f"fold {number + 1} {vectors}"
 
 
-def about(wire: Wire) -> Result:
+def about(wire: ReutersDocuments) -> Result:
     """How many documents there are with how many topics."""
     counts = np.bincount([len(mine) for mine in wire.topics])
     return {

@@ -10,12 +10,12 @@ import numpy as np
 from learners.arrays import Bools, Floats, Ints, Longs
 from learners.scores import DenseScores
 from learners.segment import Rows, Segment
-from pipeline.experiments.examples import chosen_rows
 from pipeline.experiments.experiment import Result, Say
-from pipeline.experiments.svm import MOST_ITERATIONS, as_matrix, machine
-from pipeline.experiments.topic_ranking.paper import Method
-from pipeline.experiments.topic_ranking.stream_lanes import Contestant
-from pipeline.experiments.topic_ranking.stream_reading import SAID_EVERY_SECONDS
+from pipeline.experiments.linear_svm import MOST_ITERATIONS, as_matrix, linear_svm
+from pipeline.experiments.text_vectors import select_rows
+from pipeline.experiments.topic_ranking.methods import TopicMethod
+from pipeline.experiments.topic_ranking.stream_reader import SAID_EVERY_SECONDS
+from pipeline.experiments.topic_ranking.stream_training import StreamLearner
 
 COST = 1.0
 BEHIND = (
@@ -23,12 +23,12 @@ BEHIND = (
 )  # the score of a topic that no document of the sample has; one that all have is before
 
 
-class Machines(Contestant):
+class SampledSvm(StreamLearner):
     """A batch learner beside the lanes: it keeps every so many-th training document."""
 
     norm = "l2"
 
-    def __init__(self, method: Method, every: int, say: Say) -> None:
+    def __init__(self, method: TopicMethod, every: int, say: Say) -> None:
         super().__init__(method)
         self._every = every
         self._say = say
@@ -45,10 +45,10 @@ class Machines(Contestant):
     def learn(self, segment: Segment) -> None:
         """Keep some of the documents."""
         steps = segment.steps
-        lessons = np.flatnonzero(steps.learn)
+        learned = np.flatnonzero(steps.learn)
         first = -self._seen % self._every
-        self._seen += len(lessons)
-        mine = lessons[first :: self._every]
+        self._seen += len(learned)
+        mine = learned[first :: self._every]
         self._rows.append(copied_rows(segment.rows, steps.row[mine]))
         relevant = np.zeros((len(mine), segment.topics), np.bool_)
         for i, step in enumerate(mine.tolist()):
@@ -58,7 +58,7 @@ class Machines(Contestant):
         self._terms = segment.terms
 
     def end_of_training(self) -> None:
-        """Train a machine for each topic, and let the documents go."""
+        """Train a linear SVM for each topic, and let the documents go."""
         from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - an extra
 
         rows, labels = joined(self._rows), np.concatenate(self._labels)
@@ -73,7 +73,7 @@ class Machines(Contestant):
             warnings.simplefilter("ignore", ConvergenceWarning)
             for topic, mine in enumerate(labels.T):
                 if mine.any() and not mine.all():
-                    fitted = machine(COST).fit(matrix, mine)
+                    fitted = linear_svm(COST).fit(matrix, mine)
                     self._weights[:, topic] = fitted.coef_[0]
                     self._constants[topic] = fitted.intercept_[0]
                     self._unfinished += int(np.max(fitted.n_iter_) >= MOST_ITERATIONS)
@@ -100,7 +100,7 @@ class Machines(Contestant):
 
 def copied_rows(rows: Rows, numbers: Ints) -> Rows:
     """Some rows, which keep no other row in memory."""
-    return chosen_rows(rows, numbers.astype(np.int64))
+    return select_rows(rows, numbers.astype(np.int64))
 
 
 def joined(parts: list[Rows]) -> Rows:

@@ -14,9 +14,9 @@ import pytest
 from pipeline.errors import UsageError
 from pipeline.experiments import runner as running
 from pipeline.experiments.data_files import find_data, fingerprint
-from pipeline.experiments.hits import hits_in, measures_of
 from pipeline.experiments.index_learning.feature_focus_text import FeatureFocusText
-from pipeline.experiments.results_folder import Folder
+from pipeline.experiments.index_learning.recall_at_rank import recall_measures, true_class_ranks
+from pipeline.experiments.results_folder import ResultsFolder
 from pipeline.experiments.sign_test import sign_test
 from pipeline.experiments.tables import Column, Number, Row, Table
 from tests.conftest import REPOSITORY
@@ -117,22 +117,22 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_folder_keeps_parts_and_refuses_those_of_others(tmp_path: Path) -> None:
-    folder = Folder(tmp_path / "out", {"seed": 1, "grid": (1, 2)}, anew=False)
+    folder = ResultsFolder(tmp_path / "out", {"seed": 1, "grid": (1, 2)}, anew=False)
     folder.keep("a split 1 x=0.5", {"r1": 0.5}, seconds=2.0)
     folder.keep("another", {"r1": 0.5}, seconds=2.0)
-    again = Folder(tmp_path / "out", {"seed": 1, "grid": (1, 2)}, anew=False)
+    again = ResultsFolder(tmp_path / "out", {"seed": 1, "grid": (1, 2)}, anew=False)
     assert again.kept("a split 1 x=0.5") == {"r1": 0.5}
     assert again.kept("a split 2 x=0.5") is None
     damaged = tmp_path / "out" / "parts" / "a-split-1-x=0.5.json"
     damaged.write_bytes(damaged.read_bytes()[:20])
     assert again.kept("a split 1 x=0.5") is None
     with pytest.raises(UsageError, match="grid, seed differ"):
-        Folder(tmp_path / "out", {"seed": 2, "grid": (1, 3)}, anew=False)
-    Folder(tmp_path / "out", {"seed": 2}, anew=True)
+        ResultsFolder(tmp_path / "out", {"seed": 2, "grid": (1, 3)}, anew=False)
+    ResultsFolder(tmp_path / "out", {"seed": 2}, anew=True)
     # What is no part is nobody's to throw away; it is written over when its turn comes.
     assert list((tmp_path / "out" / "parts").iterdir()) == [damaged]
     # Nothing was done with that seed, say because the data were wrong: there is nothing to mix.
-    Folder(tmp_path / "out", {"seed": 3}, anew=False)
+    ResultsFolder(tmp_path / "out", {"seed": 3}, anew=False)
 
 
 def test_a_signal_ends_a_run_between_two_parts(tmp_path: Path) -> None:
@@ -175,9 +175,13 @@ def test_sign_test_against_the_binomial_by_hand(
 def test_ranks_and_measures_by_hand() -> None:
     scores = np.array([[0.0, 2.0, 2.0], [3.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     labels = np.array([2, 0, 1], np.int32)
-    assert hits_in(scores, labels, 0.0).tolist() == [2, 1, 0]  # level: the earlier class first
-    assert hits_in(scores, labels, -np.inf).tolist() == [2, 1, 2]
-    found = measures_of(np.array([2, 1, 0, 6]))
+    assert true_class_ranks(scores, labels, 0.0).tolist() == [
+        2,
+        1,
+        0,
+    ]  # level: the earlier class first
+    assert true_class_ranks(scores, labels, -np.inf).tolist() == [2, 1, 2]
+    found = recall_measures(np.array([2, 1, 0, 6]))
     assert found == {"r1": 0.25, "r5": 0.5, "mrr": pytest.approx((0.5 + 1 + 1 / 6) / 4)}
 
 

@@ -20,7 +20,7 @@ from pipeline.retrieval.measures import (
     ranking,
 )
 from pipeline.retrieval.query_sets import QuerySet, known_grades
-from pipeline.retrieval.significance import compare
+from pipeline.retrieval.signed_rank_test import signed_rank_test
 
 NOT = float("nan")
 
@@ -133,21 +133,21 @@ def test_wilcoxon_of_few_queries_is_exact_and_drops_those_that_are_level() -> No
     rng = np.random.default_rng(11)
     for _ in range(20):
         ours, others = rng.normal(0.3, 1, 9), rng.normal(size=9)
-        found = compare(np.append(ours, 0.5), np.append(others, 0.5))
+        found = signed_rank_test(np.append(ours, 0.5), np.append(others, 0.5))
         assert found.ties == 1
         assert found.wins + found.losses == 9
         assert found.p == pytest.approx(exact_p(ours - others))
 
 
 def test_nothing_but_level_queries_is_no_difference() -> None:
-    assert compare([0.5, NOT], [0.5, 0.1]) == (0, 0, 1, 1.0)
-    assert not compare([0.5], [0.5]).significant
+    assert signed_rank_test([0.5, NOT], [0.5, 0.1]) == (0, 0, 1, 1.0)
+    assert not signed_rank_test([0.5], [0.5]).significant
 
 
 def test_a_textbook_example() -> None:
     """Of Wilcoxon (1945): Darwin's cross- and self-fertilised plants, T = 24, n = 15."""
     differences = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
-    found = compare([float(d) for d in differences], [0.0] * 15)
+    found = signed_rank_test([float(d) for d in differences], [0.0] * 15)
     assert (found.wins, found.losses) == (13, 2)
     assert found.p == pytest.approx(0.0413, abs=5e-5)
     assert found.significant

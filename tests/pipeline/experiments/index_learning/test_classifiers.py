@@ -9,11 +9,17 @@ import pytest
 
 from learners.arrays import Floats
 from learners.segment import Rows
-from pipeline.experiments.examples import Examples, Split, drawn, of_length_one, text_split
 from pipeline.experiments.index_learning.independent import THRESHOLDS, train_independent
+from pipeline.experiments.index_learning.one_vs_rest_svm import train_svm
 from pipeline.experiments.index_learning.taxonomy import Node, taxonomy
-from pipeline.experiments.index_learning.top_down import TopDown, fit, rank, train_top_down
-from pipeline.experiments.svm import train_svm
+from pipeline.experiments.index_learning.top_down_svm import TopDown, fit, rank, train_top_down
+from pipeline.experiments.index_learning.train_test_split import (
+    Examples,
+    Split,
+    random_split,
+    text_split,
+)
+from pipeline.experiments.text_vectors import l2_normalised
 
 pytest.importorskip("sklearn", reason="pip install 'wirerank[experiments]'")
 
@@ -84,10 +90,10 @@ def examples(count: int, seed: int) -> Split:
         terms.append(mine)
         starts.append(starts[-1] + len(mine))
     flat = np.concatenate(terms).astype(np.int32)
-    rows = of_length_one(Rows(np.array(starts, np.int64), flat, np.ones(len(flat))))
+    rows = l2_normalised(Rows(np.array(starts, np.int64), flat, np.ones(len(flat))))
     every = Examples(rows, labels)
-    train, test = drawn(count, 0.25, seed, 0)
-    return Split(every.chosen(train), every.chosen(test), 40, CLASSES)
+    train, test = random_split(count, 0.25, seed, 0)
+    return Split(every.select(train), every.select(test), 40, CLASSES)
 
 
 def test_classifiers_learn_and_say_what_was_chosen() -> None:
@@ -106,7 +112,7 @@ def test_classifiers_learn_and_say_what_was_chosen() -> None:
 
 def test_a_class_that_training_lacks_is_never_first() -> None:
     split = examples(60, 1)
-    kept = split.train.chosen(np.flatnonzero(split.train.labels != 2))
+    kept = split.train.select(np.flatnonzero(split.train.labels != 2))
     lacking = Split(kept, split.test, split.terms, split.classes)
     (measured,) = train_svm(lacking, 0.2)["passes"]
     assert measured["r1"] <= np.mean(split.test.labels != 2)
@@ -115,7 +121,7 @@ def test_a_class_that_training_lacks_is_never_first() -> None:
 
 def test_one_class_in_training_is_always_first() -> None:
     split = examples(60, 1)
-    kept = split.train.chosen(np.flatnonzero(split.train.labels == 1))
+    kept = split.train.select(np.flatnonzero(split.train.labels == 1))
     lacking = Split(kept, split.test, split.terms, split.classes)
     for result in (train_svm(lacking, 0.2), train_top_down(lacking, 0.2)):
         (measured,) = result["passes"]
@@ -132,7 +138,7 @@ def test_texts_without_a_word_are_ranked_all_the_same() -> None:
 
 
 def test_something_is_held_out_of_the_smallest_training_part() -> None:
-    two = examples(60, 3).train.chosen(np.arange(2))
+    two = examples(60, 3).train.select(np.arange(2))
     smallest = Split(two, two, 40, CLASSES)
     held_out = smallest.held_out(0.2)
     assert (len(held_out.train), len(held_out.test)) == (1, 1)

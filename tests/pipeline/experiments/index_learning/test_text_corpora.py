@@ -29,7 +29,7 @@ def test_posts_have_their_groups(tmp_path: Path) -> None:
     assert found.classes == sorted(GROUPS)
     assert np.bincount(found.labels).tolist() == [POSTS] * len(GROUPS)
     assert not any("Newsgroups:" in text for text in found.texts)
-    some = found.first(10, 3)
+    some = found.sample(10, 3)
     assert [found.texts.index(text) for text in some.texts] != list(range(10))
     for text, label in zip(some.texts, some.labels, strict=True):
         assert found.labels[found.texts.index(text)] == label

@@ -14,8 +14,8 @@ import pytest
 
 from learners.slow.prototypes import SlowFeatureFocus
 from pipeline.corpora import SourceError, open_source
-from pipeline.experiments.examples import Split
-from pipeline.experiments.index_learning.words import without_rare, words_as_examples
+from pipeline.experiments.index_learning.train_test_split import Split
+from pipeline.experiments.index_learning.word_examples import without_rare, words_as_examples
 from tests.support.command_line import wirerank
 from tests.support.small_corpora import write_text
 
@@ -53,7 +53,7 @@ def test_examples_are_the_events_of_the_source(text: Path) -> None:
 def test_rare_features_are_those_of_training(text: Path) -> None:
     every = words_as_examples(text)
     half = len(every.train) // 2
-    first, second = (every.train.chosen(n) for n in np.split(np.arange(len(every.train)), [half]))
+    first, second = (every.train.select(n) for n in np.split(np.arange(len(every.train)), [half]))
     split = Split(first, second, every.terms, every.classes)
     seen = Counter(name for features, _ in events(text)[:half] for name in features)
     found = without_rare(split, 3)

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.corpora import open_source
 from pipeline.experiments.ordinal_ranking import prank_movielens, prank_synthetic
-from pipeline.experiments.ordinal_ranking.sequences import kept_rounds
+from pipeline.experiments.ordinal_ranking.rank_sequences import kept_rounds
 from tests.reference.dense_ordinal import Dense, Floats, products_of_two
 from tests.support.command_line import wirerank
 from tests.support.ranked_streams import papers_data

@@ -11,14 +11,19 @@ import pytest
 from learners.arrays import Floats
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.ordinal_ranking.claims import Claim, claims_table, judge
-from pipeline.experiments.ordinal_ranking.comparison import (
+from pipeline.experiments.ordinal_ranking.method_comparison import (
     Batch,
-    Comparison,
+    MethodComparison,
     curves_csv,
     half_widths,
     tables_of,
 )
-from pipeline.experiments.ordinal_ranking.sequences import Method, Ranked, kept_rounds, losses_of
+from pipeline.experiments.ordinal_ranking.rank_sequences import (
+    OrdinalMethod,
+    RankSequence,
+    kept_rounds,
+    losses_of,
+)
 
 pytest.importorskip("scipy", reason="pip install 'wirerank[experiments]'")
 ROUNDS = [1, 2, 4]
@@ -92,17 +97,17 @@ def test_the_confidence_interval_by_hand() -> None:
 
 def test_the_best_constant_is_the_median() -> None:
     ranks = np.array([1, 5, 4, 5, 3, 2])
-    sequence = Ranked(np.zeros((6, 1)), ranks)
-    found = losses_of(Method("c", "constant", "", ""), None, sequence, 5)
+    sequence = RankSequence(np.zeros((6, 1)), ranks)
+    found = losses_of(OrdinalMethod("c", "constant", "", ""), None, sequence, 5)
     assert found.sum() == min(np.abs(ranks - rank).sum() for rank in range(1, 6))
 
 
 def test_settings_are_chosen_on_held_out_sequences_alone() -> None:
     methods = (
-        Method("p", "P", "", "prank"),
-        Method("w", "W", "", "widrow-hoff:rate={}", (0.1, 0.2), ours=True),
+        OrdinalMethod("p", "P", "", "prank"),
+        OrdinalMethod("w", "W", "", "widrow-hoff:rate={}", (0.1, 0.2), ours=True),
     )
-    comparison = Comparison(
+    comparison = MethodComparison(
         "made-up", "Made up", 5, 4, (2, 4), methods, (Claim("P ends below W", ("p",), ("w",)),),
         [Batch("h 1", list), Batch("h 2", list)], [Batch("t", list)],
     )  # fmt: skip

@@ -14,17 +14,17 @@ import pytest
 from pipeline.corpora.letor import read_letor
 from pipeline.corpora.trec import read_trec
 from pipeline.errors import UsageError
-from pipeline.experiments.query_ranking.reported import Probability
+from pipeline.experiments.query_ranking.result_tables import Probability
 from pipeline.experiments.query_ranking.svm_map import first_of, remarks_on_parts
+from pipeline.experiments.report.experiment_folders import find_experiments
 from pipeline.experiments.report.page import page
-from pipeline.experiments.report.run_records import find_experiments
 from pipeline.experiments.tables import Number
+from pipeline.retrieval.evaluation_protocols import PARTS, folds, halves, random_splits, trials
 from pipeline.retrieval.features import Form
 from pipeline.retrieval.measures import average_precisions, mean
-from pipeline.retrieval.model_selection import Split, Workbench
-from pipeline.retrieval.protocols import PARTS, folds, halves, random_splits, trials
+from pipeline.retrieval.model_selection import ModelSelector, Split
 from pipeline.retrieval.ranker import Ranker
-from pipeline.retrieval.significance import compare
+from pipeline.retrieval.signed_rank_test import signed_rank_test
 from tests.support.command_line import wirerank
 from tests.support.made_up_runs import Shape, write_runs
 
@@ -39,8 +39,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def bench(runs: str) -> Workbench:
-    return Workbench(read_trec(runs))
+def bench(runs: str) -> ModelSelector:
+    return ModelSelector(read_trec(runs))
 
 
 def experiment(*arguments: str) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def write_letor(path: Path, queries: int, seed: int = 0) -> Path:
     return path
 
 
-def test_trials_are_the_papers(bench: Workbench) -> None:
+def test_trials_are_the_papers(bench: ModelSelector) -> None:
     """10 train, 5 choose, the others are measured; none is in two of these; all train alike."""
     found = trials(bench.queries, 30, seed=1).splits
     known = set(bench.queries.with_relevant().tolist())
@@ -83,7 +83,7 @@ def test_trials_are_the_papers(bench: Workbench) -> None:
     assert all((a.train == b.train).all() for a, b in zip(again, found, strict=False))
 
 
-def test_halves_measure_every_query_once(bench: Workbench) -> None:
+def test_halves_measure_every_query_once(bench: ModelSelector) -> None:
     one, two = halves(bench.queries, seed=1).splits
     assert sorted([*one.test, *two.test]) == bench.queries.with_relevant().tolist()
     assert sorted([*one.train, *one.validation]) == sorted(two.test)
@@ -110,7 +110,7 @@ def test_too_few_queries_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("machine", ["map", "roc", "acc", "acc2"])
 def test_what_is_chosen_is_best_on_validation_and_ranks_again_from_a_file(
-    bench: Workbench, machine: str, tmp_path: Path
+    bench: ModelSelector, machine: str, tmp_path: Path
 ) -> None:
     if machine.startswith("acc"):
         pytest.importorskip("sklearn")
@@ -129,7 +129,7 @@ def test_what_is_chosen_is_best_on_validation_and_ranks_again_from_a_file(
 FORMS = (Form("minmax", 10), Form("place", 0))
 
 
-def test_the_best_function_is_chosen_on_training_queries(bench: Workbench) -> None:
+def test_the_best_function_is_chosen_on_training_queries(bench: ModelSelector) -> None:
     train = np.arange(8)
     means = [mean(average_precisions(bench.queries, v)[train]) for v in bench.queries.values.T]
     assert bench.best_functions(train)[0] == int(np.argmax(means))
@@ -159,7 +159,7 @@ def test_the_experiment_on_runs(runs: str, tmp_path: Path) -> None:
     rows = {row["label"]: row["ours"] for row in found["tables"]["trec-halves"]["rows"]}
     assert rows["SVM-map"]["ap"]["value"] == pytest.approx(np.mean(list(ours.values())))
     assert rows["SVM-map"]["p"] is None
-    test = compare(list(ours.values()), [best[query] for query in ours])
+    test = signed_rank_test(list(ours.values()), [best[query] for query in ours])
     assert rows["best function"]["wins"]["value"] == test.wins
     assert rows["best function"]["losses"]["value"] == test.losses
     assert rows["best function"]["p"]["value"] == pytest.approx(test.p)
@@ -274,7 +274,7 @@ def test_scales_of_queries_matter_to_global_bins_alone(tmp_path: Path) -> None:
     """Where scales differ by query: combined by query SVM-map is above the best, globally below."""
     pytest.importorskip("sklearn")
     shape = Shape(systems=8, topics=60, depth=200, documents=2500)
-    bench = Workbench(read_trec(write_runs(tmp_path, seed=5, shape=shape)))
+    bench = ModelSelector(read_trec(write_runs(tmp_path, seed=5, shape=shape)))
     found: dict[str, list[float]] = {"map": [], "global": [], "best": []}
     for split in halves(bench.queries, seed=0).splits:
         test = bench.queries.some(split.test)
@@ -288,7 +288,7 @@ def test_scales_of_queries_matter_to_global_bins_alone(tmp_path: Path) -> None:
 
 def test_mq2008_one_fold(shared_corpus: Callable[[str], Path]) -> None:
     """The first fold, with the paper's bins and one cost: above the best feature on its test."""
-    bench = Workbench(read_letor(shared_corpus("letor")))
+    bench = ModelSelector(read_letor(shared_corpus("letor")))
     protocol = folds(bench.queries)
     assert protocol is not None
     split: Split = protocol.splits[0]

@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 import pytest
 
-from pipeline.experiments.report import run_records as reading
+from pipeline.experiments.report import experiment_folders as reading
+from pipeline.experiments.report.experiment_folders import find_experiments
 from pipeline.experiments.report.page import page
-from pipeline.experiments.report.run_records import find_experiments
 from tests.support.command_line import wirerank
 from tests.support.html_check import Page
 from tests.support.tiny_experiment import Tiny, run_tiny

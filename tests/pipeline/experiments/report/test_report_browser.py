@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from pipeline.experiments.report.experiment_folders import find_experiments
 from pipeline.experiments.report.page import page as page_of
-from pipeline.experiments.report.run_records import find_experiments
 from tests.pipeline.experiments.report.test_report import SVG, HostileTiny
 from tests.support.tiny_experiment import run_tiny
 

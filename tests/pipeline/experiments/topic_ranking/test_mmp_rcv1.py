@@ -15,10 +15,10 @@ import orjson
 import pytest
 
 from pipeline.corpora.rcv1 import Rcv1
+from pipeline.experiments.topic_ranking.methods import OF_THE_PAPER
 from pipeline.experiments.topic_ranking.mmp_rcv1 import ADDED, METHODS, RUNNING
-from pipeline.experiments.topic_ranking.paper import OF_THE_PAPER
-from pipeline.experiments.topic_ranking.stream_reading import Corpus
-from pipeline.experiments.topic_ranking.stream_terms import count, select
+from pipeline.experiments.topic_ranking.stream_reader import Corpus
+from pipeline.experiments.topic_ranking.stream_vocabulary import count, select
 from pipeline.text.terms import words_of
 from tests.reference import stream as reference
 from tests.support.command_line import wirerank
@@ -153,7 +153,7 @@ def test_terms_and_topics_are_those_of_training(
 def test_lanes_agree_with_the_plain_implementation(
     results: Any,  # noqa: ANN401 - JSON
     plain: Plain,
-    method: Any,  # noqa: ANN401 - a `Method`, as parametrize hands it over
+    method: Any,  # noqa: ANN401 - a `TopicMethod`, as parametrize hands it over
 ) -> None:
     lane = reference.Lane(method.spec)
     learner = lane.learner
@@ -254,7 +254,7 @@ def newsml(story: dict[str, Any], day: date) -> str:
 def test_blocks_change_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for block in (7, 1024):
-        monkeypatch.setattr("pipeline.experiments.topic_ranking.stream_reading.BLOCK", block)
+        monkeypatch.setattr("pipeline.experiments.topic_ranking.stream_reader.BLOCK", block)
         corpus = Corpus(Rcv1(folder), TRAINED, DOCUMENTS, "reuters2000", lambda line: None)
         counted = count(corpus.training("counting"))
         selection = select(corpus.training("selecting"), counted)

@@ -21,7 +21,7 @@ import orjson
 import pytest
 
 from learners.slow.stacker import SlowStacker
-from pipeline.experiments.topic_ranking.fold_lanes import train_lane
+from pipeline.experiments.topic_ranking.fold_training import train_lane
 from pipeline.experiments.topic_ranking.folds import text_fold
 from pipeline.experiments.topic_ranking.mmp_reuters21578 import COMBINED
 from tests.pipeline.corpora import test_reuters21578 as sgml

@@ -10,19 +10,18 @@ import pytest
 from learners.scores import DenseScores
 from learners.segment import Rows
 from pipeline.experiments.topic_ranking.figures import draw_losses, draw_precision_recall
-from pipeline.experiments.topic_ranking.fold_lanes import best_of, judged
 from pipeline.experiments.topic_ranking.fold_svm import svm_scores
+from pipeline.experiments.topic_ranking.fold_training import best_of, judged
 from pipeline.experiments.topic_ranking.folds import Fold, Labelled, cross_validation, steps_of
-from pipeline.experiments.topic_ranking.paper import (
+from pipeline.experiments.topic_ranking.methods import (
     MEASURES,
     OF_THE_PAPER,
     ONLINE,
-    Method,
-    Numbers,
-    against,
-    mean_curves,
-    orderings,
+    MethodResults,
+    TopicMethod,
 )
+from pipeline.experiments.topic_ranking.ordering_claims import claim_lines
+from pipeline.experiments.topic_ranking.result_tables import difference_tables, mean_curves
 
 HIGHER = ("average_precision", "max_f1")
 
@@ -97,8 +96,8 @@ def paper_like() -> dict[str, dict[str, float]]:
 def test_claims_are_judged(key: str, measure: str, value: float, expected: list[str]) -> None:
     values = paper_like()
     values[key][measure] = value
-    numbers = [Numbers(method, [measured(**values[method.key])]) for method in OF_THE_PAPER]
-    assert [said.partition(":")[0] for said in orderings(numbers)] == expected
+    numbers = [MethodResults(method, [measured(**values[method.key])]) for method in OF_THE_PAPER]
+    assert [said.partition(":")[0] for said in claim_lines(numbers)] == expected
 
 
 def test_a_claim_that_is_level_says_on_what() -> None:
@@ -106,18 +105,20 @@ def test_a_claim_that_is_level_says_on_what() -> None:
     values = paper_like()
     values["perceptron"]["one_error"] = 0.1
     values["mmp2"]["average_precision"] = 0.9
-    numbers = [Numbers(method, [measured(**values[method.key])]) for method in OF_THE_PAPER]
+    numbers = [MethodResults(method, [measured(**values[method.key])]) for method in OF_THE_PAPER]
     claim = "MMP for loss 1 is best on loss1, OneErr, AvgP and maxF1."
-    assert orderings(numbers)[0] == f"LEVEL: {claim} Level with another on OneErr and AvgP."
+    assert claim_lines(numbers)[0] == f"LEVEL: {claim} Level with another on OneErr and AvgP."
     values["rocchio"]["max_f1"] = 0.95
-    numbers = [Numbers(method, [measured(**values[method.key])]) for method in OF_THE_PAPER]
-    assert orderings(numbers)[0].startswith("DID NOT HOLD: ")
+    numbers = [MethodResults(method, [measured(**values[method.key])]) for method in OF_THE_PAPER]
+    assert claim_lines(numbers)[0].startswith("DID NOT HOLD: ")
 
 
 def test_differences_and_wins() -> None:
-    one = Numbers(Method("a", "A", ""), [measured(loss1=0.1, max_f1=0.7), measured(loss1=0.3)])
-    other = Numbers(Method("b", "B", ""), [measured(loss1=0.2), measured(loss1=0.1)])
-    less, wins = against("b", "title", [(one, other)])
+    one = MethodResults(
+        TopicMethod("a", "A", ""), [measured(loss1=0.1, max_f1=0.7), measured(loss1=0.3)]
+    )
+    other = MethodResults(TopicMethod("b", "B", ""), [measured(loss1=0.2), measured(loss1=0.1)])
+    less, wins = difference_tables("b", "title", [(one, other)])
     assert less.rows[0].ours["loss1_percent"].value == pytest.approx(5.0)
     assert less.rows[0].ours["max_f1"].value == pytest.approx(0.1)
     assert wins.rows[0].ours["loss1_percent"].value == 1
@@ -136,7 +137,7 @@ def test_a_learner_has_its_colour_and_rounds_a_log_axis() -> None:
         assert [line.get_color() for line in axis.lines] == [method.colour for method in ONLINE]
     assert len({method.colour for method in OF_THE_PAPER}) == len(OF_THE_PAPER)
     figure.draw_without_rendering()
-    numbers = [Numbers(method, [measured(), measured()]) for method in OF_THE_PAPER]
+    numbers = [MethodResults(method, [measured(), measured()]) for method in OF_THE_PAPER]
     picture = draw_precision_recall("title", numbers)
     picture.draw_without_rendering()
     line = picture.axes[0].lines[0]

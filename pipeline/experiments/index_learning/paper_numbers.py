@@ -1,4 +1,4 @@
-"""What Madani, Connor and Greiner (2010) measured: figures 9, 10, 11, 13 and 15 to 17."""
+"""The numbers of Madani, Connor and Greiner (2010): figures 9, 10, 11, 13 and 15 to 17."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ def row(
 ) -> Numbers:  # fmt: skip
     """A row of figures 9 and 10."""
     given = {"hr": hr, "r5": r5, "seconds": seconds, "d": d, "connections": connections}
-    found = {key: Number(value) for key, value in given.items() if value is not None}
-    return {**found, "r1": Number(r1, deviation)}
+    numbers = {key: Number(value) for key, value in given.items() if value is not None}
+    return {**numbers, "r1": Number(r1, deviation)}
 
 
 def r1(value: float, deviation: float | None = None, seconds: float | None = None) -> Numbers:
-    """A row of the other figures, which have R1 and perhaps a time."""
-    found = {"r1": Number(value, deviation)}
-    return found if seconds is None else {**found, "seconds": Number(seconds)}
+    """A row of the other figures, which show R1 and sometimes the training time."""
+    numbers = {"r1": Number(value, deviation)}
+    return numbers if seconds is None else {**numbers, "seconds": Number(seconds)}
 
 
-# By corpus and row. Where the paper writes "74+" or "0s" there is no number to compare with.
+# By corpus, then by row. Entries such as "74+" or "0s" of the paper are left out.
 COMPARISON: dict[str, dict[str, Numbers]] = {
     "reuters21578": {
         "ff-0": row(1.082, 0.860, 0.998, None, 4.9, 55e3),
@@ -47,7 +47,7 @@ COMPARISON: dict[str, dict[str, Numbers]] = {
         "frequency": row(3.33, 0.05, 0.25),
     },
 }
-# Figure 11 (with the time of one pass), 15, 16 and 17.
+# Figures 11 (with the time of one pass), 15, 16 and 17.
 OPTIONS: dict[str, dict[str, Numbers]] = {
     "reuters21578": {
         "default": r1(0.884, 0.008),

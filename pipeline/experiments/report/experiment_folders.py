@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 from pydantic import ValidationError
 
-from pipeline.experiments.report.results import Drawing, Results
+from pipeline.experiments.report.results_schema import Drawing, Results
 from pipeline.experiments.results_folder import PARTS, RECORD, RESULTS, RUN
 
 DEPTH = 6
@@ -54,7 +54,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ExperimentFolder:
     """An experiment's folder: its results, or how far it is, or what is wrong with it."""
 
     path: Path
@@ -82,7 +82,7 @@ class Budget:
         return Attachment(path.name, content)
 
 
-def find_experiments(top: Path) -> list[Found]:
+def find_experiments(top: Path) -> list[ExperimentFolder]:
     """Every folder with results; then those with parts of them, and what cannot be read."""
     budget = Budget()
     read = (read_folder(top, folder, budget) for folder in folders(top))
@@ -112,7 +112,7 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
     return not hidden and entry.is_dir(follow_symlinks=False)
 
 
-def read_folder(top: Path, folder: Path, budget: Budget) -> Found | None:
+def read_folder(top: Path, folder: Path, budget: Budget) -> ExperimentFolder | None:
     """What an experiment left in a folder; None if none was there."""
     name = folder.relative_to(top).as_posix()
     name = top.resolve().name if name == "." else name
@@ -123,19 +123,21 @@ def read_folder(top: Path, folder: Path, budget: Budget) -> Found | None:
         problem = str(error)
     if not os.path.lexists(folder / RESULTS):
         return (
-            Found(folder, name, progress=progress, problem=problem) if progress or problem else None
+            ExperimentFolder(folder, name, progress=progress, problem=problem)
+            if progress or problem
+            else None
         )
     try:
         results = read_results(folder / RESULTS)
     except BrokenError as error:
-        return Found(folder, name, problem=str(error))
+        return ExperimentFolder(folder, name, problem=str(error))
     pictures = [
         Picture(drawing, picture_of(folder, drawing, budget))
         for drawing in results.drawings or drawings_in(folder)
     ]
     names = [*results.tables, *(results.series or ())]
     numbers = [budget.take(folder / f"{one}.csv", MOST_CSV_BYTES) for one in names]
-    return Found(folder, name, results, progress, pictures, numbers)
+    return ExperimentFolder(folder, name, results, progress, pictures, numbers)
 
 
 def read_results(path: Path) -> Results:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pipeline.experiments.claim_outcomes import FAILED, HELD, OPEN, TIED
 from pipeline.experiments.report.markup import Html, element, joined
-from pipeline.experiments.report.results import Column, Number, Row, Table
-from pipeline.experiments.report.verdicts import (
+from pipeline.experiments.report.paper_comparison import (
     BETTER,
     VERDICTS,
     WORSE,
@@ -15,6 +14,7 @@ from pipeline.experiments.report.verdicts import (
     value,
     verdict_of,
 )
+from pipeline.experiments.report.results_schema import Column, Number, Row, Table
 
 ARROWS = {1: ("↑", "more is better"), -1: ("↓", "less is better")}
 VERDICT_CLASSES = {HELD: "held", TIED: "open", FAILED: "failed", OPEN: "open"}

@@ -17,7 +17,7 @@ from learners.specs import parse_spec
 POINTS = 80  # of a curve, about: close together in the first rounds, far apart in the last
 
 
-class Ranked(NamedTuple):
+class RankSequence(NamedTuple):
     """A sequence: one vector a round, and its rank, from 1."""
 
     vectors: Floats
@@ -25,7 +25,7 @@ class Ranked(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class OrdinalMethod:
     """A line of a comparison: a lane, and what of it is chosen on held-out sequences.
 
     `spec` may have a place `{}` for the value that is chosen of `grid`. If it is `scaled`, that
@@ -49,7 +49,7 @@ class Method:
         return f"{self.label} ({', '.join(marks)})" if marks else self.label
 
 
-def as_segment(sequence: Ranked, ranks: int) -> Segment:
+def as_segment(sequence: RankSequence, ranks: int) -> Segment:
     """Each vector is ranked, then learned with its rank; features that are 0 are left out."""
     vectors, labels = sequence
     length, features = vectors.shape
@@ -64,7 +64,9 @@ def as_segment(sequence: Ranked, ranks: int) -> Segment:
     return Segment(rows, steps, features, ranks)
 
 
-def losses_of(method: Method, value: float | None, sequence: Ranked, ranks: int) -> Longs:
+def losses_of(
+    method: OrdinalMethod, value: float | None, sequence: RankSequence, ranks: int
+) -> Longs:
     """How far the said rank was from the true one, in every round."""
     vectors, true = sequence
     if not method.spec:
@@ -75,9 +77,9 @@ def losses_of(method: Method, value: float | None, sequence: Ranked, ranks: int)
     if method.constant:
         vectors = np.hstack([vectors, np.ones((len(vectors), 1))])
     learner = parse_spec(method.spec.format(value)).build()
-    said = RankScores(len(true))
-    learner.follow(as_segment(Ranked(vectors, true), ranks), said)
-    losses: Longs = np.abs(said.matrix[:, RANK].astype(np.int64) - true)
+    scores = RankScores(len(true))
+    learner.follow(as_segment(RankSequence(vectors, true), ranks), scores)
+    losses: Longs = np.abs(scores.matrix[:, RANK].astype(np.int64) - true)
     return losses
 
 

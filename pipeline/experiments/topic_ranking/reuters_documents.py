@@ -18,7 +18,7 @@ STEM = 5  # letters
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class ReutersDocuments:
     """Stories in order of date, and the topics of each by their numbers."""
 
     stories: Sequence[Story]
@@ -36,11 +36,11 @@ class Wire:
         """The same with more to go by; see `enriched`."""
         return [enriched(story.title, story.text) for story in self.stories]
 
-    def some(self, count: int, seed: int) -> Wire:
+    def some(self, count: int, seed: int) -> ReutersDocuments:
         """So many of them, drawn at random, in their order."""
         numbers = np.sort(np.random.default_rng(seed).permutation(len(self))[:count])
         stories = [self.stories[i] for i in numbers]
-        return Wire(stories, [self.topics[i] for i in numbers], self.names)
+        return ReutersDocuments(stories, [self.topics[i] for i in numbers], self.names)
 
 
 def enriched(title: str, text: str) -> str:
@@ -64,7 +64,7 @@ def plain_words(text: str) -> list[str]:
     return re.sub(r"[^a-z\s]", "", text.lower()).split()
 
 
-def the_90_topics(path: Path) -> Wire:
+def the_90_topics(path: Path) -> ReutersDocuments:
     """Stories with at least one topic that occurs in both halves of ModApte, and those topics.
 
     There are 90 of them; the paper, which does not say how it counts, has 91 topics and the same
@@ -84,4 +84,4 @@ def the_90_topics(path: Path) -> Wire:
             f"halves; expected at least {FEWEST} of {FEWEST_TOPICS}"
         )
     topics = [[number[name] for name in story.topics if name in number] for story in chosen]
-    return Wire(chosen, topics, names)
+    return ReutersDocuments(chosen, topics, names)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pipeline.experiments.claim_outcomes import FAILED, HELD, OPEN, TIED
-from pipeline.experiments.report.results import Column, Number, Results, Row, Table
+from pipeline.experiments.report.results_schema import Column, Number, Results, Row, Table
 
 BETTER, WORSE, LEVEL, UNJUDGED = "better", "worse", "level", "unjudged"
 VERDICTS = {HELD: "held", TIED: "level", FAILED: "did not hold", OPEN: "not settled"}

@@ -12,7 +12,7 @@ from learners.arrays import Floats
 LEVEL = 0.05
 
 
-class Comparison(NamedTuple):
+class SignedRankTest(NamedTuple):
     """Queries won and lost, those level, and how likely so uneven a result is by chance."""
 
     wins: int
@@ -26,13 +26,15 @@ class Comparison(NamedTuple):
         return self.p < LEVEL
 
 
-def compare(ours: Sequence[float] | Floats, others: Sequence[float] | Floats) -> Comparison:
+def signed_rank_test(
+    ours: Sequence[float] | Floats, others: Sequence[float] | Floats
+) -> SignedRankTest:
     """Compare query by query, higher being better; two-tailed, without those that are level.
 
     A query that either does not have (NaN) is left out. Few queries are computed exactly.
 
-    >>> compare([0.3, 0.5, 0.6, 0.7, 0.9, 0.2], [0.2, 0.3, 0.3, 0.3, 0.4, 0.2])
-    Comparison(wins=5, losses=0, ties=1, p=0.0625)
+    >>> signed_rank_test([0.3, 0.5, 0.6, 0.7, 0.9, 0.2], [0.2, 0.3, 0.3, 0.3, 0.4, 0.2])
+    SignedRankTest(wins=5, losses=0, ties=1, p=0.0625)
     """
     from scipy.stats import wilcoxon  # noqa: PLC0415 - an extra, and slow to import
 
@@ -41,4 +43,4 @@ def compare(ours: Sequence[float] | Floats, others: Sequence[float] | Floats) ->
     wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
     decided = differences[differences != 0]
     p = float(wilcoxon(decided).pvalue) if len(decided) else 1.0
-    return Comparison(wins, losses, len(differences) - len(decided), p)
+    return SignedRankTest(wins, losses, len(differences) - len(decided), p)

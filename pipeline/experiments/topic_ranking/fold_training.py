@@ -14,7 +14,7 @@ from pipeline.curves.topic_curve import Curve
 from pipeline.engine.lane import share
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.topic_ranking.folds import Fold
-from pipeline.experiments.topic_ranking.paper import learning_curve, measured
+from pipeline.experiments.topic_ranking.methods import learning_curve, measures_on_test
 
 Setting = TypeVar("Setting")
 
@@ -30,10 +30,10 @@ def one_pass(lane: LaneSpec, fold: Fold) -> Pass:
     """The scores of a lane that follows vectors."""
     learner = lane.build()
     learned, tested = no_scores(learner, fold)
-    learner.follow(share(fold.lessons(), [lane.norm]).by_norm[lane.norm], learned)
+    learner.follow(share(fold.training_segment(), [lane.norm]).by_norm[lane.norm], learned)
     if isinstance(learner, Rocchio):  # of all documents, not of those up to its last making
         learner.make()
-    learner.follow(share(fold.questions(), [lane.norm]).by_norm[lane.norm], tested)
+    learner.follow(share(fold.test_segment(), [lane.norm]).by_norm[lane.norm], tested)
     return Pass(learned, tested)
 
 
@@ -44,8 +44,8 @@ def combined_pass(stacker: LaneSpec, lanes: Sequence[Pass], fold: Fold) -> Pass:
     """
     learner = stacker.build()
     learned, tested = no_scores(learner, fold)
-    learner.follow(fold.lessons(), learned, [lane.learned for lane in lanes])
-    learner.follow(fold.questions(), tested, [lane.tested for lane in lanes])
+    learner.follow(fold.training_segment(), learned, [lane.learned for lane in lanes])
+    learner.follow(fold.test_segment(), tested, [lane.tested for lane in lanes])
     return Pass(learned, tested)
 
 
@@ -67,15 +67,15 @@ def train_lane(spec: str, fold: Fold, lanes: Sequence[str] = ()) -> Result:
     else:
         scores = one_pass(lane, fold)
     learning = Curve()
-    learning.follow(fold.lessons().steps, scores.learned)
+    learning.follow(fold.training_segment().steps, scores.learned)
     return {"lane": spec, **judged(scores.tested, fold), "curve": learning_curve(learning)}
 
 
 def judged(scores: RowScores, fold: Fold) -> Result:
     """The measures of the test documents with these scores."""
     curve = Curve()
-    curve.follow(fold.answers(), scores)
-    return measured(curve)
+    curve.follow(fold.true_topics(), scores)
+    return measures_on_test(curve)
 
 
 def best_of(

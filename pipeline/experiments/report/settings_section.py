@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from pipeline.experiments.report.markup import Html, element, joined
-from pipeline.experiments.report.results import Results
+from pipeline.experiments.report.results_schema import Results
 
 MOST_SETTING = 2_000  # characters of one that is shown
 NESTED = 3

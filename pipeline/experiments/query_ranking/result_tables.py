@@ -10,10 +10,10 @@ import numpy as np
 from learners.arrays import Floats
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.figures import Dot
-from pipeline.experiments.query_ranking.methods import Method
+from pipeline.experiments.query_ranking.methods import RetrievalMethod
 from pipeline.experiments.tables import Column, Number, Row, Table
 from pipeline.retrieval.measures import CUTOFFS, MEASURES, counting_all, mean
-from pipeline.retrieval.significance import LEVEL, compare
+from pipeline.retrieval.signed_rank_test import LEVEL, signed_rank_test
 
 
 class Probability(Column):
@@ -52,7 +52,10 @@ def by_query(results: Sequence[Result]) -> dict[str, Floats]:
 
 
 def table_of(
-    name: str, title: str, methods: Sequence[Method], results: Mapping[str, Sequence[Result]]
+    name: str,
+    title: str,
+    methods: Sequence[RetrievalMethod],
+    results: Mapping[str, Sequence[Result]],
 ) -> Table:
     """A row for every method; `results` are by its key, split by split."""
     ours = by_query(results["map"])
@@ -67,20 +70,22 @@ def table_of(
     return Table(name, title, columns, rows, notes)
 
 
-def row_of(method: Method, mine: Mapping[str, Floats], ours: Mapping[str, Floats]) -> Row:
+def row_of(method: RetrievalMethod, mine: Mapping[str, Floats], ours: Mapping[str, Floats]) -> Row:
     """The means of a method, and how SVM-map compares with it."""
     queries = list(ours)
     values = np.array([mine[query] for query in queries])
     numbers = {key: Number(mean(values[:, place])) for place, key in enumerate(MEASURES)}
     numbers["all"] = Number(counting_all(values[:, 0]))
     if method.key != "map":
-        found = compare([ours[query][0] for query in queries], values[:, 0])
+        found = signed_rank_test([ours[query][0] for query in queries], values[:, 0])
         numbers["wins"], numbers["losses"] = Number(found.wins), Number(found.losses)
         numbers["p"] = Number(found.p)
     return Row(method.label, numbers)
 
 
-def dots_of(methods: Sequence[Method], results: Mapping[str, Sequence[Result]]) -> list[Dot]:
+def dots_of(
+    methods: Sequence[RetrievalMethod], results: Mapping[str, Sequence[Result]]
+) -> list[Dot]:
     """The MAP of every method."""
     found = []
     for method in methods:

@@ -17,8 +17,13 @@ from learners.specs import parse_spec
 from pipeline.curves.topic_curve import Curve
 from pipeline.engine.lane import share
 from pipeline.experiments.experiment import Result
-from pipeline.experiments.topic_ranking.paper import Method, learning_curve, measured
-from pipeline.experiments.topic_ranking.stream_terms import Labels, labels_of, questions, rounds
+from pipeline.experiments.topic_ranking.methods import TopicMethod, learning_curve, measures_on_test
+from pipeline.experiments.topic_ranking.stream_vocabulary import (
+    Labels,
+    labels_of,
+    ranking_steps,
+    rounds,
+)
 from pipeline.log.block import Block
 from pipeline.text.features import Vocabulary
 
@@ -49,12 +54,12 @@ class Vectors:
                 yield Piece(found.rows.restricted(self._chosen), mine, len(self._chosen), None)
 
 
-class Contestant(ABC):
+class StreamLearner(ABC):
     """Who learns the training documents, and is measured on the test documents."""
 
     norm: str  # of the vectors that it sees
 
-    def __init__(self, method: Method) -> None:
+    def __init__(self, method: TopicMethod) -> None:
         self.method = method
         self.tested = Curve()
 
@@ -80,13 +85,13 @@ class Contestant(ABC):
 
     def result(self) -> Result:
         """What was measured."""
-        return measured(self.tested)
+        return measures_on_test(self.tested)
 
 
-class Runner(Contestant):
+class StreamLane(StreamLearner):
     """A lane: it ranks each document before it learns it, and that is its curve."""
 
-    def __init__(self, method: Method) -> None:
+    def __init__(self, method: TopicMethod) -> None:
         super().__init__(method)
         spec = parse_spec(method.spec)
         self.norm = spec.norm
@@ -126,11 +131,11 @@ class Runner(Contestant):
         return {**found, "curve": learning_curve(self.curve)} if self.is_online else found
 
 
-class Field:
+class LearnerGroup:
     """Contestants that see documents in the same way."""
 
     def __init__(
-        self, vectors: Vectors, runners: Sequence[Contestant], topics: Sequence[str]
+        self, vectors: Vectors, runners: Sequence[StreamLearner], topics: Sequence[str]
     ) -> None:
         self.vectors = vectors
         self.runners = runners
@@ -156,7 +161,7 @@ class Field:
         """Let all lanes rank a block of test documents."""
         for piece in self._pieces(block):
             answers = rounds(piece.labels, len(self._topics))
-            shared = self._shared(piece, questions(piece.labels, len(self._topics)))
+            shared = self._shared(piece, ranking_steps(piece.labels, len(self._topics)))
             list(
                 pool.map(lambda one, by=shared, a=answers: one.rank(by[one.norm], a), self.runners)
             )
@@ -169,8 +174,8 @@ class Field:
         return share(segment, self._norms).by_norm
 
 
-def run_fields(
-    fields: Sequence[Field], training: Iterable[Block], testing: Iterable[Block]
+def run_groups(
+    fields: Sequence[LearnerGroup], training: Iterable[Block], testing: Iterable[Block]
 ) -> None:
     """Train all contestants in one pass, and test them."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -184,6 +189,6 @@ def run_fields(
                 field.rank(block, pool)
 
 
-def results_of(fields: Sequence[Field]) -> dict[str, Result]:
+def results_of(fields: Sequence[LearnerGroup]) -> dict[str, Result]:
     """What was measured, by the key of the method."""
     return {runner.method.key: runner.result() for field in fields for runner in field.runners}

@@ -18,7 +18,7 @@ FEWEST = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class EvaluationProtocol:
     """Splits of one kind; a query that several of them measure counts with the mean."""
 
     name: str
@@ -37,22 +37,22 @@ def checked(queries: QuerySet) -> Longs:
     return found
 
 
-def folds(queries: QuerySet) -> Protocol | None:
+def folds(queries: QuerySet) -> EvaluationProtocol | None:
     """LETOR's own folds, if the set has its parts: three train, one chooses, one is measured."""
     parts = np.array(queries.parts)
     if set(queries.parts) == set(FOLD):
         mine = [np.flatnonzero(parts == part) for part in FOLD]
-        return Protocol("fold", "LETOR's fold", (Split("fold", *mine),))
+        return EvaluationProtocol("fold", "LETOR's fold", (Split("fold", *mine),))
     if set(queries.parts) != set(PARTS):
         return None
     splits = []
     for fold in range(5):
         of = [np.flatnonzero(parts == PARTS[(fold + part) % 5]) for part in range(5)]
         splits.append(Split(f"fold {fold + 1}", np.concatenate(of[:3]), of[3], of[4]))
-    return Protocol("folds", "LETOR's five folds", tuple(splits))
+    return EvaluationProtocol("folds", "LETOR's five folds", tuple(splits))
 
 
-def random_splits(queries: QuerySet, count: int, seed: int) -> Protocol:
+def random_splits(queries: QuerySet, count: int, seed: int) -> EvaluationProtocol:
     """60 % of the queries train, 20 % choose, 20 % are measured."""
     checked(queries)
     splits = []
@@ -60,10 +60,10 @@ def random_splits(queries: QuerySet, count: int, seed: int) -> Protocol:
         order = np.random.default_rng([seed, number]).permutation(len(queries))
         cuts = np.rint(np.array([0.6, 0.8]) * len(order)).astype(int)
         splits.append(Split(f"split {number + 1}", *np.split(order, cuts)))
-    return Protocol("splits", "Random splits, 60 / 20 / 20 %", tuple(splits))
+    return EvaluationProtocol("splits", "Random splits, 60 / 20 / 20 %", tuple(splits))
 
 
-def trials(queries: QuerySet, count: int, seed: int) -> Protocol:
+def trials(queries: QuerySet, count: int, seed: int) -> EvaluationProtocol:
     """The paper's: 10 queries train, 5 choose, all others are measured.
 
     Queries stand in a circle, in random order, and training goes round it in steps of ten, then
@@ -79,10 +79,10 @@ def trials(queries: QuerySet, count: int, seed: int) -> Protocol:
         cuts = (TRAIN, TRAIN + VALIDATION)
         splits.append(Split(f"trial {number + 1}", *np.split(order, cuts)))
     title = f"{TRAIN} queries train, {VALIDATION} choose, the others are measured"
-    return Protocol("trials", title, tuple(splits))
+    return EvaluationProtocol("trials", title, tuple(splits))
 
 
-def halves(queries: QuerySet, seed: int) -> Protocol:
+def halves(queries: QuerySet, seed: int) -> EvaluationProtocol:
     """Each half of the queries is measured by what the other taught, a third of it choosing."""
     found = checked(queries)
     order = np.random.default_rng([seed, 1 << 20]).permutation(found)
@@ -91,4 +91,6 @@ def halves(queries: QuerySet, seed: int) -> Protocol:
         both = np.array_split(order, 2)
         cut = round(len(both[mine]) * 2 / 3)
         splits.append(Split(f"half {number}", both[mine][:cut], both[mine][cut:], both[others]))
-    return Protocol("halves", "Each half of the queries is measured by the other", tuple(splits))
+    return EvaluationProtocol(
+        "halves", "Each half of the queries is measured by the other", tuple(splits)
+    )

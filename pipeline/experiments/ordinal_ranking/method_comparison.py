@@ -15,7 +15,12 @@ from learners.arrays import Floats
 from pipeline.experiments.experiment import Part, Result
 from pipeline.experiments.figures import Line, Panel
 from pipeline.experiments.ordinal_ranking.claims import Claim, claims_table, judge
-from pipeline.experiments.ordinal_ranking.sequences import Method, Ranked, kept_rounds, losses_of
+from pipeline.experiments.ordinal_ranking.rank_sequences import (
+    OrdinalMethod,
+    RankSequence,
+    kept_rounds,
+    losses_of,
+)
 from pipeline.experiments.tables import Column, Number, Row, Table, mean_of
 
 CONFIDENCE = 0.95
@@ -26,11 +31,11 @@ class Batch(NamedTuple):
     """Sequences that are run together, as one part."""
 
     name: str
-    sequences: Callable[[], Sequence[Ranked]]
+    sequences: Callable[[], Sequence[RankSequence]]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class MethodComparison:
     """The methods, the claims about them, and the sequences to choose and to measure by."""
 
     name: str
@@ -38,7 +43,7 @@ class Comparison:
     ranks: int
     rounds: int
     shown: tuple[int, ...]  # the rounds of the table
-    methods: tuple[Method, ...]
+    methods: tuple[OrdinalMethod, ...]
     claims: tuple[Claim, ...]
     held_out: Sequence[Batch]
     tests: Sequence[Batch]
@@ -104,12 +109,12 @@ class Comparison:
         }
 
 
-def variant(method: Method, value: float | None) -> str:
+def variant(method: OrdinalMethod, value: float | None) -> str:
     """How a method with a value of its grid is called in the results."""
     return method.key if value is None else f"{method.key} {value:g}"
 
 
-def tables_of(comparison: Comparison, known: Known) -> list[Table]:
+def tables_of(comparison: MethodComparison, known: Known) -> list[Table]:
     """The losses at some rounds, the claims, and the choices on the held-out sequences."""
     curves, chosen = comparison.curves(known), comparison.chosen(known)
     kept = comparison.kept
@@ -140,7 +145,7 @@ def tables_of(comparison: Comparison, known: Known) -> list[Table]:
     ]
 
 
-def grid_table(comparison: Comparison, known: Known) -> Table:
+def grid_table(comparison: MethodComparison, known: Known) -> Table:
     """What every setting lost on the held-out sequences."""
     tried, chosen = comparison.tried(known), comparison.chosen(known)
     rows = []
@@ -167,7 +172,7 @@ def half_widths(losses: Floats) -> list[float | None]:
     return widths
 
 
-def panel_of(comparison: Comparison, known: Known, keys: Sequence[str]) -> Panel:
+def panel_of(comparison: MethodComparison, known: Known, keys: Sequence[str]) -> Panel:
     """The curves of some methods, with the confidence interval of the mean."""
     curves, chosen = comparison.curves(known), comparison.chosen(known)
     lines = []
@@ -182,7 +187,7 @@ def panel_of(comparison: Comparison, known: Known, keys: Sequence[str]) -> Panel
     return Panel(f"{comparison.title}, {len(mine)} repetitions", lines=lines, log=True)
 
 
-def curves_csv(comparison: Comparison, known: Known) -> bytes:
+def curves_csv(comparison: MethodComparison, known: Known) -> bytes:
     """A line for each method and kept round."""
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")

@@ -99,7 +99,7 @@ def select(blocks: Iterable[Block], counted: Counted) -> Selection:
     for block in blocks:
         labels = labels_of(block, topics)
         for piece in vocabulary.vectors(block.counts, block.ready):
-            steps = lessons(labels, len(topics))
+            steps = learning_steps(labels, len(topics))
             selector.follow(Segment(piece.rows, steps, len(vocabulary), len(topics)), nothing)
     selector.make()
     chosen = select_terms(selector.weights)
@@ -118,12 +118,12 @@ def labels_of(block: Block, topics: Sequence[str]) -> list[list[int] | None]:
     ]
 
 
-def lessons(labels: Labels, topics: int) -> Steps:
+def learning_steps(labels: Labels, topics: int) -> Steps:
     """Learn every labelled document, and rank none."""
     return steps_of(labels, topics, (True,))
 
 
-def questions(labels: Labels, topics: int) -> Steps:
+def ranking_steps(labels: Labels, topics: int) -> Steps:
     """Rank every labelled document, and learn none."""
     return steps_of(labels, topics, (False,))
 
