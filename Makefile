@@ -4,9 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
+# Twice as many as cores: about half of the time of the tests is waiting for brokers and browsers.
+TEST_PROCESSES = $(shell expr 2 \* $$(nproc))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bounds bench kafka kafka-stop prometheus dashboards lock clean
+.PHONY: help demo lint check test bounds bench kafka kafka-stop prometheus dashboards lock clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -33,12 +35,17 @@ demo: $(VENV)/.experiments  ## Replay a built-in corpus, compare four learners, 
 	@mkdir -p demo
 	$(BIN)/wirerank replay synthetic:20000 --curves demo/curves.csv --report demo/report.json --plot demo/curves.png
 
-test: $(VENV)/.dev  ## Run the whole test suite, the linters and the type checker
+lint: $(VENV)/.dev  ## Run the linters and the type checker
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest --numprocesses auto --dist loadfile
+
+check: lint  ## Run the linters, the type checker and the fast tests: two minutes
+	$(BIN)/pytest --quiet --numprocesses auto --dist worksteal -m 'not slow'
+
+test: lint  ## Run the linters, the type checker and all tests; print the ten slowest
+	$(BIN)/pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --durations 10
 
 kafka: $(VENV)/.created  ## Start Apache Kafka at 127.0.0.1:9092 (needs Java 17 and Maven)
 	@$(BIN)/python -m deploy.kafka start $(KAFKA)

@@ -25,6 +25,22 @@ ARCHIVES = {
 }
 
 
+# What makes a test slow: real servers and corpora. Others that take seconds are marked one by one.
+SLOW_FIXTURES = {"broker", "browser", "monitoring", "shared_corpus"}
+SLOW_FOLDERS = [
+    REPOSITORY / "tests" / folder
+    for folder in ("consumers", "deploy", "pipeline/experiments", "pipeline/page")
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow tests, so that `make check` can leave them out."""
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if fixtures & SLOW_FIXTURES or set(SLOW_FOLDERS) & set(item.path.parents):
+            item.add_marker(pytest.mark.slow)
+
+
 def missing(thing: str, how_to_get_it: str) -> None:
     """Skip the test, or fail it where `WIRERANK_REQUIRE` names the `thing`."""
     required = os.environ.get("WIRERANK_REQUIRE", "").split(",")

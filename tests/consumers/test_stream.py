@@ -86,7 +86,7 @@ def test_a_worker_goes_on_where_it_was(broker: str, tmp_path: Path) -> None:
     assert len(found) == 800
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_crash_exact(seed: int, tmp_path: Path) -> None:
     """kill -9 of tokenizers, the learner and the broker at random moments, thirty times."""
     need_kafka()

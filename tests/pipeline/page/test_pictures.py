@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from learners.arrays import Longs
 from learners.measures import MEASURES
 from pipeline.page.feed import PageFeed
 from pipeline.page.server import PageServer
@@ -74,11 +75,16 @@ def show_only(page: Page, lane: str, lanes: Sequence[str]) -> None:
     expect(drawn).to_have_count(1)
 
 
-def end_of_line(page: Page, colour: str) -> float | None:
-    """How far down the line of this colour is at its right end; None if there is none."""
-    wanted = [int(part) for part in colour.removeprefix("rgb(").rstrip(")").split(",")]
+def screenshot(page: Page) -> Longs:
+    """The pixels of the chart: rows x columns x red, green and blue."""
     picture = Image.open(io.BytesIO(page.locator("#chart").screenshot())).convert("RGB")
-    distance = np.abs(np.asarray(picture, np.int64) - wanted).sum(axis=2)
+    return np.asarray(picture, np.int64)
+
+
+def end_of_line(pixels: Longs, colour: str) -> float | None:
+    """The distance of the line of this colour from the top at its right end; None without one."""
+    wanted = [int(part) for part in colour.removeprefix("rgb(").rstrip(")").split(",")]
+    distance = np.abs(pixels - wanted).sum(axis=2)
     rows, columns = np.nonzero(distance < 30)
     return float(rows[columns == columns.max()].mean()) if len(rows) else None
 
@@ -115,9 +121,10 @@ def test_the_picture_says_what_the_report_says(view: Viewer, ended: Ended, schem
         page.select_option("#measure", measure)
         for i, lane in enumerate(lanes):
             show_only(page, lane, lanes)
-            y = end_of_line(page, colours[i])
+            pixels = screenshot(page)
+            y = end_of_line(pixels, colours[i])
             assert y is not None, f"{lane} has no line"
-            assert end_of_line(page, colours[i - 1]) is None, "a lane that is off has a line"
+            assert end_of_line(pixels, colours[i - 1]) is None, "a lane that is off has a line"
             at = ticks(page)
             assert len(at) >= 2
             assert all(one > next_ for (one, _), (next_, _) in pairwise(at)), at
