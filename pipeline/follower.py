@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pipeline.engine.engine import Engine, RankedSegment
+from pipeline.engine.engine import Engine
+from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.log.block import Block
 from pipeline.log.coverage import Coverage
 from pipeline.log.record import decode_record

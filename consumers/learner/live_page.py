@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.engine.engine import Engine, RankedSegment
+from pipeline.engine.engine import Engine
+from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.follower import Follower
 from pipeline.page.feed import Feed
 from pipeline.page.samples import STARTING, Standing

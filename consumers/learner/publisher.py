@@ -17,7 +17,7 @@ from consumers.config import KafkaSettings, StreamSettings
 from consumers.kafka.clients import BrokerAwayError, committed_offsets, new_transactional_producer
 from consumers.learner.transactions import ExactlyOnce, Outgoing
 from consumers.task import Task
-from pipeline.engine.engine import RankedSegment
+from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.engine.ranking_events import RankingWriter
 from pipeline.storage.binary_array import BinaryArray
 

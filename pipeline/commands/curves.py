@@ -16,7 +16,7 @@ from pipeline.commands.options import DEFAULTS
 from pipeline.commands.result import show_result
 from pipeline.commands.terminal import TerminalProgress
 from pipeline.corpora import SourceError, source_path
-from pipeline.engine.engine import RankedSegment
+from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.errors import UsageError
 from pipeline.history.moments import History
 from pipeline.history.openmetrics import openmetrics

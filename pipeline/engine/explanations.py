@@ -1,10 +1,10 @@
-"""Why a document was ranked as it was: the terms that carried each of its first topics.
+"""Why a document was ranked as it was: the terms that contributed most to its first topics.
 
-A prototype learner scores a topic by a sum over the terms of the document: the term's value in the
-document's vector times its weight in the topic's prototype. Each summand is the contribution of a
-term. They are taken between the ranking and the learning of the document, so that the weights are
-those that it was ranked with, and all contributions together are the score (with `arow` but for
-the prior that a topic has without any term).
+A prototype learner's score of a topic is a sum over the terms of the document. Each summand, the
+contribution of a term, is the term's value in the document's vector times its weight in the
+topic's prototype. Contributions are computed after the document is ranked and before anything is
+learned from it, so the weights are those of the ranking. They add up to the score, except with
+`arow`, which adds a prior for each topic.
 """
 
 from __future__ import annotations
@@ -20,19 +20,22 @@ from pipeline.engine.lane import Lane, SharedSegment
 from pipeline.log.block import Entry
 from pipeline.text.terms import TermTable, word_of
 
-TOPICS = 5  # of each ranking that are explained
-TERMS = 5  # of each topic, and of the document itself
+TOPICS = 5  # topics explained per ranking
+TERMS = 5  # terms per topic, and terms of the document itself
 
 
 class WeightedTerm(NamedTuple):
-    """A term and what it amounts to: its value in a vector, or its contribution to a score."""
+    """A term with its value in a vector, or with its contribution to a score."""
 
     term: str
-    amount: float
+    weight: float
 
 
 class RankedTopic(NamedTuple):
-    """A topic in a ranking, its score, and the strongest terms behind it, if terms are."""
+    """A topic in a ranking: its score, and the terms that contributed most to the score.
+
+    `terms` is None if the learner's scores are not sums over terms.
+    """
 
     topic: str
     score: float
@@ -41,19 +44,19 @@ class RankedTopic(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExplainedDocument:
-    """A document that was just ranked, and why each lane ranked it so."""
+    """A document that was just ranked, and why each lane ranked it as it did."""
 
     document: Entry
-    number: int  # which document of the stream it is, from 1
-    rounds: list[int]  # of each lane: rounds learned before
-    topics: tuple[str, ...] | None  # its labels, if they are known by now
-    rank: int | None  # the same, if ordinal lanes are there
-    terms: tuple[WeightedTerm, ...]  # the heaviest of its vector
-    rankings: list[tuple[RankedTopic, ...]]  # of each lane: the first topics
-    scores: list[Floats]  # of each lane: of all topics that were known then
+    number: int  # its number in the stream, from 1
+    rounds: list[int]  # per lane: rounds learned before the ranking
+    topics: tuple[str, ...] | None  # its labels; None if they are not known yet
+    rank: int | None  # its rank, if there are ordinal lanes and the rank is known
+    terms: tuple[WeightedTerm, ...]  # the terms with the largest values in its vector
+    rankings: list[tuple[RankedTopic, ...]]  # per lane: the first topics
+    scores: list[Floats]  # per lane: the scores of all topics known at the ranking
 
 
-def explain(
+def explain_ranking(
     lane: Lane,
     segment: SharedSegment,
     row: int,
@@ -61,43 +64,47 @@ def explain(
     topics: Sequence[str],
     table: TermTable,
 ) -> tuple[RankedTopic, ...]:
-    """The first places of a row's ranking, whose `scores` the lane has just given."""
+    """Return the first topics of a row's ranking; `scores` are the lane's scores of the row."""
     terms, values = segment.by_norm[lane.spec.norm].rows.row(row)
     if lane.is_ordinal:
-        return (rank_place(lane, terms, values, scores, table),)
+        return (explain_rank(lane, terms, values, scores, table),)
     first = np.argsort(-scores, kind="stable")[:TOPICS]
-    amounts = lane.learner.contributions(terms, values, first)
-    places = []
+    contributions = lane.learner.contributions(terms, values, first)
+    ranked_topics = []
     for i, topic in enumerate(first.tolist()):
-        why = None if amounts is None else strongest(terms, amounts[:, i], table)
-        places.append(RankedTopic(topics[topic], float(scores[topic]), why))
-    return tuple(places)
+        strongest = (
+            None if contributions is None else strongest_terms(terms, contributions[:, i], table)
+        )
+        ranked_topics.append(RankedTopic(topics[topic], float(scores[topic]), strongest))
+    return tuple(ranked_topics)
 
 
-def rank_place(
-    lane: Lane, terms: Ints, values: Floats, said: Floats, table: TermTable
+def explain_rank(
+    lane: Lane, terms: Ints, values: Floats, prediction: Floats, table: TermTable
 ) -> RankedTopic:
-    """The rank that an ordinal lane said, with the terms behind its score."""
-    rank, score = int(said[0]), float(said[1])
-    amounts = lane.learner.contributions(terms, values, np.array([rank - 1]))
-    why = None if amounts is None else strongest(terms, amounts[:, 0], table)
-    return RankedTopic(f"rank {rank}", score, why)
+    """Return the rank and score that an ordinal lane predicted, with the terms behind the score."""
+    rank, score = int(prediction[0]), float(prediction[1])
+    contributions = lane.learner.contributions(terms, values, np.array([rank - 1]))
+    strongest = (
+        None if contributions is None else strongest_terms(terms, contributions[:, 0], table)
+    )
+    return RankedTopic(f"rank {rank}", score, strongest)
 
 
-def strongest(terms: Ints, amounts: Floats, table: TermTable) -> tuple[WeightedTerm, ...]:
-    """The terms of the greatest amounts, whatever their sign; none that amounts to nothing."""
-    order = np.argsort(-np.abs(amounts), kind="stable")[:TERMS]
+def strongest_terms(terms: Ints, weights: Floats, table: TermTable) -> tuple[WeightedTerm, ...]:
+    """Return the terms of the largest absolute weights; terms of weight 0 are left out."""
+    order = np.argsort(-np.abs(weights), kind="stable")[:TERMS]
     return tuple(
-        WeightedTerm(word_of(table, int(terms[i])), float(amounts[i]))
+        WeightedTerm(word_of(table, int(terms[i])), float(weights[i]))
         for i in order.tolist()
-        if amounts[i] != 0.0
+        if weights[i] != 0.0
     )
 
 
 def rank_of(topic: int, scores: Floats) -> int | None:
-    """The rank of a topic, from 1, ties by index; None if it was not known yet."""
+    """Return the rank of a topic, from 1; ties go by topic index. None if it was not known yet."""
     if topic >= len(scores):
         return None
-    mine = scores[topic]
-    level = np.count_nonzero(scores[:topic] == mine)
-    return 1 + int(np.count_nonzero(scores > mine) + level)
+    score = scores[topic]
+    ties_before = np.count_nonzero(scores[:topic] == score)
+    return 1 + int(np.count_nonzero(scores > score) + ties_before)

@@ -1,7 +1,7 @@
-"""A group: the lanes that learn from one kind of label, and what they share.
+"""A lane group: the lanes of a stream that learn from the same kind of label.
 
-Their rounds are the same, the same documents wait for the same labels, and their losses can be
-compared. Topic lanes are one group of a stream, ordinal lanes another.
+The topic lanes of a stream are one group and its ordinal lanes are another. The lanes of a group
+have the same rounds and the same pending documents, so their losses can be compared.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ from learners.arrays import Floats, Ints, Longs
 from learners.scores import RowScores
 from learners.segment import Segment
 from pipeline.curves.confidence import LaneDifferences
-from pipeline.engine.explanations import RankedTopic, WeightedTerm, explain
+from pipeline.engine.explanations import RankedTopic, WeightedTerm, explain_ranking
+from pipeline.engine.labels import Labels
 from pipeline.engine.lane import Lane, SharedSegment, share
+from pipeline.engine.lane_runner import LaneRunner
 from pipeline.engine.pending_labels import PendingLabels
-from pipeline.engine.schedule import Labels, Timeline
+from pipeline.engine.segment_builder import SegmentBuilder
 from pipeline.log.block import Entry
 from pipeline.text.features import Vectors
 from pipeline.text.terms import TermTable
 
-Run = Callable[[Sequence[Lane], SharedSegment, Sequence[RowScores]], list[Floats]]
-
 
 @dataclass(frozen=True, slots=True)
 class GroupExplanation:
-    """What the lanes of a group said of a document, and why: the first places, and all scores."""
+    """Why the lanes of a group ranked a document as they did."""
 
-    rankings: list[tuple[RankedTopic, ...]]
-    scores: list[Floats]
-    terms: tuple[WeightedTerm, ...] = ()  # the heaviest of the document
+    rankings: list[tuple[RankedTopic, ...]]  # per lane: the first topics
+    scores: list[Floats]  # per lane: the scores of all topics known at the ranking
+    terms: tuple[WeightedTerm, ...] = ()  # the terms with the largest values in its vector
 
 
 @dataclass(frozen=True, slots=True)
 class GroupResult:
-    """What the lanes of a group made of a stretch of the log."""
+    """What the lanes of a group produced for a segment."""
 
     rounds: list[int]  # rounds learned before each ranking
-    known: Ints  # labels that existed then
-    scores: list[RowScores]  # of each lane
-    labelled: list[Entry]  # what brought the rounds that were learned here their labels
-    measured: list[Floats]  # of each lane the measures of these rounds, a row each
-    said: list[GroupExplanation] = field(default_factory=list)  # of the documents to explain
+    known_labels: Ints  # labels that existed at each ranking
+    scores: list[RowScores]  # per lane
+    labelled: list[Entry]  # the document or late label that each round learned from
+    measures: list[Floats]  # per lane: one row per round
+    explanations: list[GroupExplanation] = field(default_factory=list)
 
 
 class LaneGroup:
-    """Lanes of one kind that follow a stream together."""
+    """Lanes that learn from the same labels, in lockstep."""
 
     def __init__(self, lanes: Sequence[Lane], labels: Labels, max_pending: int) -> None:
         self.lanes = list(lanes)
@@ -63,95 +63,117 @@ class LaneGroup:
         curve = self.lanes[0].curve
         return LaneDifferences(len(self.lanes), curve.compared, curve.spans)
 
-    def begin(self, vectors: Vectors) -> Timeline:
-        """The steps of a stretch, to be filled."""
-        return Timeline(vectors, self.labels, self.pending)
+    def new_builder(self, vectors: Vectors) -> SegmentBuilder:
+        """Return an empty builder for the segment of these vectors."""
+        return SegmentBuilder(vectors, self.labels, self.pending)
 
     def forget(self, keep: Longs) -> None:
-        """Drop the terms that left the vocabulary."""
+        """Drop the terms that left the vocabulary; `keep` are the terms that stay."""
         self.pending.forget(keep)
         for lane in self.lanes:
             lane.learner.forget(keep)
 
     def follow(
-        self, timeline: Timeline, rows: int, to_explain: Sequence[int], run: Run, why: Why
-    ) -> GroupResult:
-        """Run the lanes over a stretch of the log, then let its unlabelled documents wait."""
-        segment = timeline.segment()
+        self, builder: SegmentBuilder, rows: int, to_explain: Sequence[int], runner: LaneRunner,
+        explain: ExplainRow,
+    ) -> GroupResult:  # fmt: skip
+        """Rank and learn a segment with all lanes, then store its unlabelled documents.
+
+        `rows` is the number of documents of the segment, and `to_explain` are the rows to explain.
+        """
+        segment = builder.build()
         scores = [lane.learner.new_scores(len(segment.rows), segment.topics) for lane in self.lanes]
-        for i, document in enumerate(timeline.late):
-            for mine, then in zip(scores, document.scores, strict=True):
-                mine.put(rows + i, then)
+        for i, document in enumerate(builder.late_documents):
+            for lane_scores, emitted in zip(scores, document.scores, strict=True):
+                lane_scores.put(rows + i, emitted)
         shared = share(segment, {lane.spec.norm for lane in self.lanes})
-        said = list[GroupExplanation]()
+        explanations = list[GroupExplanation]()
         done, measured = 0, list[list[Floats]]()
         ranking_steps = np.flatnonzero(~segment.steps.learn)
         for row in to_explain:
-            # Cut right after the ranking: nothing of this document was learned yet.
-            ranked = int(ranking_steps[row]) + 1
-            measured.append(run(self.lanes, shared.between(done, ranked), scores))
-            said += why(self, shared, row, timeline.ranked_known[row], scores)
-            done = ranked
-        measured.append(run(self.lanes, shared.between(done, len(shared)), scores))
-        by_lane = [np.concatenate(pieces) for pieces in zip(*measured, strict=True)]
-        self.differences.follow(by_lane)
-        self._let_wait(timeline, segment, scores)
-        rounds = [self.rounds + before for before in timeline.rounds_before]
-        self.rounds += len(timeline.labelled)
-        known = np.array(timeline.ranked_known, np.int32)
-        return GroupResult(rounds, known, scores, timeline.labelled, by_lane, said)
+            # Cut right after the ranking, before anything is learned from this document.
+            stop = int(ranking_steps[row]) + 1
+            measured.append(runner.run(self.lanes, shared.between(done, stop), scores))
+            explanations += explain(self, shared, row, builder.known_labels[row], scores)
+            done = stop
+        measured.append(runner.run(self.lanes, shared.between(done, len(shared)), scores))
+        measures = [np.concatenate(parts) for parts in zip(*measured, strict=True)]
+        self.differences.follow(measures)
+        self._store_unlabelled(builder, segment, scores)
+        rounds = [self.rounds + before for before in builder.rounds_before]
+        self.rounds += len(builder.labelled)
+        known_labels = np.array(builder.known_labels, np.int32)
+        return GroupResult(rounds, known_labels, scores, builder.labelled, measures, explanations)
 
     def explain(
         self, shared: SharedSegment, row: int, known: int, scores: Sequence[RowScores],
-        names: Sequence[str], table: TermTable,
+        topics: Sequence[str], table: TermTable,
     ) -> GroupExplanation:  # fmt: skip
-        """Why the document of this row was ranked as it was just now."""
-        given = [mine.row(row, known) for mine in scores]
+        """Explain the rankings of the document in this row; nothing may be learned from it yet."""
+        row_scores = [lane_scores.row(row, known) for lane_scores in scores]
         rankings = [
-            explain(lane, shared, row, mine, names, table)
-            for lane, mine in zip(self.lanes, given, strict=True)
+            explain_ranking(lane, shared, row, lane_scores, topics, table)
+            for lane, lane_scores in zip(self.lanes, row_scores, strict=True)
         ]
-        return GroupExplanation(rankings, given)
+        return GroupExplanation(rankings, row_scores)
 
-    def _let_wait(self, timeline: Timeline, segment: Segment, scores: list[RowScores]) -> None:
-        """Keep what a late label will need of the documents that still wait for one."""
-        for key, document in timeline.waiting:
+    def _store_unlabelled(
+        self, builder: SegmentBuilder, segment: Segment, scores: list[RowScores]
+    ) -> None:
+        """Store the vectors and scores of the documents that still wait for a label."""
+        for key, document in builder.unlabelled:
             row = document.row
             if row is None or self.pending.documents.get(key) is not document:
                 continue
             terms, values = segment.rows.row(row)
-            known = timeline.ranked_known[row]
+            known = builder.known_labels[row]
             document.terms, document.values = terms.copy(), values.copy()
-            document.known, document.scores = known, [mine.keep(row, known) for mine in scores]
+            document.known = known
+            document.scores = [lane_scores.keep(row, known) for lane_scores in scores]
             document.row = None
 
     def merge(self, other: LaneGroup, order: Sequence[str]) -> None:
-        """Take over the lanes of a group that has followed the same log as far."""
+        """Take over the lanes of a group that is at the same position of the same log.
+
+        Lanes that both groups have are equal. `order` gives the names of the lanes in their new
+        order; lanes that it does not name, the helpers, come last.
+        """
         if self.lanes and other.lanes:
-            if self.rounds != other.rounds:
-                raise ValueError("the engines have not followed the same log as far")
-            mine = {lane.name for lane in self.lanes}
-            new = [place for place, lane in enumerate(other.lanes) if lane.name not in mine]
-            for key, document in self.pending.documents.items():
-                its = other.pending.documents[key].scores
-                document.scores += [its[place] for place in new]
-            lanes = [*self.lanes, *(other.lanes[place] for place in new)]
-            names = [lane.name for lane in lanes]
-            self.differences.append(
-                other.differences, [names.index(lane.name) for lane in other.lanes]
-            )
-        elif other.lanes:  # what lanes share is with the other, then
+            lanes = self._merge_shared(other)
+        elif other.lanes:
             self.labels, self.pending, self.rounds = other.labels, other.pending, other.rounds
             self.differences = other.differences
             lanes = other.lanes
         else:
             lanes = self.lanes
-        rank = {name: place for place, name in enumerate(order)}  # helpers come last
-        places = sorted(range(len(lanes)), key=lambda at: rank.get(lanes[at].name, len(rank)))
+        position = {name: i for i, name in enumerate(order)}
+        indices = sorted(
+            range(len(lanes)), key=lambda i: position.get(lanes[i].name, len(position))
+        )
         for document in self.pending.documents.values():
-            document.scores = [document.scores[place] for place in places]
-        self.lanes = [lanes[place] for place in places]
-        self.differences.arrange(places)
+            document.scores = [document.scores[i] for i in indices]
+        self.lanes = [lanes[i] for i in indices]
+        self.differences.arrange(indices)
+
+    def _merge_shared(self, other: LaneGroup) -> list[Lane]:
+        """Add the scores and differences of the other group's lanes; return all lanes."""
+        if self.rounds != other.rounds:
+            raise ValueError(
+                f"cannot merge lanes after {self.rounds} rounds with lanes after {other.rounds} "
+                "rounds: both must have followed the log to the same position"
+            )
+        own_names = {lane.name for lane in self.lanes}
+        new = [i for i, lane in enumerate(other.lanes) if lane.name not in own_names]
+        for key, document in self.pending.documents.items():
+            other_scores = other.pending.documents[key].scores
+            document.scores += [other_scores[i] for i in new]
+        lanes = [*self.lanes, *(other.lanes[i] for i in new)]
+        names = [lane.name for lane in lanes]
+        self.differences.append(other.differences, [names.index(lane.name) for lane in other.lanes])
+        return lanes
 
 
-Why = Callable[[LaneGroup, SharedSegment, int, int, Sequence[RowScores]], list[GroupExplanation]]
+# Returns one explanation, or none if rankings cannot be explained.
+ExplainRow = Callable[
+    [LaneGroup, SharedSegment, int, int, Sequence[RowScores]], list[GroupExplanation]
+]

@@ -17,7 +17,7 @@ import orjson
 from learners.arrays import Bytes, Longs
 from learners.jit import njit
 from learners.scores import LabelKind, Scores
-from pipeline.engine.engine import RankedSegment
+from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.storage.binary_array import BinaryArray, BinaryArrayBuilder
 
 COMMA, CLOSE, ZERO = ord(","), ord("}"), ord("0")
@@ -137,13 +137,13 @@ class RankingWriter:
         self, ranked: RankedSegment, which: Sequence[int], lanes: Sequence[str]
     ) -> BinaryArray:
         """The events of lanes that rank topics."""
-        known = int(ranked.known.max(initial=0))
+        known = int(ranked.known_topics.max(initial=0))
         most = min(self._top, known) if self._top else known
         shape = (len(ranked.documents), len(which), most)
         orders, values = np.empty(shape, np.int32), np.empty(shape)
         for place, lane in enumerate(which):
             scores = Scores.expect(ranked.scores[lane])
-            orders[:, place], values[:, place] = scores.best(ranked.known, most)
+            orders[:, place], values[:, place] = scores.best(ranked.known_topics, most)
         there = orders >= 0
         numbers = orjson.dumps(values[there], option=orjson.OPT_SERIALIZE_NUMPY)
         heads = BinaryArray.from_strings(

@@ -17,7 +17,7 @@ import numpy as np
 from learners.arrays import Floats, Longs
 from learners.measures import MEASURES, ONE_ERROR
 from pipeline.curves.topic_curve import is_kept
-from pipeline.engine.engine import RankedSegment
+from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.errors import UsageError
 from pipeline.history.corpus_time import CorpusClock, as_text
 from pipeline.log.block import Block
@@ -63,7 +63,7 @@ class History:
         """Take what an engine made of a block."""
         times = self._times(block, ranked)
         if len(times):
-            self._take(times, np.concatenate([np.stack(piece.measured, 1) for piece in ranked]))
+            self._take(times, np.concatenate([np.stack(piece.measures, 1) for piece in ranked]))
         self._thin_out()
 
     def _times(self, block: Block, ranked: Sequence[RankedSegment]) -> Longs:

@@ -20,10 +20,11 @@ from typing import Concatenate, ParamSpec
 import numpy as np
 
 from pipeline.curves.topic_curve import Point
-from pipeline.engine.engine import Engine, RankedSegment
+from pipeline.engine.engine import Engine
 from pipeline.engine.explanations import ExplainedDocument, rank_of
 from pipeline.engine.lane import Lane
 from pipeline.engine.lane_group import LaneGroup
+from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.log.block import Block
 from pipeline.page.samples import (
     FROZEN,

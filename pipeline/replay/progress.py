@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.engine.engine import RankedSegment
+from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.log.block import Block
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from pipeline.corpora import Source, SourceError, open_source, remarks_for
-from pipeline.engine.engine import Engine, RankedSegment
+from pipeline.engine.engine import Engine
+from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.engine.ranking_events import RankingWriter
 from pipeline.engine.warmup import warm_up
 from pipeline.events.dead_letters import DeadLetterFile

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from pipeline.engine.engine import RankedSegment
+from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.text.stopwords import STOPWORDS
 from pipeline.text.terms import MAX_TERM_BYTES
 from pipeline.text.tokenizer import NUMBER
@@ -128,7 +128,7 @@ def slow_ranking_events(
     events = []
     for row, document in enumerate(ranked.documents):
         for number, (lane, scores) in enumerate(zip(lanes, ranked.scores, strict=True)):
-            mine = scores.row(row, int(ranked.known[row])).tolist()
+            mine = scores.row(row, int(ranked.known_topics[row])).tolist()
             best = sorted(range(len(mine)), key=lambda topic: (-mine[topic], topic))
             best = best[:top] if top else best
             event = {

@@ -10,8 +10,9 @@ import numpy as np
 from learners.segment import Rows, Segment
 from pipeline.corpora.source import Source
 from pipeline.corpora.synthetic_newswire import SyntheticNewswire
+from pipeline.engine.labels import TopicLabels
 from pipeline.engine.pending_labels import PendingLabels
-from pipeline.engine.schedule import Timeline, TopicLabels
+from pipeline.engine.segment_builder import SegmentBuilder
 from pipeline.engine.topic_index import TopicIndex
 from pipeline.events.event import parse_event
 from pipeline.log.block import make_block
@@ -50,10 +51,10 @@ def workload_of(source: Source, max_topics: int = 2048, max_terms: int = 1 << 17
     for start in range(0, len(raw), BLOCK):
         block = make_block([parse_event(event) for event in raw[start : start + BLOCK]], tokenizer)
         (vectors,) = vocabulary.vectors(block.counts, block.ready)
-        timeline = Timeline(vectors, TopicLabels(topics), pending)
+        builder = SegmentBuilder(vectors, TopicLabels(topics), pending)
         for entry in block.entries:
-            timeline.add(entry)
-        segments.append(timeline.segment())
+            builder.add(entry)
+        segments.append(builder.build())
     return Workload(raw, list(topics.names), segments, len(vocabulary))
 
 

@@ -124,7 +124,7 @@ def test_mistakes_are_explained(change: str, message: str, tmp_path: Path) -> No
         (
             '{spec = "mmp:loss=1"}',
             '{spec = "widrow-hoff:ranks=4"}, {spec = "prank"}',
-            "Lane widrow-hoff:ranks=4 has 4 ranks and lane prank has 5: a document has one rank",
+            "Lane widrow-hoff:ranks=4 has 4 ranks and lane prank has 5. A document has one rank",
         ),
         (
             '{spec = "mmp:loss=1"}, {spec = "perceptron", publish = false}',

@@ -98,7 +98,7 @@ def test_the_page_of_a_stacker_alone_shows_it_alone() -> None:
     block = make_block(random_events(5, 100), TOKENIZER)
     for ranked in engine.process(block, to_explain=3):
         page.take(ranked)
-        assert len(ranked.scores) == len(ranked.measured) == 1
+        assert len(ranked.scores) == len(ranked.measures) == 1
     page.advance(block, Standing(100, None))
     page.idle()
     assert page.sample.state != FROZEN

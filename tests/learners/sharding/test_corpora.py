@@ -47,7 +47,9 @@ def outcome(events: list[Event], shards: int, block: int) -> Outcome:
     for start in range(0, len(events), block):
         for ranked in engine.process(make_block(events[start : start + block], tokenizer)):
             for kept, lane in zip(scores, ranked.scores, strict=True):
-                kept += [lane.row(row, known) for row, known in enumerate(ranked.known.tolist())]
+                kept += [
+                    lane.row(row, known) for row, known in enumerate(ranked.known_topics.tolist())
+                ]
     engine.close()
     orders = [[np.argsort(-row, kind="stable").tolist() for row in lane] for lane in scores]
     states = [lane.learner.state() for lane in engine.lanes]

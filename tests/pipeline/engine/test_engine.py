@@ -138,7 +138,7 @@ def test_blocks_leave_no_trace(settings: EngineSettings, seed: int) -> None:
 def test_blocks_are_cut_where_scores_would_be_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     events = random_events(3, 300)
     whole, expected = run(events)
-    monkeypatch.setattr(engine_module, "MOST_SCORES", 40)
+    monkeypatch.setattr(engine_module, "MAX_SCORES", 40)
     engine, rankings = run(events)
     assert rankings == expected
     mine, its = take_snapshot(engine, 0), take_snapshot(whole, 0)

@@ -82,7 +82,7 @@ def test_contributions_add_up_to_the_score(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(explanations, "TERMS", 1000)
     _, _, explained = run(random_events(5, 200), 1000, 200)
     sums = [
-        (place.score, sum(term.amount for term in place.terms))
+        (place.score, sum(term.weight for term in place.terms))
         for e in explained
         for ranking in e.rankings
         for place in ranking

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from learners.scores import DenseScores, RowScores
-from pipeline.engine.engine import RankedSegment
+from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.engine.ranking_events import ranking_events
 from pipeline.log.block import Entry
 from pipeline.slow.twins import slow_ranking_events

@@ -62,10 +62,10 @@ def test_helpers_learn_but_are_not_shown() -> None:
     alone = Engine(every[2:], helpers=helpers_of(every[2:], every))
     for block in blocks:
         for mine, all_ in zip(alone.process(block), whole.process(block), strict=True):
-            assert len(mine.scores) == len(mine.measured) == len(mine.rounds) == 1
+            assert len(mine.scores) == len(mine.measures) == len(mine.rounds) == 1
             rows = range(len(mine.documents))
             for row in rows:
-                known = int(mine.known[row])
+                known = int(mine.known_topics[row])
                 its = mine.scores[0].row(row, known)
                 assert np.array_equal(its, all_.scores[2].row(row, known))
     report = make_report(alone, 1.0, 0, {})

@@ -14,7 +14,8 @@ from prometheus_client import CollectorRegistry
 
 from learners.slow.prototypes import slow_topic_losses
 from pipeline.corpora import open_source
-from pipeline.engine.engine import Engine, RankedSegment
+from pipeline.engine.engine import Engine
+from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.events.event import Event
 from pipeline.log.block import Block, make_block
 from pipeline.metrics.collectors import LearnerMetrics

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from pipeline.engine import lane_group as courses_module
+from pipeline.engine import lane_group
 from pipeline.events.event import Event
 from pipeline.page import feed as feed_module
 from pipeline.page.feed import LAST_DOCUMENTS, TRUE_TOPICS, Feed, PageFeed
@@ -250,7 +250,7 @@ def test_explanations_that_fail_change_nothing_else(
             return ()
         raise ZeroDivisionError
 
-    monkeypatch.setattr(courses_module, "explain", faulty)
+    monkeypatch.setattr(lane_group, "explain_ranking", faulty)
     feed = PageFeed("synthetic:3000")
     with caplog.at_level(logging.ERROR):
         assert run_of(feed, tmp_path, "shown") == expected

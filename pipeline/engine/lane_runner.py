@@ -1,0 +1,50 @@
+"""Run several lanes over a segment, in threads where that saves time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
+
+from learners.arrays import Floats
+from learners.scores import RowScores
+from pipeline.engine.lane import Lane, SharedSegment
+
+# With fewer steps, handing lanes to threads costs more time than it saves.
+MIN_STEPS_FOR_THREADS = 32
+
+
+class LaneRunner:
+    """Runs lanes over segments. Its threads are optional: results do not depend on them."""
+
+    def __init__(self, threads: int) -> None:
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    def run(
+        self, lanes: Sequence[Lane], segment: SharedSegment, scores: Sequence[RowScores]
+    ) -> list[Floats]:
+        """Let all lanes rank and learn a segment; return the measures of its rounds, per lane.
+
+        Lanes that combine other lanes run after them.
+        """
+        scores_of = dict(zip((lane.name for lane in lanes), scores, strict=True))
+        measures: dict[str, Floats] = {}
+        for stacking in (False, True):
+            batch = [lane for lane in lanes if bool(lane.combines) == stacking]
+            arguments = (
+                batch,
+                repeat(segment),
+                [scores_of[lane.name] for lane in batch],
+                [[scores_of[name] for name in lane.combines] for lane in batch],
+            )
+            if self._pool and len(segment) >= MIN_STEPS_FOR_THREADS and len(batch) > 1:
+                results = self._pool.map(Lane.follow, *arguments)
+            else:
+                results = map(Lane.follow, *arguments)
+            measures.update(zip((lane.name for lane in batch), results, strict=True))
+        return [measures[lane.name] for lane in lanes]
+
+    def close(self) -> None:
+        """Stop the threads."""
+        if self._pool:
+            self._pool.shutdown()

@@ -1,0 +1,26 @@
+"""What the engine returns for each segment of the log: rankings, measures and explanations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from learners.arrays import Floats, Ints
+from learners.scores import RowScores
+from pipeline.engine.explanations import ExplainedDocument
+from pipeline.log.block import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSegment:
+    """The documents of a segment, in log order, with the scores of each lane."""
+
+    documents: list[Entry]
+    known_topics: Ints  # topics that existed when each document was ranked
+    rounds: list[list[int]]  # per lane: rounds learned before each ranking
+    scores: list[RowScores]  # per lane
+    # The rounds that topic lanes learned in this segment: the document or late label that each
+    # round learned from, and per topic lane one row of measures per round.
+    labelled: list[Entry] = field(default_factory=list)
+    measures: list[Floats] = field(default_factory=list)
+    # The last documents of the segment, as many as were asked for.
+    explained: list[ExplainedDocument] = field(default_factory=list)
