@@ -25,6 +25,7 @@ from pydantic import (
     model_validator,
 )
 
+from consumers.kafka_names import default_topics
 from consumers.tls import client_context
 from learners.options import OptionError
 from learners.specs import LaneSpec, parse_spec, resolved
@@ -225,15 +226,7 @@ class StreamSettings(Section):
         """Kafka topics that are not named are called after the stream."""
         if not isinstance(given, dict) or not isinstance(given.get("name"), str):
             return given
-        name = given["name"]
-        derived = {
-            "documents": f"{name}.documents",
-            "blocks": f"{name}.blocks",
-            "rankings": f"{name}.rankings",
-            "dead_letters": f"{name}.dead-letters",
-            "scores": f"{name}.scores",
-        }
-        return {**derived, **given}
+        return {**default_topics(given["name"]), **given}
 
     @model_validator(mode="after")
     def _names_differ(self) -> StreamSettings:

@@ -13,11 +13,15 @@ from contextlib import suppress
 from types import FrameType
 from typing import Protocol
 
-from kafka.errors import AuthorizationError, CommitFailedError, KafkaError
-
-from consumers.kafka.clients import in_words
+from consumers.kafka.errors import (
+    AuthorizationError,
+    CommitFailedError,
+    KafkaError,
+    RefusedError,
+    describe_error,
+)
 from consumers.kafka.log_reader import LogError
-from consumers.kafka.security import RefusedError, not_allowed
+from consumers.kafka.security import authorization_refusal
 from consumers.kafka.topics import TopicError
 from consumers.learner.transactions import FencedError
 from consumers.tokenizer.worker import LostDocumentsError
@@ -94,8 +98,8 @@ def keep_working(new_worker: Callable[[], Worker], stop: threading.Event) -> Non
         except FATAL:
             raise
         except AuthorizationError as error:
-            raise not_allowed(error) from None
+            raise authorization_refusal(error) from None
         except PASSING as error:
             pause = FIRST_PAUSE_S if started.is_set() else min(2 * pause, LONGEST_PAUSE_S)
-            log.warning("%s; trying again in %.1f s", in_words(error), pause)
+            log.warning("%s; trying again in %.1f s", describe_error(error), pause)
             stop.wait(pause)

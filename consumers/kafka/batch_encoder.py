@@ -1,10 +1,10 @@
-"""Many small records handed to a producer at once.
+"""Encodes many small records at once and hands the producer finished batches.
 
-kafka-python takes 25 to 60 us to send a record: a future, locks, a partition by a hash in Python
-and a byte-wise encoding for each. Here a kernel finds the partitions of a whole block of records
-and writes them in the broker's own layout, and the producer gets finished batches; from there on
-they are its own: sequence numbers, transactions, compression, retries. This reaches into the
-client's inside, which is why pyproject.toml holds the client at releases that the tests have seen.
+kafka-python takes 25 to 60 us to send a record: for each one a future, locks, a hash in Python and
+an encoding byte by byte. Here a kernel finds the partitions of many records and writes the records
+in the broker's own layout. From there on the batches are the producer's: sequence numbers,
+transactions, compression and retries. This uses internals of kafka-python, which is why
+pyproject.toml allows only releases that the tests have seen.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from learners.arrays import Bytes, Longs
 from learners.jit import njit
 from pipeline.storage.binary_array import BinaryArray
 
-# A batch of several records stays below what a broker takes if nobody told it otherwise (1 MiB).
+# A batch of several records stays below the limit that a broker has by default (1 MiB).
 BATCH_BYTES = 512 << 10
 LONGEST_VARINT = 10
-OVERHEAD = 4 * LONGEST_VARINT + 2  # what the layout adds to a record's key and value, at most
-FORMAT = 2  # of record batches, since Kafka 0.11
+OVERHEAD = 4 * LONGEST_VARINT + 2  # at most this many bytes are added to key and value
+BATCH_FORMAT = 2  # the "magic" of record batches since Kafka 0.11
 
 
 @njit
-def murmur2(letters: Bytes, start: int, stop: int) -> int:
-    """The hash by which Kafka's clients find the partition of a key."""
+def murmur2(data: Bytes, start: int, stop: int) -> int:
+    """The hash that gives the partition of a key in all clients of Kafka."""
     mask = np.uint64(0xFFFFFFFF)
     mix = np.uint64(0x5BD1E995)
     length = stop - start
     result = np.uint64(0x9747B28C) ^ np.uint64(length)
     whole = start + length // 4 * 4
     for at in range(start, whole, 4):
-        word = np.uint64(letters[at]) | np.uint64(letters[at + 1]) << np.uint64(8)
-        word |= np.uint64(letters[at + 2]) << np.uint64(16)
-        word |= np.uint64(letters[at + 3]) << np.uint64(24)
+        word = np.uint64(data[at]) | np.uint64(data[at + 1]) << np.uint64(8)
+        word |= np.uint64(data[at + 2]) << np.uint64(16)
+        word |= np.uint64(data[at + 3]) << np.uint64(24)
         word = word * mix & mask
         word = (word ^ word >> np.uint64(24)) * mix & mask
         result = (result * mix & mask) ^ word
     for at in range(stop - 1, whole - 1, -1):
-        result ^= np.uint64(letters[at]) << np.uint64(8 * (at - whole))
+        result ^= np.uint64(data[at]) << np.uint64(8 * (at - whole))
     if whole < stop:
         result = result * mix & mask
     result = (result ^ result >> np.uint64(13)) * mix & mask
@@ -53,29 +53,29 @@ def murmur2(letters: Bytes, start: int, stop: int) -> int:
 
 
 @njit
-def partitions_of(keys: Bytes, ends: Longs, partitions: int) -> Longs:
-    """The partition of each key, as Kafka's default partitioner has it."""
-    found = np.empty(len(ends) - 1, np.int64)
-    for i in range(len(found)):
-        found[i] = (murmur2(keys, ends[i], ends[i + 1]) & 0x7FFFFFFF) % partitions
-    return found
+def partitions_of(keys: Bytes, offsets: Longs, partitions: int) -> Longs:
+    """The partition of each key, by the rule of Kafka's default partitioner."""
+    chosen = np.empty(len(offsets) - 1, np.int64)
+    for i in range(len(chosen)):
+        chosen[i] = (murmur2(keys, offsets[i], offsets[i + 1]) & 0x7FFFFFFF) % partitions
+    return chosen
 
 
 @njit
-def put_varint(room: Bytes, at: int, number: int) -> int:
-    """Write a number that is not negative as a zigzag varint; returns where it ends."""
+def put_varint(buffer: Bytes, at: int, number: int) -> int:
+    """Write a number that is not negative as a zigzag varint; returns the index behind it."""
     rest = number << 1
     while rest > 0x7F:
-        room[at] = (rest & 0x7F) | 0x80
+        buffer[at] = (rest & 0x7F) | 0x80
         rest >>= 7
         at += 1
-    room[at] = rest
+    buffer[at] = rest
     return at + 1
 
 
 @njit
 def varint_size(number: int) -> int:
-    """Bytes of a number as a zigzag varint."""
+    """The size of a number as a zigzag varint, in bytes."""
     size, rest = 1, number << 1
     while rest > 0x7F:
         rest >>= 7
@@ -84,18 +84,18 @@ def varint_size(number: int) -> int:
 
 
 @njit
-def put_bytes(room: Bytes, at: int, letters: Bytes, start: int, stop: int) -> int:
-    """Write a length and so many bytes; returns where they end."""
-    at = put_varint(room, at, stop - start)
+def put_bytes(buffer: Bytes, at: int, data: Bytes, start: int, stop: int) -> int:
+    """Write a length and that many bytes; returns the index behind them."""
+    at = put_varint(buffer, at, stop - start)
     for i in range(start, stop):
-        room[at] = letters[i]
+        buffer[at] = data[i]
         at += 1
     return at
 
 
 @njit
 def fill_batch(
-    room: Bytes,
+    buffer: Bytes,
     wanted: Longs,
     first: int,
     keys: Bytes,
@@ -103,7 +103,10 @@ def fill_batch(
     values: Bytes,
     value_ends: Longs,
 ) -> tuple[int, int]:
-    """Write records from `wanted[first]` on while the room lasts; returns the end and the bytes."""
+    """Write the records from `wanted[first]` on until the buffer is full.
+
+    Returns the index in `wanted` behind the last record written, and the number of bytes.
+    """
     at, number = 0, first
     while number < len(wanted):
         record = wanted[number]
@@ -111,25 +114,25 @@ def fill_batch(
         value = value_ends[record + 1] - value_ends[record]
         length = 1 + 1 + varint_size(number - first) + varint_size(key) + key
         length += varint_size(value) + value + 1
-        if at + varint_size(length) + length > len(room):
+        if at + varint_size(length) + length > len(buffer):
             break
-        at = put_varint(room, at, length)
-        room[at] = 0  # attributes
-        room[at + 1] = 0  # the time is that of the whole batch
-        at = put_varint(room, at + 2, number - first)
-        at = put_bytes(room, at, keys, key_ends[record], key_ends[record + 1])
-        at = put_bytes(room, at, values, value_ends[record], value_ends[record + 1])
-        room[at] = 0  # no headers
+        at = put_varint(buffer, at, length)
+        buffer[at] = 0  # attributes
+        buffer[at + 1] = 0  # the time is that of the whole batch
+        at = put_varint(buffer, at + 2, number - first)
+        at = put_bytes(buffer, at, keys, key_ends[record], key_ends[record + 1])
+        at = put_bytes(buffer, at, values, value_ends[record], value_ends[record + 1])
+        buffer[at] = 0  # no headers
         at += 1
         number += 1
     return number, at
 
 
-class PackedProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
-    """A producer that takes a whole block of records for a topic."""
+class BatchProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
+    """A producer that takes many records for a topic in one call."""
 
-    def send_packed(self, topic: str, keys: BinaryArray, values: BinaryArray) -> list[Any]:
-        """Send records, each to the partition of its key, in order; returns a future a batch."""
+    def send_many(self, topic: str, keys: BinaryArray, values: BinaryArray) -> list[Any]:
+        """Send records in order, each to the partition of its key; returns one future per batch."""
         count = len(self.partitions_for(topic))
         partitions = partitions_of(keys.data, keys.offsets, count)
         sent = []
@@ -140,22 +143,26 @@ class PackedProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no
                 size = int(
                     np.diff(keys.offsets)[wanted[first]] + np.diff(values.offsets)[wanted[first]]
                 )
-                room = np.empty(max(BATCH_BYTES, size + OVERHEAD), np.uint8)
-                stop, used = fill_batch(room, wanted, first, *keys, *values)
-                sent.append(self._send_batch(topic, partition, room[:used].tobytes(), stop - first))
+                buffer = np.empty(max(BATCH_BYTES, size + OVERHEAD), np.uint8)
+                stop, used = fill_batch(buffer, wanted, first, *keys, *values)
+                sent.append(
+                    self._send_batch(topic, partition, buffer[:used].tobytes(), stop - first)
+                )
                 first = stop
         if sent:
             self._sender.wakeup()
         return sent
 
     def _send_batch(self, topic: str, partition: int, records: bytes, count: int) -> Any:  # noqa: ANN401
-        """Queue a finished batch, as the accumulator queues one that is full."""
+        """Queue a finished batch as the accumulator queues a full one."""
         where = TopicPartition(topic, partition)
         manager = self._transaction_manager
         if manager and manager.is_transactional():
             manager.maybe_add_partition_to_transaction(where)
         accumulator = self._accumulator
-        memory = MemoryRecordsBuilder(FORMAT, accumulator.config["compression_attrs"], len(records))
+        memory = MemoryRecordsBuilder(
+            BATCH_FORMAT, accumulator.config["compression_attrs"], len(records)
+        )
         builder = memory._builder
         builder._buffer.extend(records)
         builder._first_timestamp = builder._max_timestamp = int(time.time() * 1000)
@@ -174,8 +181,8 @@ class PackedProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no
         return future
 
 
-def warm_up_packing() -> None:
-    """Have the kernels compiled before the first record is due."""
+def warm_up_encoder() -> None:
+    """Compile the kernels before the first record has to be sent."""
     one = BinaryArray.from_strings([b"key"])
     wanted = partitions_of(one.data, one.offsets, 1)
     fill_batch(np.empty(64, np.uint8), wanted, 0, *one, *one)

@@ -1,14 +1,13 @@
-"""Reading the log of rounds from a place of one's own choosing."""
+"""Reads the log of a stream from a chosen offset on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kafka import TopicPartition
-from kafka.errors import OffsetOutOfRangeError
-
 from consumers.config import KafkaSettings
-from consumers.kafka.clients import Consumer, Message, new_consumer
+from consumers.kafka.client_types import Consumer, Message, TopicPartition
+from consumers.kafka.clients import new_consumer
+from consumers.kafka.errors import OffsetOutOfRangeError
 from consumers.kafka.topics import TopicWatch, topic_identity
 from pipeline.metrics.collectors import Position
 
@@ -16,8 +15,8 @@ POLL_MS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class LogFacts:
-    """What the broker says of a log: which one it is, and from where to where it reaches."""
+class LogDescription:
+    """Which log this is, its first offset, and the offset behind its last record."""
 
     topic: str
     identity: str
@@ -25,15 +24,15 @@ class LogFacts:
     end: int
 
 
-def log_facts(settings: KafkaSettings, topic: str) -> LogFacts:
-    """Ask the broker about a log."""
+def describe_log(settings: KafkaSettings, topic: str) -> LogDescription:
+    """Ask the broker for identity and bounds of a log."""
     where = TopicPartition(topic, 0)
     consumer = new_consumer(settings)
     try:
         first, end = consumer.beginning_offsets([where]), consumer.end_offsets([where])
     finally:
         consumer.close(autocommit=False, timeout_ms=1000)
-    return LogFacts(topic, topic_identity(settings, topic), first[where], end[where])
+    return LogDescription(topic, topic_identity(settings, topic), first[where], end[where])
 
 
 class LogError(Exception):
@@ -41,7 +40,7 @@ class LogError(Exception):
 
 
 class LogReader:
-    """Reads the records of a stream's log one after another, from a place on."""
+    """Reads the records of a log one after another from an offset on."""
 
     def __init__(self, settings: KafkaSettings, topic: str, position: int) -> None:
         self._source = TopicPartition(topic, 0)
@@ -52,33 +51,35 @@ class LogReader:
         self._consumer.seek(self._source, position)
         self._watch = TopicWatch(settings, topic)
 
-    def poll(self, most: int, timeout_ms: int = POLL_MS) -> list[Message]:
-        """The next records, at most so many, if any come in time."""
+    def poll(self, max_records: int, timeout_ms: int = POLL_MS) -> list[Message]:
+        """The next records, if any arrive before the timeout."""
         try:
-            messages = self._consumer.poll(timeout_ms, max_records=most).get(self._source, [])
+            messages = self._consumer.poll(timeout_ms, max_records=max_records).get(
+                self._source, []
+            )
         except OffsetOutOfRangeError:
-            raise self._gone() from None
-        if not messages and self._watch.gone():
-            raise self._gone()
+            raise self._lost() from None
+        if not messages and self._watch.is_gone():
+            raise self._lost()
         if messages:
             self._position = messages[-1].offset + 1
             self._time = messages[-1].timestamp / 1000
         return messages
 
-    def _gone(self) -> LogError:
+    def _lost(self) -> LogError:
         return LogError(
             f"{self._source.topic} has no offset {self._position}: the log was deleted or cut "
-            "since it was last read. Restore it, or start anew: another `blocks` topic, the "
-            "tokenizers' group set back, and an empty snapshot folder."
+            "since it was last read. Restore it, or start over: name another `blocks` topic, reset "
+            "the offsets of the tokenizers' group, and empty the snapshot folder."
         )
 
     @property
     def end(self) -> int | None:
-        """How far the log reaches, once the broker has said so."""
+        """The offset behind the last record of the log; None until the broker has told it."""
         return self._consumer.highwater(self._source)
 
-    def where(self) -> dict[str, Position]:
-        """How far the log was read, once the broker has said how far it reaches."""
+    def positions(self) -> dict[str, Position]:
+        """How far the log was read, by partition; empty until the broker has told its end."""
         end = self.end
         if end is None:
             return {}
@@ -86,5 +87,5 @@ class LogReader:
         return {name: Position(self._position, end, self._time)}
 
     def close(self) -> None:
-        """Let the broker go."""
+        """Disconnect."""
         self._consumer.close(autocommit=False, timeout_ms=1000)

@@ -1,4 +1,4 @@
-"""Kafka topics of a stream: made with sensible settings if they are missing, checked if not."""
+"""Creates the Kafka topics of a stream if they are missing, and checks those that exist."""
 
 from __future__ import annotations
 
@@ -9,198 +9,210 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
-from kafka.errors import KafkaError, TopicAlreadyExistsError, TopicAuthorizationFailedError
+from kafka.errors import TopicAlreadyExistsError, TopicAuthorizationFailedError
 
 from consumers.config import KafkaSettings, StreamSettings
 from consumers.kafka.batch_encoder import BATCH_BYTES
-from consumers.kafka.clients import MAX_RECORD_BYTES, PART_BYTES, Admin, new_admin
-from consumers.kafka.security import RefusedError
+from consumers.kafka.broker_outage import BrokerOutage
+from consumers.kafka.client_types import Admin
+from consumers.kafka.clients import MAX_RECORD_BYTES, PART_BYTES, new_admin
+from consumers.kafka.errors import KafkaError, RefusedError, describe_error
 
-FOR_EVER = "-1"
-# Scores are needed as long as a shard may start from a snapshot older than they are. Snapshots are
-# minutes old, unless a shard was away: this is how long it may be, a week with a weekend in it.
-SCORES_DAYS = 7
+FOREVER = "-1"
+# A shard that starts from a snapshot reads the scores that were exchanged since. Snapshots are
+# minutes old, unless the shard was stopped: it may be stopped for this long.
+SCORES_RETENTION_DAYS = 7
 WATCH_SECONDS = 10.0
-PLAYED_PARTITIONS = 4
+REPLAYED_PARTITIONS = 4
 
 log = logging.getLogger(__name__)
 
 
 class TopicError(Exception):
-    """A topic is not as it must be; the message says what to do."""
+    """A Kafka topic has unsuitable settings; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A topic as it is wanted."""
+class TopicPlan:
+    """The settings that a Kafka topic is created with, and those that are required of it."""
 
     name: str
     partitions: int
-    exactly: bool = False  # another number of partitions is an error
-    least_bytes: int = 0  # what a record must be allowed to have
-    for_ever: bool = False  # nothing of it may be dropped
-    in_order: bool = False  # it is dropped from the beginning only, never from between
+    exact_partitions: bool = False  # another number of partitions is an error
+    min_record_bytes: int = 0  # the topic must accept records of this size
+    keep_forever: bool = False  # no record may ever be deleted
+    no_compaction: bool = False  # only its oldest records may be deleted
     options: dict[str, str] = field(default_factory=dict)
 
 
-def plans(stream: StreamSettings) -> list[Plan]:
-    """The topics of a stream."""
+def topic_plans(stream: StreamSettings) -> list[TopicPlan]:
+    """The plans of all Kafka topics of a stream."""
     largest = {"max.message.bytes": str(MAX_RECORD_BYTES)}
     return [
-        Plan(stream.documents, stream.partitions, options=largest),
-        # The log of rounds: one order for everybody, and nothing of it is ever dropped.
-        Plan(
+        TopicPlan(stream.documents, stream.partitions, options=largest),
+        # The log: one partition, hence one order for all learners; no record is ever deleted.
+        TopicPlan(
             stream.blocks,
             partitions=1,
-            exactly=True,
-            least_bytes=MAX_RECORD_BYTES,
-            for_ever=True,
-            in_order=True,
-            options={**largest, "retention.ms": FOR_EVER, "retention.bytes": FOR_EVER},
+            exact_partitions=True,
+            min_record_bytes=MAX_RECORD_BYTES,
+            keep_forever=True,
+            no_compaction=True,
+            options={**largest, "retention.ms": FOREVER, "retention.bytes": FOREVER},
         ),
-        Plan(stream.rankings, stream.partitions, least_bytes=2 * BATCH_BYTES, options=largest),
-        Plan(stream.dead_letters, 1, options={**largest, "retention.ms": FOR_EVER}),
+        TopicPlan(
+            stream.rankings, stream.partitions, min_record_bytes=2 * BATCH_BYTES, options=largest
+        ),
+        TopicPlan(stream.dead_letters, 1, options={**largest, "retention.ms": FOREVER}),
         *([scores_plan(stream.scores)] if stream.divided_lanes else []),
     ]
 
 
-def documents_plan(topic: str) -> Plan:
-    """A topic for a source that is played: history, which no age may delete."""
+def documents_plan(topic: str) -> TopicPlan:
+    """A topic that a source is replayed into: old documents, which no retention may delete."""
     options = {
         "max.message.bytes": str(MAX_RECORD_BYTES),
-        "retention.ms": FOR_EVER,
-        "retention.bytes": FOR_EVER,
+        "retention.ms": FOREVER,
+        "retention.bytes": FOREVER,
     }
-    return Plan(topic, PLAYED_PARTITIONS, options=options)
+    return TopicPlan(topic, REPLAYED_PARTITIONS, options=options)
 
 
-def scores_plan(topic: str) -> Plan:
-    """The topic through which the shards of lanes give each other their scores."""
+def scores_plan(topic: str) -> TopicPlan:
+    """The topic through which the shards of lanes exchange their scores."""
     options = {
         "max.message.bytes": str(MAX_RECORD_BYTES),
         "cleanup.policy": "delete",
-        "retention.ms": str(SCORES_DAYS * 24 * 3600 * 1000),
-        "retention.bytes": FOR_EVER,
+        "retention.ms": str(SCORES_RETENTION_DAYS * 24 * 3600 * 1000),
+        "retention.bytes": FOREVER,
     }
-    least = PART_BYTES + (64 << 10)  # key, header, and what the broker adds
-    return Plan(topic, 1, exactly=True, least_bytes=least, in_order=True, options=options)
+    size = PART_BYTES + (64 << 10)  # one part with its key and the overhead of a batch
+    return TopicPlan(
+        topic, 1, exact_partitions=True, min_record_bytes=size, no_compaction=True, options=options
+    )
 
 
 def ensure_scores_topic(settings: KafkaSettings, topic: str) -> list[str]:
-    """Make the topic for the scores of shards if it is missing, and check it if not."""
+    """Create the topic for the scores of shards if it is missing; otherwise check it."""
     admin = new_admin(settings)
     try:
-        return ensure(admin, [scores_plan(topic)], settings.replication_factor)
+        return ensure_planned(admin, [scores_plan(topic)], settings.replication_factor)
     finally:
         admin.close()
 
 
 def ensure_topics(settings: KafkaSettings, stream: StreamSettings) -> list[str]:
-    """Make the missing topics of a stream and check the others; returns the names of new ones."""
+    """Create the missing topics of a stream and check the others; returns the created names."""
     admin = new_admin(settings)
     try:
-        return ensure(admin, plans(stream), settings.replication_factor)
+        return ensure_planned(admin, topic_plans(stream), settings.replication_factor)
     finally:
         admin.close()
 
 
-def ensure(admin: Admin, wanted: Sequence[Plan], replication: int) -> list[str]:
-    """Make what is missing and check the others; returns the names of new topics."""
-    there = partitions_by_topic(admin)
-    made = []
-    for plan in wanted:
-        if plan.name in there:
-            check_topic(admin, plan, there[plan.name])
+def ensure_planned(admin: Admin, plans: Sequence[TopicPlan], replication: int) -> list[str]:
+    """Create the missing topics and check the others; returns the created names."""
+    existing = partitions_by_topic(admin)
+    created = []
+    for plan in plans:
+        if plan.name in existing:
+            check_topic(admin, plan, existing[plan.name])
             continue
         try:
             admin.create_topics([new_topic(plan, replication)])
         except TopicAlreadyExistsError:
             continue  # another worker was faster
-        made.append(plan.name)
-    if made:
-        admin.wait_for_topics(made)
-        log.warning("made the topics %s, which were missing", ", ".join(made))
-    return made
+        created.append(plan.name)
+    if created:
+        admin.wait_for_topics(created)
+        log.warning("created the missing Kafka topics %s", ", ".join(created))
+    return created
 
 
 def partitions_by_topic(admin: Admin) -> dict[str, int]:
-    """How many partitions each topic of the broker has."""
+    """The number of partitions of each topic on the broker."""
     return {topic["name"]: len(topic["partitions"]) for topic in admin.describe_topics()}
 
 
-def check_topic(admin: Admin, plan: Plan, partitions: int) -> None:
-    """Refuse a topic that would sooner or later stop the work."""
-    if plan.exactly and partitions != plan.partitions:
+def check_topic(admin: Admin, plan: TopicPlan, partitions: int) -> None:
+    """Raise `TopicError` for a topic that would sooner or later stop the workers."""
+    if plan.exact_partitions and partitions != plan.partitions:
         raise TopicError(
-            f"{plan.name} has {partitions} partitions, but must have {plan.partitions}: it is "
-            "one order for everybody. Name another topic, or delete this one."
+            f"{plan.name} has {partitions} partitions, but must have {plan.partitions}, because "
+            "all readers need the same order. Name another topic, or delete this one."
         )
-    if plan.least_bytes == 0 and not plan.in_order:
+    if plan.min_record_bytes == 0 and not plan.no_compaction:
         return
     resource = ConfigResource(ConfigResourceType.TOPIC, plan.name)
     try:
-        found = admin.describe_configs([resource], config_filter="all")["topic"][plan.name]
+        configs = admin.describe_configs([resource], config_filter="all")["topic"][plan.name]
     except TopicAuthorizationFailedError:
-        log.warning("the settings of %s may not be read, so they are not checked", plan.name)
+        log.warning("no right to read the settings of %s, so they are not checked", plan.name)
         return
-    largest, policy = found["max.message.bytes"]["value"], found["cleanup.policy"]["value"]
-    if int(largest) < plan.least_bytes:
+    largest, policy = configs["max.message.bytes"]["value"], configs["cleanup.policy"]["value"]
+    if int(largest) < plan.min_record_bytes:
         raise TopicError(
-            f"{plan.name} takes records of {largest} bytes at most, but must take "
-            f"{plan.least_bytes}: set its max.message.bytes to {MAX_RECORD_BYTES}."
+            f"{plan.name} accepts records of at most {largest} bytes, but must accept "
+            f"{plan.min_record_bytes}: set its max.message.bytes to {MAX_RECORD_BYTES}."
         )
-    if plan.in_order and policy != "delete":
+    if plan.no_compaction and policy != "delete":
         retention = plan.options["retention.ms"]
         raise TopicError(
-            f"{plan.name} has cleanup.policy {policy}, which drops records from between others: "
+            f"{plan.name} has cleanup.policy {policy}, which deletes records between others: "
             f"set it to delete, with retention.ms {retention}."
         )
-    limits = [name for name in ("retention.ms", "retention.bytes") if found[name]["value"] != "-1"]
-    if plan.for_ever and limits:
+    limits = [
+        name for name in ("retention.ms", "retention.bytes") if configs[name]["value"] != "-1"
+    ]
+    if plan.keep_forever and limits:
         log.warning(
             "%s has a limit on %s: lanes that are added later cannot follow it from the beginning, "
-            "and a worker that rests for long may find that it was cut",
+            "and a worker that was stopped for long may find its next records deleted",
             plan.name, " and ".join(limits),
         )  # fmt: skip
 
 
 def topic_identity(settings: KafkaSettings, topic: str) -> str:
-    """What tells a topic from another one that had its name before; empty if there is none."""
+    """The id that tells a topic from an earlier one of the same name; empty if it is missing."""
     admin = new_admin(settings)
     try:
-        (found,) = admin.describe_topics([topic])
+        (description,) = admin.describe_topics([topic])
     finally:
         admin.close()
-    return "" if found["error_code"] else str(found.get("topic_id") or "unknown")
+    return "" if description["error_code"] else str(description.get("topic_id") or "unknown")
 
 
 class TopicWatch:
-    """Notices that a topic was deleted, or deleted and made anew: a reader would wait for ever."""
+    """Notices that a topic was deleted or replaced by a new one; a reader would wait for ever."""
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self._settings = settings
         self._topic = topic
         self.identity = topic_identity(settings, topic)
         self._looked = time.monotonic()
+        self._outage = BrokerOutage(settings.bootstrap)
 
-    def gone(self, at_once: bool = False) -> bool:
-        """Whether the topic is no longer the one it was, or was gone already when this was made.
+    def is_gone(self, at_once: bool = False) -> bool:
+        """Whether the topic was deleted or replaced since this watch began, or was missing then.
 
-        Asks the broker only now and then.
+        Asks the broker only every few seconds, unless `at_once`.
         """
         if not at_once and time.monotonic() - self._looked < WATCH_SECONDS:
             return False
         try:
-            return topic_identity(self._settings, self._topic) != self.identity or not self.identity
+            identity = topic_identity(self._settings, self._topic)
         except RefusedError:
             raise
         except (KafkaError, OSError) as error:
-            log.warning("waiting for the broker at %s: %s", self._settings.bootstrap, error)
+            self._outage.begin(describe_error(error))
             return False
+        else:
+            self._outage.end()
+            return identity != self.identity or not self.identity
         finally:
             self._looked = time.monotonic()
 
 
-def new_topic(plan: Plan, replication: int) -> Any:  # noqa: ANN401 - kafka-python has no types
-    """The plan as kafka-python takes it."""
+def new_topic(plan: TopicPlan, replication: int) -> Any:  # noqa: ANN401 - kafka-python has no types
+    """The plan in the form that kafka-python expects."""
     return NewTopic(plan.name, plan.partitions, replication, topic_configs=plan.options)

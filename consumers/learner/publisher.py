@@ -11,10 +11,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from kafka import TopicPartition
-
 from consumers.config import KafkaSettings, StreamSettings
-from consumers.kafka.clients import BrokerAwayError, committed_offsets, new_transactional_producer
+from consumers.kafka.client_types import TopicPartition
+from consumers.kafka.clients import new_transactional_producer
+from consumers.kafka.errors import BrokerAwayError
+from consumers.kafka.offsets import committed_offsets
+from consumers.kafka_names import lane_consumer_group
 from consumers.learner.transactions import ExactlyOnce, Outgoing
 from consumers.task import Task
 from pipeline.engine.ranked_segment import RankedSegment
@@ -25,11 +27,6 @@ from pipeline.storage.binary_array import BinaryArray
 COMMIT_AGAIN_SECONDS = 3600.0
 LEAVE_SECONDS = 10.0  # how long a worker that is to stop waits for the broker
 LOOK_SECONDS = 0.2
-
-
-def group_of(stream: StreamSettings, lane: str) -> str:
-    """The consumer group of a published lane."""
-    return f"wirerank.{stream.name}.learn.{lane}"
 
 
 class Publisher:
@@ -45,7 +42,7 @@ class Publisher:
         settled: Callable[[], None],
     ) -> None:
         self._stream = stream
-        self._groups = {lane: group_of(stream, lane) for lane in lanes}
+        self._groups = {lane: lane_consumer_group(stream.name, lane) for lane in lanes}
         self._stop = stop
         self._settled = settled  # called whenever all that was begun is published
         source = TopicPartition(stream.blocks, 0)

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from consumers.kafka.log_reader import LogError, LogFacts
+from consumers.kafka.log_reader import LogDescription, LogError
 from pipeline.follower import Follower
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
 from pipeline.snapshots.snapshot import Snapshot
@@ -27,7 +27,7 @@ class Recovery:
     def __init__(
         self,
         folder: SnapshotFolder,
-        facts: LogFacts,
+        facts: LogDescription,
         published: dict[str, int],  # by published lane: the next record to publish the rankings of
         new_follower: Callable[[Sequence[str]], Follower],
     ) -> None:

@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka import TopicPartition
-
-from consumers.kafka.clients import TransactionalProducer, abandon, committable
+from consumers.kafka.client_types import TopicPartition, TransactionalProducer
+from consumers.kafka.offsets import offsets_to_commit
+from consumers.kafka.workarounds import discard_producer
 from consumers.task import within
 from pipeline.storage.binary_array import BinaryArray
 
@@ -126,12 +126,12 @@ class ExactlyOnce:
         sent = [
             future
             for outgoing in records
-            for future in producer.send_packed(outgoing.topic, outgoing.keys, outgoing.values)
+            for future in producer.send_many(outgoing.topic, outgoing.keys, outgoing.values)
         ]
         within(patience, "flush", lambda: producer.flush(patience))
         for future in sent:
             future.get(0)
-        offsets = committable({self._source: after})
+        offsets = offsets_to_commit({self._source: after})
 
         def send_offsets() -> None:
             for group in groups:
@@ -151,6 +151,6 @@ class ExactlyOnce:
 
     def _close(self, producer: TransactionalProducer) -> None:
         try:
-            within(10.0, "close", lambda: abandon(producer))
+            within(10.0, "close", lambda: discard_producer(producer))
         except Exception as error:  # it is not used again in any case
             log.debug("closing a producer: %s", error)

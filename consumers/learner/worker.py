@@ -24,9 +24,10 @@ from dataclasses import dataclass, replace
 
 from consumers.assignment import ShardAssignment
 from consumers.config import Config, StreamSettings
-from consumers.kafka.batch_encoder import warm_up_packing
-from consumers.kafka.clients import BrokerAwayError
-from consumers.kafka.log_reader import POLL_MS, LogReader, log_facts
+from consumers.kafka.batch_encoder import warm_up_encoder
+from consumers.kafka.errors import BrokerAwayError
+from consumers.kafka.log_reader import POLL_MS, LogReader, describe_log
+from consumers.kafka_names import transactional_id
 from consumers.learner.live_page import LearnerPage
 from consumers.learner.publisher import Publisher
 from consumers.learner.recovery import Recovery
@@ -93,9 +94,8 @@ class LearnerWorker:
         self._specs = {spec.name: spec for spec in self._every if spec.name in names}
         speaks = share is None or share.publishes
         self._publishing = [lane.parsed.name for lane in lanes if lane.publish and speaks]
-        self._transactional_id = f"wirerank.{stream.name}.learn" + (f".{only}" if only else "")
-        if share is not None:
-            self._transactional_id += f".{share.lane}" + ("" if speaks else f"/shard-{share.shard}")
+        lane, shard = (share.lane, share.shard) if share else (only, 0)
+        self._transactional_id = transactional_id(stream.name, lane, shard)
         self._shares = [share] if share else [ShardAssignment(lane, 0, 1) for lane in self._specs]
         self._folder = stream_folder(config, stream)
         place = folder_of(self._folder, self._shares[0])
@@ -108,7 +108,7 @@ class LearnerWorker:
         self._behind_at_once = 1
         specs = [replace(spec, shards=2) if share else spec for spec in self._specs.values()]
         warm_up([*specs, *helpers_of(specs, self._every)], Tokenizer(stream.profile), log.info)
-        warm_up_packing()
+        warm_up_encoder()
 
     def run(self, stop: threading.Event) -> None:
         """Recover, then follow the log until asked to stop; then finish the block and snapshot."""
@@ -143,7 +143,7 @@ class LearnerWorker:
 
     def _recover(self, stop: threading.Event) -> None:
         """Take up where the lanes were, each at its place of the log."""
-        facts = log_facts(self._config.kafka, self._stream.blocks)
+        facts = describe_log(self._config.kafka, self._stream.blocks)
         self._log_identity = facts.identity
         for share in self._shares:
             settings = self._specs[share.lane].settings
@@ -188,7 +188,7 @@ class LearnerWorker:
         before = foremost.follower.position
         self._advance(foremost, BLOCKS_AT_ONCE, waiting)
         moved = foremost.follower.position > before
-        self._lag.polled(foremost.reader.where())
+        self._lag.polled(foremost.reader.positions())
         self._join()
         self._publisher.check()
         self._publisher.stay_known()

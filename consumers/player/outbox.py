@@ -1,8 +1,8 @@
-"""Records on their way to the broker: never too many, each one's fate looked at.
+"""Sends records in order, few at a time, and checks that each one is acknowledged.
 
-kafka-python's producer takes records without bound, and one whose time is up is dropped while the
-next is still sent. So records are counted here, and time is not up for the producer before it is up
-here, where everything then stops.
+kafka-python's producer queues records without bound. It drops a record whose timeout is over, and
+still sends the next one. So records are counted here, and this module's timeout, which stops
+everything, is shorter than the producer's.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from kafka.errors import KafkaError, MessageSizeTooLargeError
-
-from consumers.kafka.clients import MAX_RECORD_BYTES, Header, Producer, Sent, in_words
+from consumers.kafka.client_types import Header, Producer, SendFuture
+from consumers.kafka.clients import MAX_RECORD_BYTES
+from consumers.kafka.errors import KafkaError, MessageSizeTooLargeError, describe_error
 from consumers.player.replay_progress import MOST_IN_FLIGHT
 
 MOST_BYTES_IN_FLIGHT = 32 << 20
 LOOK_S = 0.2
-SAY_AFTER_S = 5.0
+REPORT_AFTER_S = 5.0
 GIVE_UP_AFTER_S = 120.0
-NEVER_MS = 24 * 3600 * 1000  # the producer's own limit; ours comes first
+NEVER_MS = 24 * 3600 * 1000  # the producer's own timeout; GIVE_UP_AFTER_S comes first
 
 
 class UndeliveredError(Exception):
-    """Something was not written; the message says what, and what to do."""
+    """A record was not written; the message says which, and what to do."""
 
 
 class InterruptedWaiting(Exception):  # noqa: N818 - nothing went wrong
-    """Somebody asked to stop while there was something to wait for."""
+    """The user asked to stop during a wait."""
 
 
-class Outgoing(NamedTuple):
-    """A record to be written."""
+class EventRecord(NamedTuple):
+    """An event as a record to be sent."""
 
     partition: int
     key: bytes | None
@@ -42,19 +42,18 @@ class Outgoing(NamedTuple):
     headers: list[Header]
 
 
-class InFlight(NamedTuple):
+class UnacknowledgedRecord(NamedTuple):
     """A record that the broker has not acknowledged yet."""
 
-    sent: Sent
-    completes: int
+    future: SendFuture
+    completes: int  # the value of `Outbox.complete` once this record is acknowledged
     size: int
 
 
 class Outbox:
-    """Writes records to a topic, in order, and knows how far the broker has acknowledged them.
+    """Writes records to a topic in order, and tracks how far the broker has acknowledged them.
 
-    `complete` is the number that came with the last record of which, like of all before it, the
-    broker has said that it is written.
+    `complete` is the number that came with the last record up to which all are acknowledged.
     """
 
     def __init__(
@@ -70,75 +69,75 @@ class Outbox:
         self.complete = complete
         self._say = say
         self._asked_to_stop = asked_to_stop
-        self._flight: deque[InFlight] = deque()
+        self._in_flight: deque[UnacknowledgedRecord] = deque()
         self._bytes = 0
-        self._heard = time.monotonic()
-        self._said = False
+        self._last_answer = time.monotonic()
+        self._reported = False
         self.written = 0
 
     def make_room(self) -> None:
-        """Wait while too many records are on their way; to be called before each `send`."""
-        self.look()
-        while len(self._flight) >= MOST_IN_FLIGHT or self._bytes >= MOST_BYTES_IN_FLIGHT:
+        """Wait while too many records are in flight; to be called before each `send`."""
+        self.check()
+        while len(self._in_flight) >= MOST_IN_FLIGHT or self._bytes >= MOST_BYTES_IN_FLIGHT:
             self._wait()
 
-    def send(self, record: Outgoing, completes: int) -> None:
-        """Write a record, with the number that is complete when this one is acknowledged too."""
-        if not self._flight:
-            self._heard = time.monotonic()
+    def send(self, record: EventRecord, completes: int) -> None:
+        """Send a record; `complete` becomes `completes` when it is acknowledged."""
+        if not self._in_flight:
+            self._last_answer = time.monotonic()
         try:
-            sent = self._producer.send(
+            future = self._producer.send(
                 self._topic, record.value, record.key, record.headers, record.partition
             )
         except (KafkaError, ValueError) as error:
             raise undelivered(self._topic, error, len(record.value)) from error
-        self._flight.append(InFlight(sent, completes, len(record.value)))
+        self._in_flight.append(UnacknowledgedRecord(future, completes, len(record.value)))
         self._bytes += len(record.value)
 
-    def look(self) -> None:
-        """Take note of what the broker has said, or has not."""
-        while self._flight and self._flight[0].sent.is_done:
-            sent, completes, size = self._flight.popleft()
-            if sent.exception is not None:
-                raise undelivered(self._topic, sent.exception, size)
+    def check(self) -> None:
+        """Process the acknowledgements that have arrived; raises if one is an error or overdue."""
+        while self._in_flight and self._in_flight[0].future.is_done:
+            future, completes, size = self._in_flight.popleft()
+            if future.exception is not None:
+                raise undelivered(self._topic, future.exception, size)
             self.complete = max(self.complete, completes)
             self.written += 1
             self._bytes -= size
-            self._heard = time.monotonic()
-            if self._said:
+            self._last_answer = time.monotonic()
+            if self._reported:
                 self._say("the broker answers again")
-                self._said = False
-        if not self._flight:
+                self._reported = False
+        if not self._in_flight:
             return
-        silent = time.monotonic() - self._heard
-        if silent > SAY_AFTER_S and not self._said:
+        silent = time.monotonic() - self._last_answer
+        if silent > REPORT_AFTER_S and not self._reported:
             self._say(f"the broker has not answered for {silent:.0f} s; waiting for it")
-            self._said = True
+            self._reported = True
         if silent > GIVE_UP_AFTER_S:
             raise UndeliveredError(f"The broker has not answered for {silent:.0f} s.")
 
     def drain(self, seconds: float | None = None) -> bool:
-        """Wait until everything is written, or for so many seconds; says whether it is."""
+        """Wait for all acknowledgements, or until the time is over; says whether all arrived."""
         until = None if seconds is None else time.monotonic() + seconds
-        while self._flight and (until is None or time.monotonic() < until):
-            self._wait(patiently=seconds is not None)
-        return not self._flight
+        while self._in_flight and (until is None or time.monotonic() < until):
+            self._wait(until_stopped=seconds is None)
+        return not self._in_flight
 
-    def _wait(self, patiently: bool = False) -> None:
+    def _wait(self, until_stopped: bool = True) -> None:
         """Wait a moment for the oldest record."""
-        if self._asked_to_stop() and not patiently:
+        if self._asked_to_stop() and until_stopped:
             raise InterruptedWaiting
-        with suppress(KafkaError):  # `look` tells a record that failed from time that is up
-            self._flight[0].sent.get(LOOK_S)
-        self.look()
+        with suppress(KafkaError):  # `check` tells a failed record from a timeout
+            self._in_flight[0].future.get(LOOK_S)
+        self.check()
 
 
 def undelivered(topic: str, error: Exception, size: int) -> UndeliveredError:
-    """Why a record was not written, and what to do."""
+    """The error that says why a record was not written, and what to do."""
     if isinstance(error, MessageSizeTooLargeError):
         return UndeliveredError(
-            f"An event of {size:,} bytes is larger than {topic} takes. Raise max.message.bytes of "
-            f"the topic (up to {MAX_RECORD_BYTES:,}), or let --max-event-bytes cut events that are "
-            "too long to be used."
+            f"An event of {size:,} bytes is larger than {topic} accepts. Raise max.message.bytes "
+            f"of the topic (up to {MAX_RECORD_BYTES:,}), or lower --max-event-bytes: longer events "
+            "are then cut off, and become dead letters."
         )
-    return UndeliveredError(f"{topic} cannot be written to: {in_words(error)}.")
+    return UndeliveredError(f"{topic} cannot be written: {describe_error(error)}.")

@@ -21,22 +21,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from kafka import TopicPartition
-from kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError, OffsetOutOfRangeError
-
 from consumers.config import KafkaSettings
-from consumers.kafka.clients import (
-    PART_BYTES,
-    Consumer,
-    Limits,
-    Message,
-    Sent,
-    abandon,
-    new_consumer,
-    new_producer,
+from consumers.kafka.client_types import Consumer, Message, SendFuture, TopicPartition
+from consumers.kafka.clients import PART_BYTES, Timeouts, new_consumer, new_producer
+from consumers.kafka.errors import (
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    OffsetOutOfRangeError,
 )
 from consumers.kafka.log_reader import LogError
 from consumers.kafka.topics import WATCH_SECONDS, TopicError, TopicWatch
+from consumers.kafka.workarounds import discard_producer
 from consumers.sharding.score_records import Gathering, ScoreRecords, split
 from consumers.task import Task
 
@@ -101,7 +96,7 @@ class KafkaExchange:
         self._consumer: Consumer = new_consumer(settings, isolation_level="read_uncommitted")
         try:
             self._begin(begin)
-            delivery_ms = max(int(GIVE_UP_S * 1000), Limits().delivery_ms)
+            delivery_ms = max(int(GIVE_UP_S * 1000), Timeouts().delivery_ms)
             self._producer = new_producer(settings, linger_ms=0, delivery_timeout_ms=delivery_ms)
         except BaseException:
             self._consumer.close(autocommit=False, timeout_ms=1000)
@@ -159,7 +154,7 @@ class KafkaExchange:
 
     def _gather(self, gathering: Gathering) -> None:
         """Read until an exchange is whole; give what is not there, as soon as that is certain."""
-        sent: list[Sent] | None = None
+        sent: list[SendFuture] | None = None
         patience = Patience(self._lane, self.shard, self.shards, self._bootstrap)
         try:
             while not gathering.whole:
@@ -183,7 +178,7 @@ class KafkaExchange:
         # The last offsets of a topic need not be records.
         return not self._unread and self._consumer.position(self._source) >= self._former_end
 
-    def _give(self, gathering: Gathering) -> list[Sent]:
+    def _give(self, gathering: Gathering) -> list[SendFuture]:
         """Send what of this shard's payload is not in the topic."""
         sent = []
         for part in gathering.not_given():
@@ -191,7 +186,7 @@ class KafkaExchange:
             sent.append(self._producer.send(self._source.topic, value, key, partition=0))
         return sent
 
-    def _wait(self, sent: Sequence[Sent]) -> None:
+    def _wait(self, sent: Sequence[SendFuture]) -> None:
         """Wait a moment for records; raises what went wrong with those that are on their way."""
         for failed in (each.exception for each in sent if each.is_done):
             if isinstance(failed, MessageSizeTooLargeError):
@@ -215,7 +210,7 @@ class KafkaExchange:
     def _is_gone(self) -> bool:
         """Whether the topic was deleted; a thread asks now and then, since it may take long."""
         if self._looking is None and time.monotonic() - self._looked > WATCH_SECONDS:
-            self._looking = Task("look for the scores topic", lambda: self._watch.gone(True))
+            self._looking = Task("look for the scores topic", lambda: self._watch.is_gone(True))
         if self._looking is None or not self._looking.done():
             return False
         gone = self._looking.result(0)
@@ -239,7 +234,7 @@ class KafkaExchange:
 
     def close(self) -> None:
         """Let the broker go."""
-        abandon(self._producer)
+        discard_producer(self._producer)
         self._consumer.close(autocommit=False, timeout_ms=1000)
 
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from consumers.kafka.clients import PART_BYTES, Message
+from consumers.kafka.client_types import Message
+from consumers.kafka.clients import PART_BYTES
 from learners.sharding.exchange import DisagreementError
 from pipeline.storage.container import DamagedError, pack, unpack
 

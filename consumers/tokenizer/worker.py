@@ -15,30 +15,27 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from kafka import TopicPartition
-from kafka.errors import (
+from consumers.config import Config, StreamSettings
+from consumers.kafka.client_types import (
+    GroupConsumer,
+    Message,
+    Producer,
+    SendFuture,
+    TopicPartition,
+)
+from consumers.kafka.clients import MAX_RECORD_BYTES, Timeouts, new_group_consumer, new_producer
+from consumers.kafka.errors import (
+    BrokerAwayError,
     CommitFailedError,
     KafkaTimeoutError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
     RebalanceInProgressError,
 )
-
-from consumers.config import Config, StreamSettings
-from consumers.kafka.clients import (
-    MAX_RECORD_BYTES,
-    BrokerAwayError,
-    GroupConsumer,
-    Limits,
-    Message,
-    Producer,
-    Sent,
-    committable,
-    new_group_consumer,
-    new_producer,
-)
-from consumers.kafka.log_reader import LogError, log_facts
+from consumers.kafka.log_reader import LogError, describe_log
+from consumers.kafka.offsets import offsets_to_commit
 from consumers.kafka.topics import TopicWatch
+from consumers.kafka_names import tokenizer_consumer_group
 from consumers.worker_metrics import WorkerMetrics
 from pipeline.events.event import Event, MalformedEvent
 from pipeline.events.formats import FORMATS
@@ -62,11 +59,6 @@ class LostDocumentsError(Exception):
     """The source no longer holds documents that were not read; the message says what to do."""
 
 
-def group_of(stream: StreamSettings) -> str:
-    """The consumer group of a stream's tokenizers."""
-    return f"wirerank.{stream.name}.tokenize"
-
-
 class TokenizerWorker:
     """Reads its share of a stream's documents and writes them to the log of rounds."""
 
@@ -79,6 +71,7 @@ class TokenizerWorker:
         metrics: TokenizerMetrics,
     ) -> None:
         self._stream = stream
+        self._group = tokenizer_consumer_group(stream.name)
         self._health, self._lag = worker_metrics.health, worker_metrics.lag
         self._metrics = metrics
         self._counted: tuple[int, list[str]] = (0, [])  # events and dead letters on their way
@@ -86,12 +79,12 @@ class TokenizerWorker:
         self._tokenizer = Tokenizer(stream.profile)
         self._decode = FORMATS[stream.format]
         self._reached: dict[Any, int] = {}  # of each partition, the end of what was read
-        self._sent: list[Sent] = []  # on its way to the broker
+        self._sent: list[SendFuture] = []  # on its way to the broker
         self._ends: dict[Any, int] = {}  # of each partition, the end of what is to be committed
         make_block([Event("1", "warm up", None, None, None)], self._tokenizer)
         self._producer: Producer = new_producer(config.kafka)
         self._consumer: GroupConsumer = new_group_consumer(
-            config.kafka, group_of(stream), instance, stream.block
+            config.kafka, self._group, instance, stream.block
         )
         self._watch = TopicWatch(config.kafka, stream.documents)
         self._check_log(config)
@@ -99,18 +92,18 @@ class TokenizerWorker:
 
     def _check_log(self, config: Config) -> None:
         """Refuse to go on in an empty log if documents were written to it before."""
-        if log_facts(config.kafka, self._stream.blocks).end > 0:
+        if describe_log(config.kafka, self._stream.blocks).end > 0:
             return
         for number in self._consumer.partitions_for_topic(self._stream.documents) or ():
             partition = TopicPartition(self._stream.documents, number)
             reached = self._committed(partition)
             # Looked at once more: another tokenizer may have written and committed meanwhile.
-            if reached and log_facts(config.kafka, self._stream.blocks).end == 0:
+            if reached and describe_log(config.kafka, self._stream.blocks).end == 0:
                 raise LogError(
                     f"{self._stream.blocks} is empty, but {self._stream.documents} was read up to "
-                    f"{reached}: the log was deleted. Restore it, or start anew: set the group "
-                    f"{group_of(self._stream)} to the documents that a new log is to begin with, "
-                    "and move the snapshots away."
+                    f"{reached}: the log was deleted. Restore it, or start over: reset the "
+                    f"offsets of the group {self._group} to the first documents that a new log is "
+                    "to hold, and move the snapshots away."
                 )
 
     def run(self, stop: threading.Event) -> None:
@@ -140,7 +133,7 @@ class TokenizerWorker:
             raise LostDocumentsError(
                 f"{self._stream.documents} no longer holds documents that were not read yet "
                 f"({error}): they were deleted by its retention. To go on without them, set the "
-                f"group {group_of(self._stream)} to an offset that exists, and start a new log "
+                f"group {self._group} to an offset that exists, and start a new log "
                 "(another `blocks` topic), since this one would have a gap."
             ) from None
         for where, messages in polled.items():
@@ -189,7 +182,7 @@ class TokenizerWorker:
 
     def _check_source(self, at_once: bool = False) -> None:
         """Start again if the documents are in another topic of the same name by now."""
-        if self._watch.gone(at_once):
+        if self._watch.is_gone(at_once):
             raise OSError(f"{self._stream.documents} was deleted, and perhaps made anew")
 
     def _begin(self) -> None:
@@ -238,7 +231,7 @@ class TokenizerWorker:
         ends = {where: end for where, end in self._ends.items() if where in mine}
         if ends:
             try:
-                self._consumer.commit(committable(ends), timeout_ms=COMMIT_MS)
+                self._consumer.commit(offsets_to_commit(ends), timeout_ms=COMMIT_MS)
             except (CommitFailedError, RebalanceInProgressError) as error:
                 log.debug("not committed yet: %s", error)
                 return
@@ -271,9 +264,9 @@ class TokenizerWorker:
 
     def _committed(self, partition: Any) -> int | None:  # noqa: ANN401 - kafka-python's
         """How far the group has come; a broker that does not say so is not waited for for ever."""
-        return self._consumer.committed(partition, timeout_ms=Limits().request_ms)
+        return self._consumer.committed(partition, timeout_ms=Timeouts().request_ms)
 
-    def _bury(self, message: Message, problem: MalformedEvent) -> Sent:
+    def _bury(self, message: Message, problem: MalformedEvent) -> SendFuture:
         """Send a malformed event to the dead letters, unchanged, with the reason and its origin."""
         origin = f"{message.topic}-{message.partition}-{message.offset}"
         headers: Sequence[tuple[str, bytes]] = [

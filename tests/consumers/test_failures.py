@@ -7,7 +7,7 @@ import resource
 import time
 from pathlib import Path
 
-from consumers.kafka.log_reader import log_facts
+from consumers.kafka.log_reader import describe_log
 from deploy.kafka import Cluster
 from pipeline.corpora import open_source
 from tests.support.kafka_fixture import need_kafka
@@ -147,5 +147,5 @@ def test_a_worker_that_ends_while_a_snapshot_is_written_takes_its_last(
         streaming.produce(events[100:])
         streaming.wait_learned()
         assert streaming.end("learn") == 0, streaming.log("learn")
-        end = log_facts(streaming.config.kafka, streaming.stream.blocks).end
+        end = describe_log(streaming.config.kafka, streaming.stream.blocks).end
         assert streaming.snapshot().position == end

@@ -14,7 +14,8 @@ from pathlib import Path
 import orjson
 from kafka.errors import KafkaError
 
-from consumers.kafka.clients import Admin, Message, new_admin
+from consumers.kafka.client_types import Admin, Message
+from consumers.kafka.clients import new_admin
 from deploy.kafka import Cluster
 from pipeline.corpora import open_source
 from tests.support.consumer_groups import Flow

@@ -13,7 +13,8 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from consumers.config import KafkaSettings
-from consumers.kafka.clients import Sent, connection, new_producer
+from consumers.kafka.client_types import SendFuture
+from consumers.kafka.clients import connection_options, new_producer
 from pipeline.log.record import decode_record
 from tests.support.kafka_stream import Streaming, eventually
 
@@ -70,7 +71,7 @@ class GroupWatch(Background):
         self.history: list[Moment] = []
 
     def _go_on(self) -> None:
-        admin = KafkaAdminClient(**connection(self._settings))
+        admin = KafkaAdminClient(**connection_options(self._settings))
         while not self._ending.wait(LOOK_S):
             try:
                 found = admin.describe_groups([self._group])[self._group]
@@ -131,7 +132,7 @@ class Flow(Background):
     def _go_on(self) -> None:
         stream = self._streaming.stream
         producer = new_producer(self._streaming.config.kafka, delivery_timeout_ms=60_000)
-        sent: list[Sent] = []
+        sent: list[SendFuture] = []
         while not self._ending.wait(self._pause_s):
             event, partition = next(self._events), len(sent) % stream.partitions
             sent.append(producer.send(stream.documents, event, partition=partition))

@@ -18,10 +18,10 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from consumers.config import Config, StreamSettings, read_config
-from consumers.kafka.clients import Message, new_admin, new_consumer, new_producer
+from consumers.kafka.client_types import Message
+from consumers.kafka.clients import new_admin, new_consumer, new_producer
 from consumers.kafka.topics import ensure_topics
-from consumers.learner import publisher
-from consumers.tokenizer import worker as tokenizer_worker
+from consumers.kafka_names import lane_consumer_group, tokenizer_consumer_group
 from learners.specs import parse_spec
 from pipeline.engine.engine import Engine
 from pipeline.engine.ranking_events import ranking_events
@@ -221,7 +221,7 @@ class Streaming:
 
     def wait_logged(self, seconds: float = PATIENCE_S) -> None:
         """Wait until the tokenizers have written all documents to the log."""
-        group = tokenizer_worker.group_of(self.stream)
+        group = tokenizer_consumer_group(self.name)
         self._wait_for([group], self.stream.documents, self.stream.partitions, seconds)
 
     def wait_learned(self, seconds: float = PATIENCE_S) -> None:
@@ -232,7 +232,7 @@ class Streaming:
         """
         self.wait_logged(seconds)
         published = [lane.parsed.name for lane in self.stream.lanes if lane.publish]
-        groups = [publisher.group_of(self.stream, lane) for lane in published]
+        groups = [lane_consumer_group(self.name, lane) for lane in published]
         self._wait_for(groups, self.stream.blocks, 1, seconds)
         for name in self.processes:
             if name.startswith("learn"):

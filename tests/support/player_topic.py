@@ -13,7 +13,8 @@ from typer.testing import Result
 
 from consumers.cli import new_app
 from consumers.config import KafkaSettings
-from consumers.kafka.clients import Header, Message, new_consumer, new_producer
+from consumers.kafka.client_types import Header, Message
+from consumers.kafka.clients import new_consumer, new_producer
 from pipeline.replay.progress import Progress
 from tests.conftest import REPOSITORY
 from tests.support.command_line import wirerank

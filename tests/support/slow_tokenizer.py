@@ -11,7 +11,8 @@ import time
 from typing import Any
 
 from consumers.cli import main
-from consumers.kafka.clients import GroupConsumer, new_group_consumer
+from consumers.kafka.client_types import GroupConsumer
+from consumers.kafka.clients import new_group_consumer
 from consumers.tokenizer import worker as tokenizer_worker
 
 

@@ -14,7 +14,7 @@ from kafka.errors import CorruptRecordError
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from consumers.config import KafkaSettings
-from consumers.kafka.batch_decoder import COLUMNS, contents, find_records, make_swift
+from consumers.kafka.batch_decoder import COLUMNS, contents, decode_in_batches, locate_records
 from consumers.kafka.clients import (
     new_admin,
     new_consumer,
@@ -53,20 +53,20 @@ def test_rubbish_is_no_record() -> None:
     batch = batch_of(rng, 20, 0)
     good = bytes(batch._buffer[batch._pos :])
     found = np.empty((20, COLUMNS), np.int64)
-    assert find_records(np.frombuffer(good, np.uint8), 0, 20, found)
+    assert locate_records(np.frombuffer(good, np.uint8), 0, 20, found)
     for _ in range(3000):
         data = bytearray(good)
         for _ in range(rng.randrange(1, 4)):
             data[rng.randrange(len(data))] = rng.randrange(256)
         data = data[: rng.randrange(len(data) + 1)] if rng.random() < 0.3 else data
         letters = np.frombuffer(bytes(data), np.uint8)
-        if find_records(letters, 0, 20, found):
+        if locate_records(letters, 0, 20, found):
             there = found[found[:, 2] >= 0]
             assert (there[:, 2] <= there[:, 3]).all()
             assert (there[:, 3] <= len(letters)).all()
     broken = batch_of(rng, 5, 0)
     broken._buffer[broken._pos] ^= 0x7E
-    with pytest.raises(CorruptRecordError, match="are no records"):
+    with pytest.raises(CorruptRecordError, match="holds damaged records"):
         list(contents(broken))
 
 
@@ -87,7 +87,7 @@ def test_a_topic_read_in_both_ways(broker: str) -> None:
         plain.flush(10)
         writer.begin_transaction()
         values = [f"{number} {n}".encode() for n in range(30)]
-        writer.send_packed(
+        writer.send_many(
             topic, BinaryArray.from_strings([b"k"] * 30), BinaryArray.from_strings(values)
         )
         writer.flush(10)
@@ -103,7 +103,7 @@ def test_a_topic_read_in_both_ways(broker: str) -> None:
         for swift in (False, True):
             consumer: Any = new_consumer(settings)
             if swift:
-                make_swift(consumer)
+                decode_in_batches(consumer)
             consumer.assign([where])
             consumer.seek(where, start)
             found: list[Any] = []

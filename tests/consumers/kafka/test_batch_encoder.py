@@ -12,8 +12,8 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.partitioner.default import murmur2 as slow_murmur2
 
 from consumers.config import KafkaSettings
-from consumers.kafka.batch_encoder import BATCH_BYTES, PackedProducer, murmur2, partitions_of
-from consumers.kafka.clients import connection, new_consumer, new_producer
+from consumers.kafka.batch_encoder import BATCH_BYTES, BatchProducer, murmur2, partitions_of
+from consumers.kafka.clients import connection_options, new_consumer, new_producer
 from pipeline.storage.binary_array import BinaryArray
 
 
@@ -50,16 +50,16 @@ def test_packed_records_are_those_sent_one_by_one(broker: str, sizes: tuple[int,
     ]
     records[5] = (b"large", rng.randbytes(BATCH_BYTES + 1000))
     names = [f"packed-{time.time_ns()}-{way}" for way in ("one-by-one", "at-once")]
-    admin: Any = KafkaAdminClient(**connection(settings))
+    admin: Any = KafkaAdminClient(**connection_options(settings))
     limits = {"max.message.bytes": str(4 << 20)}
     admin.create_topics([NewTopic(name, 3, 1, topic_configs=limits) for name in names])
     admin.wait_for_topics(names)
     admin.close()
-    producer: Any = new_producer(settings, PackedProducer)
+    producer: Any = new_producer(settings, BatchProducer)
     for key, value in records:
         producer.send(names[0], value, key)
     keys, values = zip(*records, strict=True)
-    sent = producer.send_packed(
+    sent = producer.send_many(
         names[1], BinaryArray.from_strings(keys), BinaryArray.from_strings(values)
     )
     producer.flush(30)
@@ -80,19 +80,19 @@ def test_a_broker_that_is_gone_fails_the_future(tmp_path: Any) -> None:  # noqa:
     need_kafka()
     with Cluster(tmp_path) as cluster:
         settings = KafkaSettings(bootstrap=cluster.bootstrap)
-        admin: Any = KafkaAdminClient(**connection(settings))
+        admin: Any = KafkaAdminClient(**connection_options(settings))
         admin.create_topics([NewTopic("t", 1, 1)])
         admin.wait_for_topics(["t"])
         admin.close()
         producer: Any = new_producer(
-            settings, PackedProducer, request_timeout_ms=1000, delivery_timeout_ms=2500
+            settings, BatchProducer, request_timeout_ms=1000, delivery_timeout_ms=2500
         )
-        (sent,) = producer.send_packed(
+        (sent,) = producer.send_many(
             "t", BinaryArray.from_strings([b"k"]), BinaryArray.from_strings([b"first"])
         )
         assert sent.get(10).offset == 0
         cluster.brokers[0].kill()
-        (lost,) = producer.send_packed(
+        (lost,) = producer.send_many(
             "t", BinaryArray.from_strings([b"k"]), BinaryArray.from_strings([b"second"])
         )
         with pytest.raises(Exception, match=r"(?i)timeout|timed out|expired|batch"):

@@ -10,7 +10,7 @@ from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
 from consumers.config import KafkaSettings
-from consumers.kafka.clients import connection
+from consumers.kafka.clients import connection_options
 from consumers.kafka.topics import TopicWatch
 from consumers.supervisor import NEEDS_A_PERSON
 from pipeline.corpora import open_source
@@ -48,7 +48,7 @@ def set_going(streaming: Streaming) -> None:
 
 
 def admin_of(streaming: Streaming) -> Any:  # noqa: ANN401
-    return KafkaAdminClient(**connection(streaming.config.kafka))
+    return KafkaAdminClient(**connection_options(streaming.config.kafka))
 
 
 def cut(streaming: Streaming, topic: str) -> None:
@@ -123,15 +123,15 @@ def test_a_log_that_is_deleted_while_workers_run(streaming: Streaming) -> None:
     assert "the log was deleted or cut since it was last read" in streaming.log("learn")
     streaming.produce(list(open_source("synthetic:10,topics=12,seed=4")))
     assert streaming.code("tokenize-0") == NEEDS_A_PERSON
-    assert "the log was deleted. Restore it, or start anew" in streaming.log("tokenize-0")
+    assert "the log was deleted. Restore it, or start over" in streaming.log("tokenize-0")
 
 
 def test_documents_that_are_deleted_while_workers_run(streaming: Streaming) -> None:
     """The topic is made anew, and its documents count as new ones although offsets repeat."""
     set_going(streaming)
     delete(streaming, streaming.stream.documents)
-    made = f"made the topics {streaming.stream.documents}, which were missing"
-    assert eventually(lambda: made in streaming.log("tokenize-0"), 40)
+    created = f"created the missing Kafka topics {streaming.stream.documents}"
+    assert eventually(lambda: created in streaming.log("tokenize-0"), 40)
     streaming.produce(open_source("synthetic:50,topics=12,seed=2"))
     found = [message.value for message in streaming.rankings(160)]
     for name in ("tokenize-0", "learn"):
@@ -142,7 +142,7 @@ def test_documents_that_are_deleted_while_workers_run(streaming: Streaming) -> N
 
 def test_a_topic_that_is_deleted_before_it_is_watched(broker: str) -> None:
     """A worker has just seen it, and would wait for ever for what is written there."""
-    assert TopicWatch(KafkaSettings(bootstrap=broker), "never.made").gone(at_once=True)
+    assert TopicWatch(KafkaSettings(bootstrap=broker), "never.made").is_gone(at_once=True)
 
 
 def test_rankings_that_are_deleted_while_workers_run(streaming: Streaming) -> None:
@@ -150,8 +150,8 @@ def test_rankings_that_are_deleted_while_workers_run(streaming: Streaming) -> No
     set_going(streaming)
     delete(streaming, streaming.stream.rankings)
     streaming.produce(open_source("synthetic:50,topics=12,seed=2"))
-    made = f"made the topics {streaming.stream.rankings}, which were missing"
-    assert eventually(lambda: made in streaming.log("learn"), 90), streaming.log("learn")
+    created = f"created the missing Kafka topics {streaming.stream.rankings}"
+    assert eventually(lambda: created in streaming.log("learn"), 90), streaming.log("learn")
     found = [message.value for message in streaming.rankings(50)]
     for name in ("tokenize-0", "learn"):
         assert streaming.end(name) == 0, streaming.log(name)

@@ -18,7 +18,7 @@ from kafka.errors import KafkaTimeoutError
 from consumers.cli import new_app
 from consumers.config import KafkaSettings
 from consumers.kafka.clients import new_admin
-from consumers.kafka.security import RefusedError
+from consumers.kafka.errors import RefusedError
 from consumers.kafka.topics import ensure_topics
 from consumers.player import player
 from pipeline.corpora import open_source
@@ -128,8 +128,8 @@ def test_a_listener_of_another_kind_is_recognised(secured: Secured) -> None:
     """As far as it can be: one that just hangs up might as well be on its way down."""
     sasl, ssl = secured.by_password("SASL_SSL", "PLAIN"), secured.by_certificate()
     for given, words in (
-        ({"bootstrap": ssl["bootstrap"]}, "speaks TLS there"),
-        ({**sasl, **ssl, "security_protocol": "SASL_SSL"}, "takes no users and passwords"),
+        ({"bootstrap": ssl["bootstrap"]}, "expects TLS, and this client does not use it"),
+        ({**sasl, **ssl, "security_protocol": "SASL_SSL"}, "does not use SASL at this port"),
     ):
         with pytest.raises(RefusedError, match=words):
             new_admin(KafkaSettings(**given), bootstrap_timeout_ms=300)
@@ -161,7 +161,7 @@ def test_refusals_end_a_worker_with_the_remedy(secured: Secured, tmp_path: Path)
         ),
         "tokenize-1": (
             secured.by_password("SASL_SSL", "PLAIN", sasl_username=STRANGER),
-            "the broker does not allow what is needed ([Error 29] TopicAuthorizationFailedError",
+            "the user lacks a right that is needed ([Error 29] TopicAuthorizationFailedError",
             "Grant the user the rights that docs/guide/secure-kafka.md lists",
         ),
     }

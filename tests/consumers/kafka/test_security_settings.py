@@ -18,7 +18,8 @@ from kafka.errors import KafkaTimeoutError
 from consumers.config import KafkaSettings
 from consumers.kafka import security as access
 from consumers.kafka.clients import new_admin, new_consumer, new_producer
-from consumers.kafka.security import RefusedError, refusal
+from consumers.kafka.errors import RefusedError
+from consumers.kafka.security import find_refusal
 from tests.support.kafka_stream import eventually
 
 PLAIN = {"sasl_mechanism": "PLAIN", "sasl_username": "me", "sasl_password": "hunter2"}
@@ -64,7 +65,7 @@ def drip(guest: socket.socket) -> None:
 
 @pytest.fixture(autouse=True)
 def _little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "KNOCK_SECONDS", 0.5)
+    monkeypatch.setattr(access, "PROBE_SECONDS", 0.5)
 
 
 def huge(guest: socket.socket) -> None:
@@ -94,12 +95,12 @@ def test_what_may_pass_is_no_refusal(protocol: str, answer: str) -> None:
             {"bootstrap": where, "security_protocol": protocol, **given}
         )
         started = time.monotonic()
-        assert refusal(settings) is None
+        assert find_refusal(settings) is None
         assert time.monotonic() - started < 2
 
 
 def test_nobody_there_is_no_refusal() -> None:
-    assert refusal(KafkaSettings(bootstrap="127.0.0.1:1,no-such-host.invalid:9092")) is None
+    assert find_refusal(KafkaSettings(bootstrap="127.0.0.1:1,no-such-host.invalid:9092")) is None
 
 
 def test_a_listener_with_tls_is_recognised() -> None:
@@ -109,13 +110,13 @@ def test_a_listener_with_tls_is_recognised() -> None:
 
     with server(alert) as where, pytest.raises(RefusedError) as error:
         new_admin(KafkaSettings(bootstrap=f"127.0.0.1:1,{where}"), bootstrap_timeout_ms=300)
-    assert f"the broker at {where} speaks TLS there" in str(error.value)
+    assert f"the broker at {where} expects TLS" in str(error.value)
     assert "set kafka.security_protocol to SSL or SASL_SSL" in str(error.value)
 
 
 def test_a_listener_without_tls_is_recognised_if_it_speaks() -> None:
     with server(rubbish) as where:
-        found = refusal(KafkaSettings(bootstrap=where, security_protocol="SSL"))
+        found = find_refusal(KafkaSettings(bootstrap=where, security_protocol="SSL"))
     assert "check kafka.security_protocol" in str(found)
 
 

@@ -10,8 +10,9 @@ import orjson
 import pytest
 from kafka import TopicPartition
 
-from consumers.kafka.clients import Message, committed_offsets
-from consumers.learner.publisher import group_of
+from consumers.kafka.client_types import Message
+from consumers.kafka.offsets import committed_offsets
+from consumers.kafka_names import lane_consumer_group
 from pipeline.corpora import open_source
 from pipeline.snapshots.folder import SnapshotFolder
 from tests.support.kafka_stream import Streaming
@@ -131,7 +132,8 @@ def test_an_offset_that_was_forgotten_doubles_nothing(
     """Brokers forget offsets of groups that rest for days; the snapshot remembers."""
     from kafka.admin import KafkaAdminClient
 
-    from consumers.kafka.clients import committable, connection
+    from consumers.kafka.clients import connection_options
+    from consumers.kafka.offsets import offsets_to_commit
 
     events = list(open_source("synthetic:200,topics=12"))
     with Streaming(broker, tmp_path, [FIRST]) as streaming:
@@ -140,14 +142,17 @@ def test_an_offset_that_was_forgotten_doubles_nothing(
         streaming.produce(events[:120])
         streaming.rankings(120)
         assert streaming.end("learn") == 0
-        group, log = group_of(streaming.stream, FIRST), TopicPartition(streaming.stream.blocks, 0)
+        group, log = (
+            lane_consumer_group(streaming.name, FIRST),
+            TopicPartition(streaming.stream.blocks, 0),
+        )
         reached = committed_offsets(streaming.config.kafka, [group], log)[group]
         assert reached is not None
-        admin = KafkaAdminClient(**connection(streaming.config.kafka))
+        admin = KafkaAdminClient(**connection_options(streaming.config.kafka))
         if shift is None:
             admin.delete_groups([group])
         else:
-            admin.alter_group_offsets(group, committable({log: reached + shift}))
+            admin.alter_group_offsets(group, offsets_to_commit({log: reached + shift}))
         admin.close()
         streaming.start("learn")
         streaming.produce(events[120:])

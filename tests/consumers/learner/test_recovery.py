@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from consumers.kafka.log_reader import LogError, LogFacts
+from consumers.kafka.log_reader import LogDescription, LogError
 from consumers.learner.recovery import Recovery
 from learners.specs import helpers_of, parse_spec, resolved
 from pipeline.engine.engine import Engine
@@ -32,7 +32,7 @@ def recovered(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Where each lane takes up, and from where on it publishes."""
     recovery = Recovery(
-        SnapshotFolder(folder, 9), LogFacts("blocks", "id", first, 100), published, follower
+        SnapshotFolder(folder, 9), LogDescription("blocks", "id", first, 100), published, follower
     )
     made = recovery.followers(list(lanes))
     return {name: f.position for f in made for name in f.names}, recovery.published
@@ -77,7 +77,7 @@ def test_no_lane_takes_up_from_the_copy_of_a_stacker(tmp_path: Path) -> None:
         mine = [lane for lane in every if lane.name in lanes]
         return Follower(Engine(mine, helpers=helpers_of(mine, every)))
 
-    facts, published = LogFacts("blocks", "id", 0, 100), {A: 40, "stacked": 30}
+    facts, published = LogDescription("blocks", "id", 0, 100), {A: 40, "stacked": 30}
     recovery = Recovery(SnapshotFolder(tmp_path), facts, published, new_follower)
     places = [(f.names, f.position) for f in recovery.followers([A, B, "stacked"])]
     assert places == [(["stacked"], 30), ([A, B], 20)]

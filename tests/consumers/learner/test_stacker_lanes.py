@@ -12,9 +12,9 @@ import pytest
 from kafka import TopicPartition
 
 from consumers.config import ConfigError, read_config
-from consumers.kafka.clients import committed_offsets
-from consumers.kafka.log_reader import log_facts
-from consumers.learner.publisher import group_of
+from consumers.kafka.log_reader import describe_log
+from consumers.kafka.offsets import committed_offsets
+from consumers.kafka_names import lane_consumer_group
 from pipeline.snapshots.folder import SnapshotFolder
 from tests.consumers.learner.test_lanes import by_lane, end_all, expected_of
 from tests.consumers.learner.test_live_page import free_port, told
@@ -148,8 +148,8 @@ def test_the_others_do_not_wait_for_a_stacker_that_catches_up(broker: str, tmp_p
         streaming.wait_logged()
         streaming.configure([FIRST, SECOND, SLOW])
         log = TopicPartition(streaming.stream.blocks, 0)
-        end = log_facts(streaming.config.kafka, streaming.stream.blocks).end
-        front, behind = (group_of(streaming.stream, lane) for lane in (FIRST, "slow"))
+        end = describe_log(streaming.config.kafka, streaming.stream.blocks).end
+        front, behind = (lane_consumer_group(streaming.name, lane) for lane in (FIRST, "slow"))
         places: set[tuple[int | None, int | None]] = set()
 
         def is_done() -> bool:

@@ -11,12 +11,8 @@ import pytest
 from kafka import TopicPartition
 
 from consumers.config import Config
-from consumers.kafka.clients import (
-    Limits,
-    committed_offsets,
-    new_consumer,
-    new_transactional_producer,
-)
+from consumers.kafka.clients import Timeouts, new_consumer, new_transactional_producer
+from consumers.kafka.offsets import committed_offsets
 from consumers.kafka.topics import ensure_topics
 from consumers.learner.transactions import ExactlyOnce, FencedError, Outgoing
 from consumers.task import within
@@ -43,7 +39,7 @@ class Setting:
         name = self.stream.name
 
         def producer() -> Any:  # noqa: ANN401
-            made = new_transactional_producer(self.config.kafka, name, Limits(5000, 8000, 15000))
+            made = new_transactional_producer(self.config.kafka, name, Timeouts(5000, 8000, 15000))
             return wrap(made) if wrap else made
 
         def committed(groups: Iterable[str]) -> dict[str, int | None]:
@@ -108,7 +104,7 @@ class Faulty:
 
 CALLS = (
     "begin_transaction",
-    "send_packed",
+    "send_many",
     "flush",
     "send_offsets_to_transaction",
     "commit_transaction",

@@ -15,13 +15,13 @@ import pytest
 from kafka.admin import NewPartitions, NewTopic
 from kafka.errors import KafkaTimeoutError
 
-from consumers.kafka.clients import Producer, new_admin, new_producer
-from consumers.player import outbox, player
-from consumers.player import replay_progress as provenance
+from consumers.kafka.client_types import Producer
+from consumers.kafka.clients import new_admin, new_producer
+from consumers.player import outbox, player, replay_progress
 from consumers.player.outbox import InterruptedWaiting
 from consumers.player.player import play
-from consumers.player.ranking_waiter import Ranked
-from consumers.player.replay_progress import Mark, link, read_mark, source_name
+from consumers.player.ranking_waiter import RankingWaiter
+from consumers.player.replay_progress import RecordOrigin, extend_chain, read_origin, source_name
 from deploy.kafka import Cluster
 from pipeline.corpora import open_source
 from pipeline.interruption import Interruption
@@ -103,16 +103,16 @@ def test_what_a_client_gave_up_is_written_later(
     rng = random.Random(2)
     source = "synthetic:4000"
     events = list(open_source(source))
-    monkeypatch.setattr(provenance, "FIRST_STEP", 20)  # no more is looked at than is needed
+    monkeypatch.setattr(replay_progress, "FIRST_STEP", 20)  # no more is looked at than is needed
     holes = 0
     for _ in range(6):
         broken = GivesUp(new_producer(topic.kafka), rng)
         monkeypatch.setattr(player, "new_producer", lambda *_, broken=broken, **__: broken)
-        monkeypatch.setattr(player, "abandon", written_and_closed)
+        monkeypatch.setattr(player, "discard_producer", written_and_closed)
         result = topic.play(source)
         assert result.exit_code == 1
-        assert "KafkaTimeoutError: time is up. There now:" in result.stderr
-        assert "The same command goes on from there." in result.stderr
+        assert "KafkaTimeoutError: time is up. In the topic now:" in result.stderr
+        assert "The same command continues from there." in result.stderr
         numbers = {number for records in topic.played() for number, _ in records}
         holes += max(numbers) + 1 - len(numbers)
     assert holes > 20, "nothing was tested"
@@ -131,12 +131,12 @@ def test_what_is_filled_in_claims_nothing_new(topic: PlayedTopic, tmp_path: Path
     path.write_bytes(b"".join(event + b"\n" for event in events))
     source, chain = source_name(events[0], 1, "wirerank"), ""
     for number, event in enumerate(events[:7]):
-        chain = link(chain, event)
+        chain = extend_chain(chain, event)
         if number not in (2, 5):  # given up by somebody's client
-            topic.write([event], 0, Mark(source, number, -1, chain, 1).headers())
+            topic.write([event], 0, RecordOrigin(source, number, -1, chain, 1).headers())
     assert topic.play(str(path), "--speed", "5x").exit_code == 0
     ((*_, third, sixth, eighth, ninth),) = topic.partitions()
-    marks = [read_mark(message.headers) for message in (third, sixth, eighth, ninth)]
+    marks = [read_origin(message.headers) for message in (third, sixth, eighth, ninth)]
     said = [(mark.index, mark.complete) for mark in marks if mark is not None]
     assert said[:3] == [(2, -1), (5, -1), (7, 6)]
     assert said[3] in [(8, 6), (8, 7)]
@@ -145,7 +145,7 @@ def test_what_is_filled_in_claims_nothing_new(topic: PlayedTopic, tmp_path: Path
 def test_a_broker_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Away for a while: waited for. Away for long: given up, and the same command goes on."""
     need_kafka()
-    monkeypatch.setattr(outbox, "SAY_AFTER_S", 0.5)
+    monkeypatch.setattr(outbox, "REPORT_AFTER_S", 0.5)
     source = "synthetic:3000"
     events = list(open_source(source))
     with Cluster(tmp_path / "kafka") as cluster, ThreadPoolExecutor() as pool:
@@ -155,7 +155,7 @@ def test_a_broker_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ended = pool.submit(play, slowly, topic.kafka, heard)
         while topic.size() < 10:
             assert not ended.done()
-        ranked = pool.submit(Ranked(topic.kafka, topic.name, waiting, stop).wait, {0: 1})
+        ranked = pool.submit(RankingWaiter(topic.kafka, topic.name, waiting, stop).wait, {0: 1})
         waiting.wait_for("no workers follow")
         cluster.kill()
         heard.wait_for("the broker has not answered for")
@@ -170,8 +170,10 @@ def test_a_broker_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         cluster.kill()
         played = ended.result(30)
         assert played.failure is not None
-        assert re.search(r"The broker has not answered for \d s. There now: ", played.failure)
-        assert "The same command goes on from there." in played.failure
+        assert re.search(
+            r"The broker has not answered for \d s. In the topic now: ", played.failure
+        )
+        assert "The same command continues from there." in played.failure
         assert played.written < len(events)
         cluster.start()
         result = topic.play(source)
@@ -226,19 +228,22 @@ def test_an_event_that_the_topic_does_not_take(topic: PlayedTopic, tmp_path: Pat
 def test_far_behind_the_records_of_others(
     topic: PlayedTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(provenance, "FIRST_STEP", 200)
+    monkeypatch.setattr(replay_progress, "FIRST_STEP", 200)
     topic.play("synthetic:1000", "--limit", "500")
     for partition in range(4):
         topic.write([b"stranger"] * 900, partition, [("index", b"7")])
     result = topic.play("synthetic:1000", "--limit", "600")
-    assert "others have written here too; looking further back" in result.stderr
-    assert "there already: 500 of 600 events" in result.stderr
+    assert "other programs write to this topic too; searching further back" in result.stderr
+    assert "in the topic already: 500 of 600 events" in result.stderr
     once_and_in_order(topic, list(open_source("synthetic:1000"))[:600])
     for partition in range(4):
         topic.write([b"stranger"] * 900, partition, [])
-    monkeypatch.setattr(provenance, "MOST_LOOKED_AT", 500)
+    monkeypatch.setattr(replay_progress, "MOST_SEARCHED", 500)
     result = topic.play("synthetic:1000", "--limit", "1")
-    assert "others have written much here, and nothing of this source was found" in result.stderr
+    assert (
+        "the topic holds many records of other programs; none of this source was found"
+        in result.stderr
+    )
 
 
 def test_what_cannot_be_told_is_not_guessed(
@@ -247,35 +252,35 @@ def test_what_cannot_be_told_is_not_guessed(
     """Found in one partition, buried in another, and something is missing in between."""
     topic.play("synthetic:1000")
     topic.write([b"stranger"] * 900, 0, [])
-    monkeypatch.setattr(provenance, "FIRST_STEP", 200)
-    monkeypatch.setattr(provenance, "MOST_LOOKED_AT", 500)
+    monkeypatch.setattr(replay_progress, "FIRST_STEP", 200)
+    monkeypatch.setattr(replay_progress, "MOST_SEARCHED", 500)
     result = topic.play("synthetic:1000")
     assert result.exit_code == 2
-    assert "it cannot be told what is missing" in result.stderr
+    assert "the missing events of this source cannot be found" in result.stderr
 
 
 def test_a_full_window_leaves_marks_that_are_believed(
     topic: PlayedTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbox, "MOST_IN_FLIGHT", 20)
-    monkeypatch.setattr(provenance, "MOST_IN_FLIGHT", 20)
+    monkeypatch.setattr(replay_progress, "MOST_IN_FLIGHT", 20)
     for limit in ("500", "700"):
         assert topic.play("synthetic:700", "--limit", limit).exit_code == 0
     once_and_in_order(topic, list(open_source("synthetic:700")))
-    marks = [read_mark(message.headers) for message in topic.by_number().values()]
+    marks = [read_origin(message.headers) for message in topic.by_number().values()]
     assert all(marks)
     ahead = [mark.index - mark.complete for mark in marks if mark is not None]
     assert max(ahead) == 20
 
 
 def test_headers_of_others_are_not_ours() -> None:
-    mark = Mark("s", 5, 3, "c", 4)
-    assert read_mark(mark.headers()) == mark
+    mark = RecordOrigin("s", 5, 3, "c", 4)
+    assert read_origin(mark.headers()) == mark
     changes: list[tuple[str, bytes]] = [
         ("index", b"x"), ("index", b"3"), ("index", b"-7"), ("complete", b"-2"), ("index", b"9999"),
         ("source", b"\xff"), ("index", b"9" * 5000),
     ]  # fmt: skip
     for name, value in changes:
         headers = [(each, value if each == name else kept) for each, kept in mark.headers()]
-        assert read_mark(headers) is None, (name, value)
-    assert read_mark(mark.headers()[1:]) is None
+        assert read_origin(headers) is None, (name, value)
+    assert read_origin(mark.headers()[1:]) is None

@@ -49,8 +49,8 @@ def test_a_round_trip(topic: PlayedTopic, tmp_path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbf" + b"\r\n\n".join(EVENTS))
     result = topic.play(str(path))
     assert result.exit_code == 0, result.stderr
-    assert f"{topic.name} was made, with 4 partitions" in result.stderr
-    assert "written 6, there already 0" in result.stderr
+    assert f"created {topic.name} with 4 partitions" in result.stderr
+    assert "written 6, in the topic already 0" in result.stderr
     once_and_in_order(topic, EVENTS)
     by_number = topic.by_number()
     keys = [by_number[number].key for number in range(6)]
@@ -83,11 +83,11 @@ def test_the_same_command_goes_on(topic: PlayedTopic, tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     assert topic.play(write(path, EVENTS[:4]), "--limit", "2").exit_code == 0
     result = topic.play(str(path))
-    assert "there already: 2 events; going on" in result.stderr
-    assert "written 2, there already 2" in result.stderr
+    assert "in the topic already: 2 events; continuing" in result.stderr
+    assert "written 2, in the topic already 2" in result.stderr
     result = topic.play(str(path))
     assert result.exit_code == 0
-    assert "everything is there already; --pass 2 plays it again" in result.stderr
+    assert "all events are in the topic already; --pass 2 plays it again" in result.stderr
     moved = tmp_path / "elsewhere"
     moved.mkdir()
     assert topic.play(write(moved / "grown.jsonl", EVENTS)).exit_code == 0
@@ -108,7 +108,7 @@ def test_a_source_that_changed_is_refused(topic: PlayedTopic, tmp_path: Path) ->
     topic.play(write(path, EVENTS))
     for changed, how in (
         ([EVENTS[0], b"x", *EVENTS[2:], b"more"], "differs at event 2 or before"),
-        (EVENTS[:3], "ends after 3 events, and 6 are there"),
+        (EVENTS[:3], "has 3 events, and 6 are in the topic"),
     ):
         result = topic.play(write(path, changed))
         assert result.exit_code == 2
@@ -147,7 +147,9 @@ def test_kill_at_any_moment(topic: PlayedTopic) -> None:
     limit = topic.size() - foreign + MOST_IN_FLIGHT + 1000  # beyond whatever was on its way
     result = topic.play(source, "--limit", str(limit))
     assert result.exit_code == 0, result.stderr
-    assert re.search(rf"there already: [\d,]+ of {limit:,} events; going on", result.stderr)
+    assert re.search(
+        rf"in the topic already: [\d,]+ of {limit:,} events; continuing", result.stderr
+    )
     once_and_in_order(topic, list(islice(open_source(source), limit)))
     assert topic.size() == limit + foreign
 
@@ -166,7 +168,7 @@ def test_a_signal_ends_it_in_good_order(number: int, topic: PlayedTopic, tmp_pat
         assert process.returncode == 128 + number
     told = errors.decode()
     assert "the next event is of 1987-02-26T19:00:00Z, due in 7,200 s" in told
-    assert "stopped; there now: 1 event. The same command goes on from there." in told
+    assert "stopped; in the topic now: 1 event. The same command continues from there." in told
     assert "Traceback" not in told
     assert topic.play(path).exit_code == 0
     once_and_in_order(topic, events)

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from kafka import TopicPartition
 
-from consumers.kafka.clients import committable, new_consumer
-from consumers.player import ranking_waiter as ranked
+from consumers.kafka.clients import new_consumer
+from consumers.kafka.offsets import offsets_to_commit
+from consumers.player import ranking_waiter
 from consumers.player.player import play
-from consumers.player.ranking_waiter import Race
+from consumers.player.ranking_waiter import ArrivalCheck
 from pipeline.corpora import open_source
 from pipeline.replay.playback import PlaybackResult, PlaybackSettings
 from tests.support.kafka_stream import Streaming
@@ -34,7 +35,7 @@ def commit(streaming: Streaming, group: str, offset: int) -> None:
     consumer: Any = new_consumer(streaming.config.kafka, group_id=group)
     place = TopicPartition(streaming.stream.blocks, 0)
     consumer.assign([place])
-    consumer.commit(committable({place: offset}))
+    consumer.commit(offsets_to_commit({place: offset}))
     consumer.close(autocommit=False)
 
 
@@ -57,7 +58,7 @@ def published(streaming: Streaming) -> int:
 
 def test_until_ranked(broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers that come later, a dead letter, and a lane that is gone: it ends when all is done."""
-    monkeypatch.setattr(ranked, "GRACE_S", 1.0)
+    monkeypatch.setattr(ranking_waiter, "GRACE_S", 1.0)
     path = tmp_path / "events.jsonl"
     events = [*open_source("synthetic:400,topics=12"), b"rubbish"]
     path.write_bytes(b"".join(event + b"\n" for event in events))
@@ -81,7 +82,7 @@ def test_until_ranked(broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert letter.value == b"rubbish"
         result = topic.play(str(path), "--until-ranked")
         assert result.exit_code == 0
-        assert "everything is there already" in result.stderr
+        assert "all events are in the topic already" in result.stderr
         assert "every event is ranked" in result.stderr
 
 
@@ -100,18 +101,20 @@ def test_who_is_waited_for() -> None:
     """The first, and whoever moves; who never moved only for a moment."""
     now = time.monotonic()
     ends = {"fast": 10, "slow": 10, "gone": 10}
-    race = Race({"fast": 1, "slow": 1, "gone": 3})
-    assert not race.over({"fast": 9, "slow": 1, "gone": 3}, ends, now)
-    assert not race.over({"fast": 10, "slow": 1, "gone": 3}, ends, now + 1)
-    assert not race.over({"fast": 10, "slow": 5, "gone": 3}, ends, now + 1 + ranked.GRACE_S / 2)
-    assert not race.over({"fast": 10, "slow": 9, "gone": 3}, ends, now + 100)
-    assert race.over({"fast": 10, "slow": 11, "gone": 3}, ends, now + 101)
+    race = ArrivalCheck({"fast": 1, "slow": 1, "gone": 3})
+    assert not race.all_arrived({"fast": 9, "slow": 1, "gone": 3}, ends, now)
+    assert not race.all_arrived({"fast": 10, "slow": 1, "gone": 3}, ends, now + 1)
+    assert not race.all_arrived(
+        {"fast": 10, "slow": 5, "gone": 3}, ends, now + 1 + ranking_waiter.GRACE_S / 2
+    )
+    assert not race.all_arrived({"fast": 10, "slow": 9, "gone": 3}, ends, now + 100)
+    assert race.all_arrived({"fast": 10, "slow": 11, "gone": 3}, ends, now + 101)
 
 
 def test_nobody_is_left_behind_without_a_moment_of_grace() -> None:
-    race = Race({"fast": 10, "late": 1})
+    race = ArrivalCheck({"fast": 10, "late": 1})
     ends = {"fast": 10, "late": 10}
-    assert not race.over({"fast": 10, "late": 1}, ends, 0.0)
-    assert not race.over({"fast": 10, "late": 1}, ends, ranked.GRACE_S)
-    assert race.over({"fast": 10, "late": 1}, ends, ranked.GRACE_S + 1)
-    assert Race({}).over({"new": 10}, {"new": 10}, 0.0)
+    assert not race.all_arrived({"fast": 10, "late": 1}, ends, 0.0)
+    assert not race.all_arrived({"fast": 10, "late": 1}, ends, ranking_waiter.GRACE_S)
+    assert race.all_arrived({"fast": 10, "late": 1}, ends, ranking_waiter.GRACE_S + 1)
+    assert ArrivalCheck({}).all_arrived({"new": 10}, {"new": 10}, 0.0)

@@ -22,7 +22,7 @@ from consumers.config import KafkaSettings
 from consumers.kafka.clients import (
     MAX_RECORD_BYTES,
     PART_BYTES,
-    connection,
+    connection_options,
     new_consumer,
     new_producer,
 )
@@ -113,7 +113,7 @@ class Shards:
 
     @contextmanager
     def admin(self) -> Iterator[Any]:
-        admin = KafkaAdminClient(**connection(self.settings))
+        admin = KafkaAdminClient(**connection_options(self.settings))
         yield admin
         admin.close()
 
@@ -439,7 +439,7 @@ def test_topics_that_cannot_be_used(shards: Shards) -> None:
     remedies = {
         "wide": "has 2 partitions, but must have 1",
         "compacted": "set it to delete, with retention.ms 604800000",
-        "narrow": "takes records of 100000 bytes at most",
+        "narrow": "accepts records of at most 100000 bytes",
     }
     for name, remedy in remedies.items():
         with pytest.raises(TopicError, match=remedy):

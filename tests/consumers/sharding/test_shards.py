@@ -16,7 +16,7 @@ import pytest
 
 from consumers.assignment import ShardAssignment, assigned_shard, learner_number
 from consumers.config import Config, StreamSettings
-from consumers.kafka.clients import Message
+from consumers.kafka.client_types import Message
 from consumers.sharding.shard_worker import folder_of
 from consumers.supervisor import children
 from deploy.kafka import Cluster

@@ -17,8 +17,10 @@ from kafka.admin import KafkaAdminClient, MemberToRemove
 from kafka.errors import CoordinatorNotAvailableError, NoOffsetForPartitionError
 
 from consumers.config import KafkaSettings
-from consumers.kafka.clients import GroupConsumer, committable, connection, new_group_consumer
-from consumers.tokenizer.worker import group_of
+from consumers.kafka.client_types import GroupConsumer
+from consumers.kafka.clients import connection_options, new_group_consumer
+from consumers.kafka.offsets import offsets_to_commit
+from consumers.kafka_names import tokenizer_consumer_group
 from pipeline.corpora import open_source
 from pipeline.events.event import Event
 from pipeline.log.record import Span, decode_record
@@ -47,7 +49,7 @@ def seconds_to_settle(broker: str, folder: Path, apart_s: float) -> float:
     folder.mkdir()
     events = open_source("synthetic:5000,topics=12")
     with Streaming(broker, folder, LANES[:1], PARTITIONS) as streaming:
-        group = group_of(streaming.stream)
+        group = tokenizer_consumer_group(streaming.name)
         with (
             GroupWatch(streaming.config.kafka, group, PARTITIONS) as watch,
             Flow(streaming, events, 0.02),
@@ -69,7 +71,7 @@ def test_scaling_does_not_stop_the_flow(broker: str, tmp_path: Path) -> None:
     """Two tokenizers join one, one is killed, one leaves; what does not change hands goes on."""
     events = open_source("synthetic:20000,topics=12")
     with Streaming(broker, tmp_path, LANES, PARTITIONS) as streaming:
-        group = group_of(streaming.stream)
+        group = tokenizer_consumer_group(streaming.name)
         with GroupWatch(streaming.config.kafka, group, PARTITIONS) as watch:
             streaming.start("learn")
             streaming.start("tokenize-0")
@@ -112,13 +114,13 @@ def test_scaling_does_not_stop_the_flow(broker: str, tmp_path: Path) -> None:
 def test_long_work_does_not_cost_the_membership(broker: str, tmp_path: Path) -> None:
     """Work that takes longer than the session lasts: heartbeats go on beside it."""
     with Streaming(broker, tmp_path, LANES[:1]) as streaming:
-        group = group_of(streaming.stream)
+        group = tokenizer_consumer_group(streaming.name)
         where = TopicPartition(streaming.stream.documents, 0)
         with GroupWatch(streaming.config.kafka, group, 1) as watch:
             streaming.start("tokenize-0", program=slow(SESSION_S + 1.0))
             watch.wait_settled(members=1)
             streaming.produce(open_source("synthetic:30,topics=12"))
-            admin = KafkaAdminClient(**connection(streaming.config.kafka))
+            admin = KafkaAdminClient(**connection_options(streaming.config.kafka))
 
             def committed() -> bool:
                 offsets = admin.list_group_offsets([group])[group]
@@ -185,14 +187,14 @@ def test_offsets_that_were_set_back_double_nothing(how: str, broker: str, tmp_pa
 
 def set_back(streaming: Streaming, how: str) -> None:
     """Make the tokenizers' group forget how far it has come, wholly or in two partitions."""
-    admin = KafkaAdminClient(**connection(streaming.config.kafka))
-    group = group_of(streaming.stream)
+    admin = KafkaAdminClient(**connection_options(streaming.config.kafka))
+    group = tokenizer_consumer_group(streaming.name)
     if how == "deleted":
         admin.delete_groups([group])
     else:
         places = [TopicPartition(streaming.stream.documents, number) for number in (0, 2)]
         # Of the 100 documents in each: none of the first was read, and 70 of the third.
-        admin.alter_group_offsets(group, committable(dict(zip(places, (0, 70), strict=True))))
+        admin.alter_group_offsets(group, offsets_to_commit(dict(zip(places, (0, 70), strict=True))))
     admin.close()
 
 
@@ -265,7 +267,7 @@ def test_an_expelled_member_does_not_claim_what_it_had(broker: str, tmp_path: Pa
             second.idle.clear()
             ((old, count),) = Counter(owner for _, owner in watch.now.owners).most_common(1)
             assert count == 2
-            admin = KafkaAdminClient(**connection(settings))
+            admin = KafkaAdminClient(**connection_options(settings))
             admin.remove_group_members(group, [MemberToRemove(member_id=old)])
             admin.close()
             with third:  # nobody goes on before the second has heard of it all

@@ -1,0 +1,50 @@
+"""The errors of kafka-python that Wirerank handles, and how an error is put into words."""
+
+from __future__ import annotations
+
+from kafka.errors import (
+    AuthorizationError,
+    CommitFailedError,
+    KafkaError,
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+    RebalanceInProgressError,
+)
+
+__all__ = [
+    "AuthorizationError",
+    "BrokerAwayError",
+    "CommitFailedError",
+    "KafkaError",
+    "KafkaTimeoutError",
+    "MessageSizeTooLargeError",
+    "NoOffsetForPartitionError",
+    "OffsetOutOfRangeError",
+    "RebalanceInProgressError",
+    "RefusedError",
+    "describe_error",
+]
+
+
+class BrokerAwayError(Exception):
+    """The broker did not answer before the worker had to stop; nothing is lost by that."""
+
+
+class RefusedError(KafkaError):  # type: ignore[misc]
+    """The broker refuses this client or one of its requests; the message says what to do."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def describe_error(error: Exception) -> str:
+    """The name and text of an error; kafka-python begins some of its texts with the name.
+
+    >>> describe_error(OSError("no route to host"))
+    'OSError: no route to host'
+    """
+    name, text = type(error).__name__, str(error)
+    named = text.startswith(name) or isinstance(error, RefusedError)
+    return text if named else f"{name}: {text}"

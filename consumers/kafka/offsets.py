@@ -1,0 +1,59 @@
+"""Offsets that consumer groups have committed: asked from the broker, and made ready to commit.
+
+Offsets are committed in two places: by `consumers.tokenizer.worker`, after the broker has the
+blocks, and by `consumers.learner.transactions`, in one transaction with the rankings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafka.admin import OffsetSpec
+from kafka.structs import OffsetAndMetadata
+
+from consumers.config import KafkaSettings
+from consumers.kafka.client_types import Admin, TopicPartition
+from consumers.kafka.clients import Timeouts, new_consumer
+
+GroupOffsets = dict[str, dict[Any, int]]  # by consumer group and partition
+
+
+def offsets_to_commit(offsets: Mapping[Any, int]) -> dict[Any, Any]:
+    """Offsets by partition in the form that kafka-python commits."""
+    return {partition: OffsetAndMetadata(offset, "", -1) for partition, offset in offsets.items()}
+
+
+def committed_offsets(
+    settings: KafkaSettings, groups: Iterable[str], partition: TopicPartition
+) -> dict[str, int | None]:
+    """The committed offset of each group in a partition; None if it has committed none.
+
+    If a transaction is under way for a group, this waits until it has ended.
+    """
+    committed: dict[str, int | None] = {}
+    for group in groups:
+        consumer = new_consumer(settings, group_id=group)
+        try:
+            committed[group] = consumer.committed(partition, timeout_ms=Timeouts().request_ms)
+        finally:
+            consumer.close(autocommit=False, timeout_ms=1000)
+    return committed
+
+
+def group_offsets(admin: Admin, prefix: str) -> GroupOffsets:
+    """The committed offsets of all groups whose name begins with `prefix`."""
+    names = [group["group_id"] for group in admin.list_groups()]
+    wanted = [name for name in names if name.startswith(prefix)]
+    if not wanted:
+        return {}
+    return {
+        group: {partition: at.offset for partition, at in committed.items() if at.offset >= 0}
+        for group, committed in admin.list_group_offsets(wanted).items()
+    }
+
+
+def end_offset(admin: Admin, partition: TopicPartition) -> int:
+    """The offset behind the last record of a partition."""
+    end: int = admin.list_partition_offsets({partition: OffsetSpec.LATEST})[partition].offset
+    return end
