@@ -167,7 +167,7 @@ def test_a_signal_ends_it_in_good_order(number: int, topic: PlayedTopic, tmp_pat
         _, errors = process.communicate(timeout=30)
         assert process.returncode == 128 + number
     told = errors.decode()
-    assert "the next event is of 1987-02-26T19:00:00Z, due in 7,200 s" in told
+    assert "the next event has the time 1987-02-26T19:00:00Z; it is written in 7,200 s" in told
     assert "stopped; in the topic now: 1 event. The same command continues from there." in told
     assert "Traceback" not in told
     assert topic.play(path).exit_code == 0
