@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 import pipeline.commands.app as without_kafka
+from consumers.commands.config import config_command
 from consumers.commands.learn import learn_command
 from consumers.commands.play import play_into_kafka
 from consumers.commands.run import run_workers_command
@@ -17,6 +18,7 @@ def new_app() -> typer.Typer:
     app.command("tokenize")(tokenize_command)
     app.command("learn")(learn_command)
     app.command("run")(run_workers_command)
+    app.command("config")(config_command)
     return app
 
 

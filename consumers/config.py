@@ -310,7 +310,9 @@ def read_config(path: Path, environment: Mapping[str, str]) -> Config:
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"{path} does not exist; deploy/wirerank.toml is an example.") from None
+        raise ConfigError(
+            f"{path} does not exist. `wirerank config --example` prints a file to start from."
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.") from None
     except tomllib.TOMLDecodeError as error:

@@ -75,6 +75,7 @@ def test_options_that_the_documents_name_exist() -> None:
         "tokenize",
         "learn",
         "run",
+        "config",
         "inspect",
         "bench",
     )

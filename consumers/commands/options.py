@@ -10,7 +10,11 @@ import typer
 from consumers.logs import LogFormat, LogLevel
 
 ConfigFile = Annotated[
-    Path, typer.Argument(help="The configuration file; deploy/wirerank.toml is an example.")
+    Path,
+    typer.Argument(
+        metavar="CONFIG",
+        help="The configuration file; `wirerank config --example` prints one to start from.",
+    ),
 ]
 StreamName = Annotated[
     str | None, typer.Option(help="The stream to work on; needed if the configuration has several.")

@@ -70,8 +70,9 @@ def find_refusal(settings: KafkaSettings) -> RefusedError | None:
 def authorization_refusal(error: AuthorizationError) -> RefusedError:
     """The error that names a missing right and says how to grant it."""
     return RefusedError(
-        f"the user lacks a right that is needed ({printable(str(error))}). Grant the user the "
-        "rights that docs/guide/secure-kafka.md lists, with kafka-acls.sh for instance."
+        f"the user lacks a right that is needed ({printable(str(error))}). Grant the user this "
+        "right, for instance with kafka-acls.sh. The guide to secured brokers lists all rights "
+        "that Wirerank needs."
     )
 
 

@@ -21,7 +21,7 @@ from consumers.config import (
 )
 from tests.conftest import REPOSITORY
 
-EXAMPLE = REPOSITORY / "deploy" / "wirerank.toml"
+EXAMPLE = REPOSITORY / "consumers" / "example.toml"
 SMALL = """
 [[streams]]
 name = "wire"
@@ -196,7 +196,9 @@ def test_ports_past_the_last_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_points_to_the_example(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"deploy/wirerank\.toml is an example"):
+    with pytest.raises(
+        ConfigError, match="`wirerank config --example` prints a file to start from"
+    ):
         read_config(tmp_path / "absent.toml", {})
 
 

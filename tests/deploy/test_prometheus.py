@@ -67,7 +67,7 @@ def test_every_alert_is_explained() -> None:
 
 
 def test_the_ports_are_those_of_the_example_configuration() -> None:
-    metrics = read_config(REPOSITORY / "deploy" / "wirerank.toml", {}).metrics
+    metrics = read_config(REPOSITORY / "consumers" / "example.toml", {}).metrics
     text = (DEPLOYED / "prometheus.yml").read_text()
     targets = dict(re.findall(r'job_name: (\S+)\n.*\n\s+- targets: \["(\S+)"\]', text))
     assert targets["wirerank-learner"] == f"{metrics.host}:{metrics.port_of(0, 'learner', '0')}"

@@ -162,7 +162,7 @@ def test_refusals_end_a_worker_with_the_remedy(secured: Secured, tmp_path: Path)
         "tokenize-1": (
             secured.by_password("SASL_SSL", "PLAIN", sasl_username=STRANGER),
             "the user lacks a right that is needed ([Error 29] TopicAuthorizationFailedError",
-            "Grant the user the rights that docs/guide/secure-kafka.md lists",
+            "Grant the user this right, for instance with kafka-acls.sh",
         ),
     }
     with Streaming(secured.plaintext, tmp_path, [LANE]) as streaming:
@@ -226,7 +226,10 @@ def test_playing_into_a_topic(secured: Secured, monkeypatch: pytest.MonkeyPatch)
     for change, words in (
         ({"sasl_password": WRONG}, "refuses the user 'wirerank' with SCRAM-SHA-512"),
         ({"ssl_cafile": secured.certificates.other_ca}, "set kafka.ssl_cafile to the certificate"),
-        ({"sasl_username": STRANGER, "sasl_mechanism": "PLAIN"}, "Grant the user the rights"),
+        (
+            {"sasl_username": STRANGER, "sasl_mechanism": "PLAIN"},
+            "Grant the user this right",
+        ),
         ({"ssl_cafile": "absent.pem"}, "ssl_cafile = absent.pem cannot be read"),
     ):
         for key, value in environment({**settings, **change}).items():
