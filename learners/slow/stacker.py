@@ -10,7 +10,7 @@ import numpy as np
 from learners.svm_map.features import DenseItems
 from learners.svm_map.trainer import Queries, train
 
-MOST_SEARCHES = 500
+MAX_SEARCHES = 500
 
 Said = Sequence[Sequence[float]]  # of each lane the scores of the topics
 
@@ -97,7 +97,7 @@ class SlowStacker:
         relevant = [known for _, those, _ in self.lessons for known in those]
         starts = np.cumsum([0, *(len(lesson) for lesson, _, _ in self.lessons)])
         queries = Queries(starts, np.array(relevant), DenseItems(np.array(items)))
-        trained = train(queries, self.cost, most=MOST_SEARCHES)
+        trained = train(queries, self.cost, max_searches=MAX_SEARCHES)
         if trained.queries:
             self.weights = trained.weights.tolist()
         worth = [0.0] * (len(self.weights) // 3 + 1)

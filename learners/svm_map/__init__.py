@@ -1,1 +1,1 @@
-"""SVM-map: rankers trained for average precision, and the stacker built on them."""
+"""SVM-map: linear rankers trained for average precision, and the stacker built on them."""

@@ -1,26 +1,28 @@
 """The cutting planes of a structural SVM found so far, and the best weights under them.
 
-Each plane says that the weights must be ahead of a wrong ranking by its loss, or pay the slack of
-its group. Minimising half the squared length of the weights plus all slacks, each times the price
-of its group, has a dual with one multiplier a plane: those of a group add up to its price at most.
-See `dual.py`.
+A plane is a constraint: the score of the right ranking must exceed that of a wrong one by the loss
+of the wrong one, or the slack of the plane's group makes up for the difference. The weights
+minimise half their squared length plus the sum of all slacks, each times the price of its group.
+The dual of this problem has one multiplier per plane; `qp.py` solves it.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from learners.arrays import Floats, Ints, Longs
 from learners.jit import njit
-from learners.svm_map.qp import maximise
+from learners.svm_map.qp import DualProblem, maximise
 
-IDLE = 50  # solutions without a part in them, after which a plane is dropped
-WORTH_DROPPING = 64
+MAX_IDLE = 50  # a plane is dropped if its multiplier is 0 in this many consecutive solutions
+LEAST_DROPPED = 64  # fewer planes are not worth the copying
 
 
 @njit
 def dot(first: Floats, second: Floats) -> float:
-    """The inner product, added up from the first number to the last."""
+    """Return the inner product, summed from the first number to the last."""
     total = 0.0
     for i in range(len(first)):
         total += first[i] * second[i]
@@ -28,17 +30,34 @@ def dot(first: Floats, second: Floats) -> float:
 
 
 @njit
-def dots(planes: Floats, plane: Floats, found: Floats) -> None:
-    """The inner products of some planes with one."""
+def dots(planes: Floats, vector: Floats, products: Floats) -> None:
+    """Write the inner product of each plane with the vector to `products`."""
     for k in range(len(planes)):
-        found[k] = dot(planes[k], plane)
+        products[k] = dot(planes[k], vector)
 
 
-class Planes:
-    """The planes, by group, with their inner products and the multipliers of the last solution."""
+@njit
+def weighted_sum(planes: Floats, multipliers: Floats, weights: Floats) -> None:
+    """Add the planes, each times its multiplier, to the weights."""
+    for k in range(len(planes)):
+        if multipliers[k] != 0.0:
+            for feature in range(len(weights)):
+                weights[feature] += multipliers[k] * planes[k, feature]
+
+
+class Solution(NamedTuple):
+    """The best weights under the planes."""
+
+    weights: Floats
+    dual: float  # a lower bound of the optimum over all constraints
+    slacks: Floats  # of each group: the slack that its planes require
+
+
+class CuttingPlanes:
+    """Planes in groups, with their inner products and the multipliers of the last solution."""
 
     def __init__(self, width: int, groups: int, price: float) -> None:
-        self.left: Floats = np.full(groups, price)
+        self._unspent: Floats = np.full(groups, price)
         self._planes: Floats = np.empty((0, width))
         self._losses: Floats = np.empty(0)
         self._group: Ints = np.empty(0, np.int32)
@@ -51,11 +70,11 @@ class Planes:
         return len(self._losses)
 
     def add(self, plane: Floats, loss: float, group: int = 0) -> None:
-        """Take a plane in; it has no part in the solution yet."""
-        found = np.empty(len(self))
-        dots(self._planes, plane, found)
+        """Add a plane with the multiplier 0."""
+        row = np.empty(len(self))
+        dots(self._planes, plane, row)
         products = np.empty((len(self) + 1, len(self) + 1))
-        products[:-1, :-1], products[-1, :-1], products[:-1, -1] = self._products, found, found
+        products[:-1, :-1], products[-1, :-1], products[:-1, -1] = self._products, row, row
         products[-1, -1] = dot(plane, plane)
         self._products = products
         self._planes = np.concatenate((self._planes, plane[None]))
@@ -65,36 +84,28 @@ class Planes:
         self._idle = np.append(self._idle, 0)
         self.added += 1
 
-    def solve(self, close: float) -> tuple[Floats, float, Floats]:
-        """The weights, the dual, and of each group the slack that its planes ask for."""
-        maximise(self._products, self._losses, self._group, self.left, self._multipliers, close)
+    def solve(self, tolerance: float) -> Solution:
+        """Return the best weights under the planes; none is violated by more than `tolerance`."""
+        problem = DualProblem(self._products, self._losses, self._group)
+        maximise(problem, self._multipliers, self._unspent, tolerance)
         weights: Floats = np.zeros(self._planes.shape[1])
-        gather(self._planes, self._multipliers, weights)
+        weighted_sum(self._planes, self._multipliers, weights)
         dual = dot(self._losses, self._multipliers) - dot(weights, weights) / 2.0
-        slacks = np.zeros(len(self.left))
+        slacks = np.zeros(len(self._unspent))
         ahead = np.empty(len(self))
         dots(self._planes, weights, ahead)
         np.maximum.at(slacks, self._group, self._losses - ahead)
-        self._drop()
-        return weights, dual, slacks
+        self._drop_idle()
+        return Solution(weights, dual, slacks)
 
-    def _drop(self) -> None:
-        """Let go of planes that have had no part in the solution for long."""
+    def _drop_idle(self) -> None:
+        """Drop the planes that have had the multiplier 0 for long."""
         self._idle = np.where(self._multipliers > 0.0, 0, self._idle + 1)
-        stay = self._idle < IDLE
-        if len(self) - np.count_nonzero(stay) < WORTH_DROPPING:
+        stay = self._idle < MAX_IDLE
+        if len(self) - np.count_nonzero(stay) < LEAST_DROPPED:
             return
         self._planes, self._losses, self._group = (
             self._planes[stay], self._losses[stay], self._group[stay],
         )  # fmt: skip
         self._multipliers, self._idle = self._multipliers[stay], self._idle[stay]
         self._products = np.ascontiguousarray(self._products[stay][:, stay])
-
-
-@njit
-def gather(planes: Floats, multipliers: Floats, weights: Floats) -> None:
-    """The sum of the planes, each times its multiplier."""
-    for k in range(len(planes)):
-        if multipliers[k] != 0.0:
-            for feature in range(len(weights)):
-                weights[feature] += multipliers[k] * planes[k, feature]

@@ -1,34 +1,55 @@
-"""The most violated ranking: the one whose loss and score together are the highest.
+"""Loss-augmented search: the most violated ranking, which maximises the sum of loss and score.
 
-Relevant items stay in the order of their scores, and so do irrelevant ones, since swapping two of
-a kind changes no loss and can only lower the score. So a ranking is an interleaving of the two,
-said by how many irrelevant items stand above each relevant one: `above`, which never falls from
-one relevant item to the next.
+In that ranking relevant items stand in the order of their scores, and so do irrelevant ones:
+swapping two items of one kind leaves the loss as it is and can only lower the score. So a ranking
+is an interleaving of the two lists. It is stored as `above`, the number of irrelevant items above
+each relevant one, which never decreases from one relevant item to the next.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from learners.arrays import Bools, Floats, Longs
 from learners.jit import njit
 
-MAP, ROC = 0, 1  # 1 - average precision, and the share of wrong pairs
+MAP, ROC = 0, 1  # 1 - average precision, and the share of misordered pairs
 LOSSES = {"map": MAP, "roc": ROC}
+
+
+class ScoredQueries(NamedTuple):
+    """The items of queries with their scores; query q has `starts[q]` up to `starts[q + 1]`."""
+
+    starts: Longs
+    is_relevant: Bools
+    scores: Floats
+
+
+class Violations(NamedTuple):
+    """The most violated ranking of each query."""
+
+    shares: Floats  # of each item: its factor in (features of right ranking - features of this one)
+    losses: Floats  # of each query
+    amounts: (
+        Floats  # of each query: the loss less the lead of the right ranking's score, at least 0
+    )
 
 
 @njit
 def most_violated_map(relevant: Floats, irrelevant: Floats, above: Longs) -> None:
-    """Slide each irrelevant item up from below all relevant ones as far as it pays.
+    """Move each irrelevant item up from below all relevant ones, as far as that pays.
 
-    Scores are given in falling order. Passing the i-th relevant item, the j-th irrelevant one takes
-    i / (i+j-1) - i / (i+j) from its precision, and from the score what it is behind. No item can
-    gain by passing what the one before it did not (Yue et al., theorem 2), so each looks no further
-    than that one went, and the first that stays where it is ends the search.
+    Scores come in descending order. When the j-th irrelevant item passes the i-th relevant one, the
+    precision there falls by i / (i+j-1) - i / (i+j), and the score falls by the difference of the
+    two scores. No irrelevant item gains by going further up than the one before it (Yue et al.,
+    theorem 2). So each search ends where the item before stopped, and the first item that stays in
+    place ends all searches.
     """
     above[:] = 0
     count, others = len(relevant), len(irrelevant)
-    highest = 0  # how far up the item before went: it stands above relevant[highest:]
+    highest = 0  # the irrelevant item before stands above relevant[highest:]
     for j in range(1, others + 1):
         total = best = 0.0
         place = count
@@ -47,7 +68,7 @@ def most_violated_map(relevant: Floats, irrelevant: Floats, above: Longs) -> Non
 
 @njit
 def most_violated_roc(relevant: Floats, irrelevant: Floats, above: Longs) -> None:
-    """Pairs are independent: one is wrong if its items are less than a half apart."""
+    """Decide pair by pair: a pair is misordered if its scores differ by less than a half."""
     others = len(irrelevant)
     j = 0
     for i in range(len(relevant)):
@@ -58,9 +79,10 @@ def most_violated_roc(relevant: Floats, irrelevant: Floats, above: Longs) -> Non
 
 @njit
 def share_out(above: Longs, others: int, by_relevant: Floats, by_irrelevant: Floats) -> None:
-    """How often each item counts in the difference of the right ranking and this one.
+    """Write the shares of the relevant and the irrelevant items in the plane of a ranking.
 
-    The difference of their feature maps is the sum of the items times their shares.
+    The feature map of the right ranking minus that of this ranking is the sum of all items, each
+    times its share.
     """
     count = len(above)
     each = 2.0 / (float(count) * others)
@@ -78,7 +100,7 @@ def share_out(above: Longs, others: int, by_relevant: Floats, by_irrelevant: Flo
 
 @njit
 def loss_of(above: Longs, others: int, loss: int) -> float:
-    """The loss of a ranking."""
+    """Return the loss of a ranking."""
     count = len(above)
     total = 0.0
     for i in range(count):
@@ -87,34 +109,28 @@ def loss_of(above: Longs, others: int, loss: int) -> float:
 
 
 @njit
-def search(
-    starts: Longs, is_relevant: Bools, scores: Floats, loss: int, shares: Floats, losses: Floats,
-    slacks: Floats,
-) -> None:  # fmt: skip
-    """Find the most violated ranking of every query.
-
-    Writes its loss, the shares of the items in its plane, and by how much it is violated: the loss
-    less what the right ranking's score is ahead.
-    """
+def search(queries: ScoredQueries, loss: int, out: Violations) -> None:
+    """Write the most violated ranking of every query to `out`."""
+    starts, shares, losses = queries.starts, out.shares, out.losses
     for query in range(len(starts) - 1):
         start, stop = starts[query], starts[query + 1]
-        mine, given = is_relevant[start:stop], scores[start:stop]
-        order = np.argsort(-given, kind="mergesort")
-        kinds = mine[order]
-        first, second = order[kinds], order[~kinds]
-        above = np.empty(len(first), np.int64)
+        is_relevant, scores = queries.is_relevant[start:stop], queries.scores[start:stop]
+        order = np.argsort(-scores, kind="mergesort")
+        relevant_in_order = is_relevant[order]
+        relevant, irrelevant = order[relevant_in_order], order[~relevant_in_order]
+        above = np.empty(len(relevant), np.int64)
         if loss == MAP:
-            most_violated_map(given[first], given[second], above)
+            most_violated_map(scores[relevant], scores[irrelevant], above)
         else:
-            most_violated_roc(given[first], given[second], above)
-        by_first, by_second = np.empty(len(first)), np.empty(len(second))
-        share_out(above, len(second), by_first, by_second)
-        losses[query] = loss_of(above, len(second), loss)
-        ahead = 0.0
-        for i in range(len(first)):
-            shares[start + first[i]] = by_first[i]
-            ahead += by_first[i] * given[first[i]]
-        for j in range(len(second)):
-            shares[start + second[j]] = by_second[j]
-            ahead += by_second[j] * given[second[j]]
-        slacks[query] = max(0.0, losses[query] - ahead)
+            most_violated_roc(scores[relevant], scores[irrelevant], above)
+        by_relevant, by_irrelevant = np.empty(len(relevant)), np.empty(len(irrelevant))
+        share_out(above, len(irrelevant), by_relevant, by_irrelevant)
+        losses[query] = loss_of(above, len(irrelevant), loss)
+        lead = 0.0
+        for i in range(len(relevant)):
+            shares[start + relevant[i]] = by_relevant[i]
+            lead += by_relevant[i] * scores[relevant[i]]
+        for j in range(len(irrelevant)):
+            shares[start + irrelevant[j]] = by_irrelevant[j]
+            lead += by_irrelevant[j] * scores[irrelevant[j]]
+        out.amounts[query] = max(0.0, losses[query] - lead)

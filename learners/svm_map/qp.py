@@ -1,12 +1,16 @@
-"""The dual of a structural SVM over some planes: which multipliers make the best weights.
+"""The dual problem of a structural SVM over a set of cutting planes: a quadratic program.
 
-Maximise the losses of the planes, each times its multiplier, less half the squared length of the
-weights, which are the sum of the planes times theirs. No multiplier is negative, and those of a
-group add up to its price at most; what is left of the price is the multiplier of a slack, a plane
-without loss or length.
+Each plane k has a loss l_k, a vector p_k and a multiplier a_k >= 0. The dual is::
+
+    maximise  sum_k a_k l_k - |sum_k a_k p_k|^2 / 2
+
+where the multipliers of a group of planes sum up to at most the price of that group. The rest of
+the price is the multiplier of the group's slack, which acts as a plane without loss or length.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,36 +18,51 @@ from learners.arrays import Bools, Floats, Ints, Longs
 from learners.jit import njit
 
 TINY = 1e-300
-PAIRS = 20_000  # steps of two multipliers, after which it is time for one of all
-TURNS = 100  # of both; what is reached by then is a lower bound all the same
+PAIR_STEPS = 20_000  # steps on two multipliers between two steps on all of them
+TURNS = 100  # of both kinds; the dual reached by then is a valid lower bound in any case
+
+
+class DualProblem(NamedTuple):
+    """The planes, as far as the dual depends on them."""
+
+    products: Floats  # planes x planes: their inner products
+    losses: Floats
+    group: Ints  # the group of each plane
+
+
+class DualPoint(NamedTuple):
+    """Multipliers, and the slope of the dual there. Kernels move it in place."""
+
+    multipliers: Floats  # of each plane
+    unspent: Floats  # of each group: its price less the multipliers of its planes
+    gains: Floats  # of each plane: the derivative of the dual by its multiplier
 
 
 @njit
-def ascend(
-    products: Floats, group: Ints, left: Floats, multipliers: Floats, gains: Floats, close: float,
-    most: int,
-) -> int:  # fmt: skip
-    """Raise the dual until nothing is violated by more than `close`; returns the steps taken.
+def ascend(problem: DualProblem, point: DualPoint, tolerance: float, max_steps: int) -> int:
+    """Raise the dual until no plane is violated by more than `tolerance`; return the steps taken.
 
-    Two multipliers at a time: that of the most violated plane (or the slack) rises, and another one
-    of its group falls, chosen by what that gains. `gains` is what a multiplier gains at first when
-    it rises: the loss of its plane less what the weights are ahead. `left[g]` is what group g has
-    not given to any plane.
+    Each step changes two multipliers of one group: that of the most violated plane (or the slack)
+    rises, and the one that promises the largest gain falls.
     """
+    products, group = problem.products, problem.group
+    multipliers, unspent, gains = point
     count = len(multipliers)
-    for step in range(most):
-        up, widest = -1, close
-        lowest = np.zeros(len(left))  # of each group: the least gain that can be given up
-        for g in range(len(left)):
-            lowest[g] = 0.0 if left[g] > 0.0 else np.inf
-        highest = np.zeros(len(left))  # at least that of the slack
+    for step in range(max_steps):
+        up, widest = -1, tolerance
+        lowest = np.zeros(
+            len(unspent)
+        )  # of each group: the least gain of a multiplier that can fall
+        for g in range(len(unspent)):
+            lowest[g] = 0.0 if unspent[g] > 0.0 else np.inf
+        highest = np.zeros(len(unspent))  # of each group; the gain of the slack is 0
         for k in range(count):
             g = group[k]
             if multipliers[k] > 0.0 and gains[k] < lowest[g]:
                 lowest[g] = gains[k]
             highest[g] = max(highest[g], gains[k])
         worst = -1
-        for g in range(len(left)):
+        for g in range(len(unspent)):
             if highest[g] - lowest[g] > widest:
                 widest, worst = highest[g] - lowest[g], g
         if worst < 0:
@@ -54,7 +73,7 @@ def ascend(
                 up, gain = k, gains[k]
         down, best = -2, -1.0
         own = products[up, up] if up >= 0 else 0.0
-        if up >= 0 and left[worst] > 0.0:
+        if up >= 0 and unspent[worst] > 0.0:
             best = gain * gain / max(own, TINY)
             down = -1
         for k in range(count):
@@ -63,16 +82,15 @@ def ascend(
                 worth = (gain - gains[k]) ** 2 / max(across, TINY)
                 if worth > best:
                     best, down = worth, k
-        move_between(products, worst, up, down, left, multipliers, gains)
-    return most
+        move_between(problem, point, worst, up, down)
+    return max_steps
 
 
 @njit
-def move_between(
-    products: Floats, group: int, up: int, down: int, left: Floats, multipliers: Floats,
-    gains: Floats,
-) -> None:  # fmt: skip
-    """Let one multiplier rise by what another one falls; -1 is the slack of the group."""
+def move_between(problem: DualProblem, point: DualPoint, group: int, up: int, down: int) -> None:
+    """Raise one multiplier and lower another by the same amount; -1 is the slack of the group."""
+    products = problem.products
+    multipliers, unspent, gains = point
     rise = gains[up] if up >= 0 else 0.0
     fall = gains[down] if down >= 0 else 0.0
     curve = 0.0
@@ -82,16 +100,16 @@ def move_between(
         curve += products[down, down]
     if up >= 0 and down >= 0:
         curve -= 2.0 * products[up, down]
-    most = multipliers[down] if down >= 0 else left[group]
+    most = multipliers[down] if down >= 0 else unspent[group]
     amount = min(most, (rise - fall) / max(curve, TINY))
     if up >= 0:
         multipliers[up] += amount
     else:
-        left[group] += amount
+        unspent[group] += amount
     if down >= 0:
         multipliers[down] = 0.0 if amount == most else multipliers[down] - amount
     else:
-        left[group] = 0.0 if amount == most else left[group] - amount
+        unspent[group] = 0.0 if amount == most else unspent[group] - amount
     for k in range(len(multipliers)):
         if up >= 0:
             gains[k] -= amount * products[k, up]
@@ -101,7 +119,7 @@ def move_between(
 
 @njit
 def eliminate(matrix: Floats, right: Floats) -> bool:
-    """Solve linear equations, in place of both sides; False if that cannot be done."""
+    """Solve linear equations in place of both sides; return False if they are singular."""
     count = len(right)
     for column in range(count):
         pivot = column
@@ -133,12 +151,14 @@ def eliminate(matrix: Floats, right: Floats) -> bool:
 
 @njit
 def direction(
-    products: Floats, group: Ints, tight: Longs, free: Longs, gains: Floats
+    problem: DualProblem, gains: Floats, free: Longs, tight: Longs
 ) -> tuple[Floats, bool]:
-    """Where the dual is highest if the free multipliers had no bounds.
+    """Return the step to the highest dual if the `free` multipliers had no bounds.
 
-    The sums of groups that have nothing left stay as they are.
+    The sums of the `tight` groups, which have nothing unspent, stay as they are. The second value
+    says whether there is such a step.
     """
+    products, group = problem.products, problem.group
     count = len(free)
     equations = np.zeros((count + len(tight), count + len(tight)))
     goal = np.zeros(count + len(tight))
@@ -149,99 +169,103 @@ def direction(
         goal[i] = gains[free[i]]
         for j in range(count):
             equations[i, j] = products[free[i], free[j]]
-        equations[i, i] += 1e-12 * total / count  # planes may be combinations of others
+        equations[i, i] += 1e-12 * total / count  # a plane may be a combination of other planes
         for t in range(len(tight)):
             if group[free[i]] == tight[t]:
                 equations[i, count + t] = equations[count + t, i] = 1.0
     solved = eliminate(equations, goal)
-    found = goal[:count].copy()
+    step = goal[:count].copy()
     for t in range(len(tight)):
         mean, members = 0.0, 0
         for i in range(count):
             if group[free[i]] == tight[t]:
-                mean += found[i]
+                mean += step[i]
                 members += 1
         for i in range(count):
             if group[free[i]] == tight[t]:
-                found[i] -= mean / members  # whatever rounding added to the sum
-    return found, solved
+                step[i] -= mean / members  # what rounding added to the sum
+    return step, solved
 
 
 @njit
-def leap(products: Floats, group: Ints, left: Floats, multipliers: Floats, gains: Floats) -> None:
-    """Move all multipliers that are not 0 at once, to the best place or the first bound; and on.
+def leap(problem: DualProblem, point: DualPoint) -> None:
+    """Move all multipliers above 0 at once, to the highest dual or the first bound, repeatedly.
 
-    Steps of pairs crawl where planes are long and nearly alike. `gains` is kept up to date.
+    Steps on pairs make little progress where planes are long and nearly parallel.
     """
-    for _ in range(len(multipliers) + len(left)):
+    group = problem.group
+    multipliers, unspent, gains = point
+    for _ in range(len(multipliers) + len(unspent)):
         free = np.flatnonzero(multipliers > 0.0)
         if len(free) == 0:
             return
-        is_tight = np.zeros(len(left), np.bool_)
+        is_tight = np.zeros(len(unspent), np.bool_)
         for k in free:
-            is_tight[group[k]] = not left[group[k]] > 0.0
-        move, solved = direction(products, group, np.flatnonzero(is_tight), free, gains)
+            is_tight[group[k]] = not unspent[group[k]] > 0.0
+        step, solved = direction(problem, gains, free, np.flatnonzero(is_tight))
         slope = 0.0
         for i in range(len(free)):
-            slope += move[i] * gains[free[i]]
+            slope += step[i] * gains[free[i]]
         if not solved or not slope > 0.0:
             return
-        if not move_to_bound(
-            products, group, is_tight, free, move, slope, left, multipliers, gains
-        ):
+        if not move_to_bound(problem, point, free, is_tight, step, slope):
             return
 
 
 @njit
 def move_to_bound(
-    products: Floats, group: Ints, is_tight: Bools, free: Longs, move: Floats, slope: float,
-    left: Floats, multipliers: Floats, gains: Floats,
-) -> bool:  # fmt: skip
-    """Go as far as it pays; True if a bound was in the way."""
-    given = np.zeros(len(left))
+    problem: DualProblem, point: DualPoint, free: Longs, is_tight: Bools, step: Floats, slope: float
+) -> bool:
+    """Move along `step` to the highest dual or the first bound; return whether a bound stopped it.
+
+    `slope` is the derivative of the dual along `step`.
+    """
+    products, group = problem.products, problem.group
+    multipliers, unspent, gains = point
     change = np.zeros(len(gains))
+    unspent_step = np.zeros(len(unspent))
     for i in range(len(free)):
         if not is_tight[group[free[i]]]:
-            given[group[free[i]]] -= move[i]
+            unspent_step[group[free[i]]] -= step[i]
         for k in range(len(gains)):
-            change[k] += products[k, free[i]] * move[i]
+            change[k] += products[k, free[i]] * step[i]
     curve = 0.0
     for i in range(len(free)):
-        curve += move[i] * change[free[i]]
+        curve += step[i] * change[free[i]]
     amount = slope / max(curve, TINY)
-    first, first_left = -1, -1
+    bound, bound_group = -1, -1
     for i in range(len(free)):
-        if move[i] < 0.0 and -multipliers[free[i]] / move[i] <= amount:
-            amount, first = -multipliers[free[i]] / move[i], free[i]
-    for g in range(len(left)):
-        if given[g] < 0.0 and left[g] > 0.0 and -left[g] / given[g] <= amount:
-            amount, first, first_left = -left[g] / given[g], -1, g
+        if step[i] < 0.0 and -multipliers[free[i]] / step[i] <= amount:
+            amount, bound = -multipliers[free[i]] / step[i], free[i]
+    for g in range(len(unspent)):
+        if unspent_step[g] < 0.0 and unspent[g] > 0.0 and -unspent[g] / unspent_step[g] <= amount:
+            amount, bound, bound_group = -unspent[g] / unspent_step[g], -1, g
     for i in range(len(free)):
-        multipliers[free[i]] = max(0.0, multipliers[free[i]] + amount * move[i])
-    for g in range(len(left)):
-        left[g] = max(0.0, left[g] + amount * given[g])
-    if first >= 0:
-        multipliers[first] = 0.0
-    if first_left >= 0:
-        left[first_left] = 0.0
+        multipliers[free[i]] = max(0.0, multipliers[free[i]] + amount * step[i])
+    for g in range(len(unspent)):
+        unspent[g] = max(0.0, unspent[g] + amount * unspent_step[g])
+    if bound >= 0:
+        multipliers[bound] = 0.0
+    if bound_group >= 0:
+        unspent[bound_group] = 0.0
     for k in range(len(gains)):
         gains[k] -= amount * change[k]
-    return first >= 0 or first_left >= 0
+    return bound >= 0 or bound_group >= 0
 
 
 @njit
-def maximise(
-    products: Floats, losses: Floats, group: Ints, left: Floats, multipliers: Floats, close: float
-) -> None:
-    """Raise the dual until nothing is violated by more than `close`."""
+def maximise(problem: DualProblem, multipliers: Floats, unspent: Floats, tolerance: float) -> None:
+    """Raise the dual, in place, until no plane is violated by more than `tolerance`."""
+    products, losses = problem.products, problem.losses
     count = len(losses)
     gains = np.empty(count)
+    point = DualPoint(multipliers, unspent, gains)
     for _ in range(TURNS):
         for k in range(count):
             ahead = 0.0
             for other in range(count):
                 ahead += products[k, other] * multipliers[other]
             gains[k] = losses[k] - ahead
-        if ascend(products, group, left, multipliers, gains, close, PAIRS) < PAIRS:
+        if ascend(problem, point, tolerance, PAIR_STEPS) < PAIR_STEPS:
             return
-        leap(products, group, left, multipliers, gains)
+        leap(problem, point)

@@ -26,7 +26,7 @@ from learners.svm_map.trainer import Queries, train
 
 SCALED, PLACE, LEAD = range(3)  # the features that a topic has of each lane
 EACH = 3
-MOST_SEARCHES = 500  # of one refit, so that the stream never waits for long
+MAX_SEARCHES = 500  # of one refit, so that the stream never waits for long
 
 
 @njit
@@ -265,7 +265,7 @@ class Stacker(Learner):
         starts = np.cumsum([0, *map(len, relevant)])
         items = DenseItems(np.concatenate(features))
         queries = Queries(starts, np.concatenate(relevant), items)
-        trained = train(queries, self.cost, most=MOST_SEARCHES)
+        trained = train(queries, self.cost, max_searches=MAX_SEARCHES)
         if trained.queries:
             self.weights = trained.weights
         worth = np.stack(worths)

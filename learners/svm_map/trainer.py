@@ -1,11 +1,22 @@
-"""Rankers trained for average precision: structural SVMs by cutting planes (Yue et al., 2007).
+"""SVM-map: linear rankers trained for average precision by a structural SVM (Yue et al., 2007).
 
-A query is a set of items of which some are relevant; items are ranked by an inner product with
-weights. The weights minimise half their squared length plus `cost` times the mean slack of the
-queries, where the slack of a query is the largest sum, over all rankings of its items, of the loss
-of the ranking and what its score is ahead of the right one's. Every search for these rankings is
-exact, so what it finds gives an upper bound of the optimum (the primal of the weights), and the
-dual of the planes so far gives a lower one. Training ends when they are close.
+A query is a set of items, some of them relevant; items are ranked by their inner product with the
+weights w. The feature map of a ranking is the mean of (relevant item - irrelevant item), with the
+sign of their order, over all such pairs; so the right ranking has all relevant items on top.
+Training minimises::
+
+    |w|^2 / 2 + cost * mean over queries of max over rankings (loss(ranking) - lead(ranking))
+
+where the lead is the score of the right ranking less the score of this ranking. The loss is
+1 - average precision (`map`) or the share of misordered pairs (`roc`).
+
+Cutting planes solve it: search the most violated ranking of every query, add it as a constraint,
+find the best weights under all constraints so far, and repeat. The search is exact. So it yields
+the primal of the weights, an upper bound of the optimum, and the dual of the constraints is a lower
+bound. Training ends when the two are close.
+
+Yue, Finley, Radlinski & Joachims: A Support Vector Method for Optimizing Average Precision.
+SIGIR 2007.
 """
 
 from __future__ import annotations
@@ -16,38 +27,38 @@ from dataclasses import dataclass
 import numpy as np
 
 from learners.arrays import Bools, Floats, Longs
-from learners.svm_map.cutting_planes import Planes, dot
+from learners.svm_map.cutting_planes import CuttingPlanes, dot
 from learners.svm_map.features import Items
-from learners.svm_map.loss_augmented import LOSSES, search
+from learners.svm_map.loss_augmented import LOSSES, ScoredQueries, Violations, search
 
 SLACKS = ("one", "each")
-MOST_SEARCHES = 20_000
-FINER = 0.05  # the dual of the planes is solved to this part of the gap that is wanted
-FINEST = 1e-9  # no closer: rounding would be in the way
-NEAR = 0.1  # how far from the best weights towards the newest ones the second search of a turn is
+MAX_SEARCHES = 20_000
+FINER = 0.05  # the dual is solved to this part of the wanted gap
+FINEST = 1e-9  # not closer, as rounding errors are of that size
+NEAR = 0.1  # the second search of a turn is this far from the best weights to the newest ones
 
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Queries with their items: those of query q are the items `starts[q]` to `starts[q + 1]`."""
+    """Queries and their items; query q has the items `starts[q]` up to `starts[q + 1]`."""
 
     starts: Longs
-    relevant: Bools
+    relevant: Bools  # of each item
     items: Items
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def some(self, chosen: Sequence[int] | Longs) -> Queries:
-        """These queries alone, in this order."""
+    def subset(self, chosen: Sequence[int] | Longs) -> Queries:
+        """Return the chosen queries only, in the order of `chosen`."""
         chosen = np.asarray(chosen, np.int64)
         sizes = np.diff(self.starts)[chosen]
         starts = np.concatenate(([0], np.cumsum(sizes)))
         places = np.repeat(self.starts[chosen] - starts[:-1], sizes) + np.arange(starts[-1])
-        return Queries(starts, self.relevant[places], self.items.some(places))
+        return Queries(starts, self.relevant[places], self.items.subset(places))
 
-    def telling(self) -> Longs:
-        """The queries that can teach: some items are relevant, and some are not."""
+    def informative(self) -> Longs:
+        """Return the queries with both relevant and irrelevant items; others teach nothing."""
         before = np.concatenate(([0], np.cumsum(self.relevant)))
         relevant = np.diff(before[self.starts])
         return np.flatnonzero((relevant > 0) & (relevant < np.diff(self.starts)))
@@ -55,7 +66,7 @@ class Queries:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where training stands: the optimum lies between the dual and the primal."""
+    """The state of training: the optimum lies between the dual and the primal."""
 
     searches: int
     planes: int
@@ -64,22 +75,22 @@ class Progress:
 
     @property
     def gap(self) -> float:
-        """How far apart the bounds are, as a part of the primal."""
+        """The difference of the bounds, as a part of the primal."""
         return (self.primal - self.dual) / self.primal if self.primal > 0.0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """The weights that training found, and how good they are sure to be."""
+    """The trained weights, with bounds of the optimum."""
 
     weights: Floats
     primal: float
     dual: float
-    gap: float  # between them, as a part of the primal
-    planes: int  # constraints that were added
+    gap: float  # primal less dual, as a part of the primal
+    planes: int  # number of constraints added
     searches: int
-    converged: bool
-    queries: int  # that taught
+    converged: bool  # whether the gap is as small as wanted
+    queries: int  # number of queries trained on
 
 
 def train(
@@ -88,96 +99,112 @@ def train(
     loss: str = "map",
     slack: str = "one",
     gap: float = 1e-3,
-    most: int = MOST_SEARCHES,
-    say: Callable[[Progress], None] | None = None,
+    max_searches: int = MAX_SEARCHES,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> Trained:
-    """Train on queries until the gap is reached, or after `most` searches.
+    """Train on queries until the gap is reached, or after `max_searches` searches.
 
-    `slack="one"` adds one plane a search, the mean over all queries; `"each"`, the form of the
-    paper, has a slack for every query and adds a plane for each that is violated. Both have the
-    same optimum. Queries whose items are all relevant, or none, teach nothing and are left out.
+    `slack="one"` adds one plane per search, the mean over all queries. `slack="each"`, the form of
+    the paper, has a slack per query and adds a plane for every query that is violated. Both have
+    the same optimum. Queries without relevant or without irrelevant items are ignored.
+
+    Examples
+    --------
+    >>> from learners.svm_map.features import DenseItems
+    >>> items = DenseItems(np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]))
+    >>> query = Queries(np.array([0, 3]), np.array([True, False, False]), items)
+    >>> trained = train(query, cost=1.0)
+    >>> items.scores(trained.weights).round(3)
+    array([ 0.5, -0.5,  0. ])
+
     """
-    if loss not in LOSSES or slack not in SLACKS or not cost > 0.0:
-        raise ValueError(f"no such training: loss={loss!r}, slack={slack!r}, cost={cost!r}")
-    telling = queries.telling()
-    queries = queries if len(telling) == len(queries) else queries.some(telling)
+    if loss not in LOSSES:
+        raise ValueError(f"The loss must be one of {', '.join(LOSSES)}. Got {loss!r}.")
+    if slack not in SLACKS:
+        raise ValueError(f"The slack must be one of {', '.join(SLACKS)}. Got {slack!r}.")
+    if not cost > 0.0:
+        raise ValueError(f"The cost must be above 0. Got {cost!r}.")
+    informative = queries.informative()
+    queries = queries if len(informative) == len(queries) else queries.subset(informative)
     if not len(queries):
         return Trained(np.zeros(queries.items.width), 0.0, 0.0, 0.0, 0, 0, True, 0)
-    return Training(queries, cost, loss, slack, gap).run(most, say)
+    return Training(queries, cost, loss, slack, gap).run(max_searches, on_progress)
 
 
 class Training:
-    """Searches and solutions in turn."""
+    """One training: searches for violated rankings and solutions of the dual, in turn."""
 
     def __init__(self, queries: Queries, cost: float, loss: str, slack: str, gap: float) -> None:
         self.queries = queries
         self.cost = cost
         self.loss = LOSSES[loss]
-        self.wanted = gap
+        self.wanted_gap = gap
+        self.slack_per_query = slack == "each"
         count = len(queries)
-        self.each = slack == "each"
-        groups = count if self.each else 1
-        self.planes = Planes(queries.items.width, groups, cost / groups)
-        self.slacks: Floats = np.zeros(groups)  # that the planes ask for
-        self.weights: Floats = np.zeros(queries.items.width)
-        self.best, self.primal, self.dual = self.weights, np.inf, 0.0
+        groups = count if self.slack_per_query else 1
+        self.planes = CuttingPlanes(queries.items.width, groups, cost / groups)
+        self.slacks: Floats = np.zeros(groups)  # that the planes require
+        self.weights: Floats = np.zeros(queries.items.width)  # the newest
+        self.best_weights, self.primal, self.dual = self.weights, np.inf, 0.0
         self.searches = 0
-        # Of the last search:
-        self.shares: Floats = np.zeros(len(queries.items))
-        self.losses, self.violations = np.zeros(count), np.zeros(count)
+        self.violations = Violations(  # of the last search
+            np.zeros(len(queries.items)), np.zeros(count), np.zeros(count)
+        )
 
-    def run(self, most: int, say: Callable[[Progress], None] | None) -> Trained:
-        """Until the bounds are close."""
+    def run(self, max_searches: int, on_progress: Callable[[Progress], None] | None) -> Trained:
+        """Train until the bounds are close."""
         converged, finer = False, FINER
-        while self.searches < most and finer > FINEST:
+        while self.searches < max_searches and finer > FINEST:
             self._search(self.weights)
             progress = Progress(self.searches, self.planes.added, self.primal, self.dual)
-            if say is not None:
-                say(progress)
-            converged = progress.gap <= self.wanted
+            if on_progress is not None:
+                on_progress(progress)
+            converged = progress.gap <= self.wanted_gap
             if converged:
                 break
-            found = self._add()
-            if self.best is not self.weights and self.searches < most:
-                # The newest weights jump about. What is violated near the best ones cuts more off:
-                # with this search there are several times fewer of them, the higher the cost is.
-                self._search(self.best + NEAR * (self.weights - self.best))
-                found = self._add() or found
-            if not found:
-                finer /= 10.0  # the planes have it all, but were not solved closely enough
-            close = finer * self.wanted * self.primal / self.cost
-            self.weights, dual, self.slacks = self.planes.solve(close)
+            added = self._add_planes()
+            if self.best_weights is not self.weights and self.searches < max_searches:
+                # The newest weights jump about. Planes found near the best weights cut off more:
+                # with this second search, training needs several times fewer planes, and the gain
+                # is larger for a higher cost.
+                near = self.best_weights + NEAR * (self.weights - self.best_weights)
+                self._search(near)
+                added = self._add_planes() or added
+            if not added:
+                finer /= 10.0  # no plane is missing, so the dual was not solved closely enough
+            tolerance = finer * self.wanted_gap * self.primal / self.cost
+            self.weights, dual, self.slacks = self.planes.solve(tolerance)
             self.dual = max(self.dual, dual)
         last = Progress(self.searches, self.planes.added, self.primal, self.dual)
         return Trained(
-            self.best, self.primal, self.dual, last.gap, last.planes, self.searches, converged,
-            len(self.queries),
+            self.best_weights, self.primal, self.dual, last.gap, last.planes, self.searches,
+            converged, len(self.queries),
         )  # fmt: skip
 
     def _search(self, weights: Floats) -> None:
         """Find the most violated rankings, and with them the primal of the weights."""
         queries = self.queries
-        search(
-            queries.starts, queries.relevant, queries.items.scores(weights), self.loss,
-            self.shares, self.losses, self.violations,
-        )  # fmt: skip
+        scores = queries.items.scores(weights)
+        scored = ScoredQueries(queries.starts, queries.relevant, scores)
+        search(scored, self.loss, self.violations)
         self.searches += 1
-        mean = float(np.add.reduce(self.violations)) / len(queries)
+        mean = float(np.add.reduce(self.violations.amounts)) / len(queries)
         primal = dot(weights, weights) / 2.0 + self.cost * mean
         if primal < self.primal:
-            self.best, self.primal = weights, primal
+            self.best_weights, self.primal = weights, primal
 
-    def _add(self) -> bool:
-        """Add what was found to the planes; False if they have it all already."""
+    def _add_planes(self) -> bool:
+        """Add the planes of the last search; return False if none of them was violated enough."""
         count = len(self.queries)
-        if not self.each:
-            plane = self.queries.items.gathered(self.shares)
-            self.planes.add(plane / count, float(np.add.reduce(self.losses)) / count)
+        items, (shares, losses, amounts) = self.queries.items, self.violations
+        if not self.slack_per_query:
+            plane = items.weighted_sum(shares)
+            self.planes.add(plane / count, float(np.add.reduce(losses)) / count)
             return True
-        least = self.wanted * self.primal / self.cost / 2.0
-        found = np.flatnonzero(self.violations > self.slacks + least)
-        for query in found.tolist():
+        least = self.wanted_gap * self.primal / self.cost / 2.0
+        violated = np.flatnonzero(amounts > self.slacks + least)
+        for query in violated.tolist():
             start, stop = self.queries.starts[query : query + 2]
-            plane = self.queries.items.gathered(self.shares, start, stop)
-            self.planes.add(plane, float(self.losses[query]), query)
-        return bool(len(found))
+            plane = items.weighted_sum(shares, start, stop)
+            self.planes.add(plane, float(losses[query]), query)
+        return bool(len(violated))

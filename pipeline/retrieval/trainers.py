@@ -32,7 +32,7 @@ def fitted(machine: str, queries: Queries, cost: float) -> Floats:
     ones together matter as much as all others.
     """
     if machine in ("map", "roc"):
-        return train(queries, cost, machine, gap=GAP, most=MOST_SEARCHES).weights
+        return train(queries, cost, machine, gap=GAP, max_searches=MOST_SEARCHES).weights
     return classified(queries, cost, balanced=machine == "acc2")
 
 

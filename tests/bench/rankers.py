@@ -52,7 +52,7 @@ def run() -> None:
     """Train with several costs, to a gap of 0.001."""
     print("rankers: 10 queries x 1,000 documents x 750 features")
     queries = made_up_queries()
-    train(queries, 1.0, most=3)  # compile
+    train(queries, 1.0, max_searches=3)  # compile
     for cost in COSTS:
         before = time.perf_counter()
         trained = train(queries, cost)

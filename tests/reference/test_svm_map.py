@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from learners.svm_map.features import BinnedItems, DenseItems, Items
-from learners.svm_map.loss_augmented import LOSSES, search
+from learners.svm_map.loss_augmented import LOSSES, ScoredQueries, Violations, search
 from learners.svm_map.trainer import Progress, Queries, Trained, train
 from tests.reference.svm_map import (
     CLOSE,
@@ -51,9 +51,8 @@ class Found:
             np.full(1, np.nan),
         )
         starts = np.array([0, len(scores)])
-        search(
-            starts, np.array(relevant), np.array(scores), LOSSES[loss], shares, losses, slacks,
-        )  # fmt: skip
+        queries = ScoredQueries(starts, np.array(relevant), np.array(scores))
+        search(queries, LOSSES[loss], Violations(shares, losses, slacks))
         self.shares, self.loss, self.slack = shares, float(losses[0]), float(slacks[0])
 
     def order(self, scores: Sequence[float], relevant: Sequence[bool]) -> list[int]:
@@ -288,9 +287,9 @@ def test_features_on_any_scale_are_learned(loss: str, slack: str, scale: float) 
     rng = random.Random(5)
     problem = [make_query(rng, shape, 5, "normal") for shape in [(4, 8)] * 5]
     queries = as_queries([Query(query.features * scale, query.relevant) for query in problem])
-    trained = train(queries, 1e5, loss, slack, most=400)
+    trained = train(queries, 1e5, loss, slack, max_searches=400)
     assert trained.converged
-    as_given = train(as_queries(problem), 1e5 * scale**2, loss, slack, most=400)
+    as_given = train(as_queries(problem), 1e5 * scale**2, loss, slack, max_searches=400)
     ratio = as_given.primal / trained.primal
     assert ratio == pytest.approx(scale**2, rel=3e-3)  # the same problem in other units
 
@@ -335,7 +334,7 @@ def mixed_problem(seed: int) -> list[Query]:
 @both_slacks
 def test_bounds_close_in_on_each_other(loss: str, slack: str) -> None:
     problem, seen = mixed_problem(1), list[Progress]()
-    trained = train(as_queries(problem), 10.0, loss, slack, 1e-5, say=seen.append)
+    trained = train(as_queries(problem), 10.0, loss, slack, 1e-5, on_progress=seen.append)
     assert trained.converged
     assert seen[-1].searches == trained.searches
     for before, after in pairwise(seen):
@@ -349,7 +348,7 @@ def test_bounds_close_in_on_each_other(loss: str, slack: str) -> None:
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_training_that_was_cut_short_says_so(loss: str, slack: str, most: int) -> None:
     problem = mixed_problem(2)
-    trained = train(as_queries(problem), 10.0, loss, slack, 1e-9, most=most)
+    trained = train(as_queries(problem), 10.0, loss, slack, 1e-9, max_searches=most)
     assert not trained.converged
     assert most <= trained.searches <= most + 1  # a turn of two searches is not cut in half
     assert trained.gap > 1e-9
@@ -411,7 +410,7 @@ def test_bins_are_the_thermometer_features(loss: str, slack: str, short: bool) -
     assert binned.width == features.shape[1]
     weights, shares = rng.normal(size=21), rng.normal(size=60)
     assert binned.scores(weights) == pytest.approx(features @ weights)
-    assert binned.gathered(shares) == pytest.approx(features.T @ shares)
+    assert binned.weighted_sum(shares) == pytest.approx(features.T @ shares)
     best = solve_by_cutting(problem, 5.0, loss)
     for items in (binned, DenseItems(features)):
         trained = train(as_queries(problem, items), 5.0, loss, slack, FINE)
