@@ -1,4 +1,4 @@
-"""Every command that the documents show is run, and every option that they name exists."""
+"""The documents are right: their commands run, and the options, links and paths they name exist."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ from tests.conftest import REPOSITORY, missing
 from tests.support.prometheus_server import program as need_program
 
 DOCUMENTS = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+EVERY_PAGE = [*DOCUMENTS, REPOSITORY / "CHANGELOG.md", REPOSITORY / "deploy/kafka/README.md"]
+FOLDERS = ("consumers", "deploy", "docs", "learners", "pipeline", "tests")
+README_LINES, LINE_LENGTH = 150, 100
 
 
 def shown_commands() -> list[str]:
-    """Lines that start with `$ ` in console blocks."""
+    """Lines that start with `$ ` in console blocks; a backslash continues a line."""
     commands = []
     for path in DOCUMENTS:
         for block in re.findall(r"```console\n(.*?)```", path.read_text(), re.S):
-            commands += [line[2:] for line in block.splitlines() if line.startswith("$ ")]
+            lines = block.replace("\\\n", "").splitlines()
+            commands += [line[2:] for line in lines if line.startswith("$ ")]
     return commands
 
 
@@ -106,3 +110,76 @@ def test_the_demo_is_what_the_readme_says(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert "mmp:loss=1 20,000 " in result.stdout
+
+
+def without_fences(text: str) -> str:
+    """A page without its fenced blocks, which may hold anything."""
+    return re.sub(r"^```.*?^```$", "", text, flags=re.S | re.M)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of the headings of a page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", without_fences(page.read_text()), re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_fences(page.read_text())):
+        if "://" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_paths_of_the_repository_exist(page: Path) -> None:
+    paths = re.findall(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/[\w./-]*\w/?", page.read_text())
+    assert not [path for path in paths if not (REPOSITORY / path).exists()]
+
+
+@pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_lines_are_short(page: Path) -> None:
+    """Tables and code may be longer."""
+    lines = without_fences(page.read_text()).splitlines()
+    assert not [x for x in lines if len(x) > LINE_LENGTH and not x.startswith(("|", "    "))]
+
+
+def test_the_readme_is_short() -> None:
+    assert len((REPOSITORY / "README.md").read_text().splitlines()) <= README_LINES
+
+
+def test_the_index_names_every_page() -> None:
+    docs = REPOSITORY / "docs"
+    for index in (docs, docs / "measurements", docs / "decisions"):
+        named = set(re.findall(r"\]\(([\w./-]+\.md)", (index / "README.md").read_text()))
+        folders = ("guide", "reference", "concepts") if index == docs else (".",)
+        pages = {p for folder in folders for p in (index / folder).glob("*.md")}
+        missing_pages = {p for p in pages if str(p.relative_to(index)) not in named}
+        assert missing_pages <= {index / "README.md"}
+
+
+def test_the_map_of_the_code_is_right() -> None:
+    """Each name that the table "Where is what" gives is defined in a file of its row."""
+    text = (REPOSITORY / "docs/concepts/architecture.md").read_text()
+    rows = re.findall(r"^\| [^|]+\? \| ([^|]+) \| ?([^|]*?) ?\|$", text, re.M)
+    assert len(rows) > 25
+    for files, names in rows:
+        paths = [REPOSITORY / path for path in re.findall(r"`([\w/]+\.py)`", files)]
+        code = "".join(path.read_text() for path in paths)
+        for name in re.findall(r"`(\w+)`", names):
+            assert re.search(rf"^(?:class|def|    def) {name}\b", code, re.M), (files, name)
+
+
+def test_the_glossary_has_its_words() -> None:
+    text = (REPOSITORY / "docs/concepts/glossary.md").read_text()
+    words = re.findall(r"^\| ([a-z -]+?) \|", text, re.M)
+    assert words[0] == "word"
+    assert words[1:] == sorted(words[1:])
+    wanted = {
+        "event", "document", "topic", "round", "block", "log", "lane", "lane group", "segment",
+        "stretch", "shard", "ranking", "learning curve", "snapshot", "dead letter", "late label",
+    }  # fmt: skip
+    assert wanted <= set(words)
