@@ -13,7 +13,7 @@ loss1 some pair wrong     0 or 1, lower          0                        0
 loss2 wrong pairs         0 .. |y| |Y-y|, lower  0                        0
 loss3 share of pairs      0 .. 1, lower          0                        0
 one_error                 0 or 1, lower          does not exist           0
-coverage                  0 .. k-1, lower        does not exist           k-1
+coverage                  0 .. k, lower          does not exist           k-1
 average_precision         0 .. 1, higher         does not exist           1
 r1, r5 hit by rank 1, 5   0 or 1, higher         does not exist           1
 mrr 1 / rank of the best  0 .. 1, higher         does not exist           1
@@ -23,6 +23,11 @@ recall, precision at r    0 .. 1, higher         does not exist           define
 The losses are averaged over all rounds; a measure that does not exist for a document is averaged
 over the rounds where it does. `r1` is 1 - `one_error` unless no true topic was retrieved: then the
 topics are level at 0, one of them may be first by its index, but that is no hit.
+
+A relevant topic that was discovered after the ranking was made is not in the ranking. In the losses
+it takes part with the score 0. In all other measures it is a miss, because no reader of the ranking
+could find it: it adds nothing to precision and recall, it is no hit, and `coverage` is k, one more
+than the last rank could give.
 """
 
 from __future__ import annotations
@@ -43,12 +48,13 @@ COMPARED = (LOSS1, LOSS3)  # the losses that lanes are compared by: never above 
 def measure_round(known: int, ranks: Longs, above: Longs, hit: int, values: Floats) -> None:
     """Write the measures of one ranking to `values`, NaN where a measure does not exist.
 
-    `ranks` are those of the relevant topics, ascending; `above` are the numbers of irrelevant
-    topics level with or above each. `hit` is the rank of the best one, 0 if none was retrieved.
+    `ranks` are the ranks of the relevant topics that the ranking has, ascending. `above` says for
+    every relevant topic how many irrelevant topics are level with or above it. `hit` is the rank of
+    the best relevant topic, 0 if none was retrieved. `known` topics existed when the labels came.
     """
     values[:3] = 0.0
     values[3:] = np.nan
-    count = len(ranks)
+    count = len(above)
     if count == 0:
         return
     wrong = above.sum()
@@ -56,10 +62,11 @@ def measure_round(known: int, ranks: Longs, above: Longs, hit: int, values: Floa
         values[LOSS1] = 1.0
         values[LOSS2] = wrong
         values[LOSS3] = wrong / (count * (known - count))
-    values[ONE_ERROR] = 0.0 if ranks[0] == 1 else 1.0
-    values[COVERAGE] = ranks[count - 1] - 1.0
+    ranked = len(ranks)
+    values[ONE_ERROR] = 0.0 if ranked > 0 and ranks[0] == 1 else 1.0
+    values[COVERAGE] = ranks[count - 1] - 1.0 if ranked == count else known
     precision = 0.0
-    for i in range(count):
+    for i in range(ranked):
         precision += (i + 1) / ranks[i]
     values[AVERAGE_PRECISION] = precision / count
     values[R1] = 1.0 if hit == 1 else 0.0

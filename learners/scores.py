@@ -31,6 +31,8 @@ class ScoresMismatchError(TypeError):
 
 MOST_TOPICS = 2**31 - 1  # topics are numbered by 32-bit integers
 
+UNRANKED = np.iinfo(np.int64).max  # the rank of a topic that a ranking lacks: behind all others
+
 
 class Kept(NamedTuple):
     """The scores of one row, taken aside: of these topics, or of all that were known then."""
@@ -42,9 +44,9 @@ class Kept(NamedTuple):
 class Places(NamedTuple):
     """Where the labels of learned rows stood when the rows were ranked, label by label."""
 
-    ranks: Longs  # 1 is best, ties by index; within a row they ascend, whatever its labels' order
+    ranks: Longs  # 1 is best, ties by index; ascending in each row; UNRANKED: not in the ranking
     above: Longs  # how many irrelevant topics were level with or above the label, as listed
-    hits: Longs  # of each step: the rank of its best label; 0 if none was retrieved, or not learned
+    hits: Longs  # of each step: the rank of its best label; 0 if none was ranked, or not learned
 
 
 class RowScores(ABC):
@@ -184,32 +186,39 @@ def best_of_all(scores: Floats, known: Ints, order: Ints, values: Floats) -> Non
 @njit
 def place_in_all(
     step_row: Ints, step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints,
-    scores: Floats, ranks: Longs, above: Longs, hits: Longs,
+    step_ranked: Ints, scores: Floats, ranks: Longs, above: Longs, hits: Longs,
 ) -> None:  # fmt: skip
-    """Count, for every label of a learned row, the topics before it."""
+    """Count, for every label of a learned row, the topics before it.
+
+    Ranks count the topics of the ranking alone. `above` also counts the topics that joined since
+    then, with the score 0.
+    """
     first = label_starts[0]
     for step in range(len(step_row)):
         start, stop = label_starts[step] - first, label_starts[step + 1] - first
         if not step_learn[step] or start == stop:
             continue
         relevant = labels[label_starts[step] : label_starts[step + 1]]
-        mine = scores[step_row[step]]
+        mine, ranked = scores[step_row[step]], step_ranked[step]
         for i in range(len(relevant)):
             r = relevant[i]
             score = mine[r]
             better = level = 0
-            for s in range(step_known[step]):
+            for s in range(ranked):
                 better += mine[s] > score
+                level += mine[s] >= score
+            for s in range(ranked, step_known[step]):
                 level += mine[s] >= score
             rank = 1 + better
             for s in range(r):
                 rank += mine[s] == score
             for s in relevant:
                 level -= mine[s] >= score
-            ranks[start + i] = rank
+            ranks[start + i] = rank if r < ranked else UNRANKED
             above[start + i] = level
         ranks[start:stop].sort()
-        hits[step] = ranks[start]
+        if ranks[start] != UNRANKED:
+            hits[step] = ranks[start]
 
 
 class DenseScores(Scores):
@@ -255,8 +264,8 @@ class DenseScores(Scores):
         """Count over all topics."""
         places = no_places(steps)
         place_in_all(
-            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels, self.matrix,
-            *places,
+            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels, steps.ranked,
+            self.matrix, *places,
         )  # fmt: skip
         return places
 
@@ -313,7 +322,7 @@ def before(score: float, topic: int, other_score: float, other: int) -> bool:
 @njit
 def place_in_retrieved(
     step_row: Ints, step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints,
-    starts: Longs, stops: Longs, found: Ints, scores: Floats,
+    step_ranked: Ints, starts: Longs, stops: Longs, found: Ints, scores: Floats,
     ranks: Longs, above: Longs, hits: Longs,
 ) -> None:  # fmt: skip
     """As `place_in_all`, where the topics that are not retrieved are all level at 0."""
@@ -347,7 +356,7 @@ def place_in_retrieved(
                 for other in own:
                     level -= other >= score
                 above[start + i] = level
-            ranks[start + i] = rank
+            ranks[start + i] = rank if r < step_ranked[step] else UNRANKED
         ranks[start:stop].sort()
         if best > 0.0:
             hits[step] = ranks[start]
@@ -413,8 +422,8 @@ class SparseScores(Scores):
         """Count over the retrieved topics."""
         places = no_places(steps)
         place_in_retrieved(
-            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels, self.starts,
-            self.stops, self.found, self.scores, *places,
+            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels, steps.ranked,
+            self.starts, self.stops, self.found, self.scores, *places,
         )  # fmt: skip
         return places
 

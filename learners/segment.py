@@ -58,6 +58,7 @@ class Steps(NamedTuple):
     known: Ints  # topics that exist at this step, including the labels of a learning step
     label_starts: Longs  # step i has `labels[label_starts[i]:label_starts[i + 1]]`
     labels: Ints  # the relevant topics of the learning steps
+    ranked: Ints  # topics that existed when the row was ranked: its ranking has no others
 
     def __len__(self) -> int:
         """The number of steps, not of fields."""
@@ -67,7 +68,10 @@ class Steps(NamedTuple):
         """The steps from `start` up to `stop`, as views; `labels` stays whole."""
         some = slice(start, stop)
         starts = self.label_starts[start : stop + 1]
-        return Steps(self.row[some], self.learn[some], self.known[some], starts, self.labels)
+        return Steps(
+            self.row[some], self.learn[some], self.known[some], starts, self.labels,
+            self.ranked[some],
+        )  # fmt: skip
 
 
 @njit

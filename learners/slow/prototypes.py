@@ -216,8 +216,13 @@ def slow_topic_losses(scores: Sequence[float], relevant: set[int]) -> dict[int, 
     }
 
 
-def slow_measures(scores: Sequence[float], relevant: set[int]) -> dict[str, float]:
-    """The measures of one ranking by their definitions; one that does not exist is left out."""
+def slow_measures(
+    scores: Sequence[float], relevant: set[int], ranked: int | None = None
+) -> dict[str, float]:
+    """The measures of one ranking by their definitions; one that does not exist is left out.
+
+    The ranking has the first `ranked` topics; the others were discovered after it was made.
+    """
     topics = range(len(scores))
     others = [s for s in topics if s not in relevant]
     errors = [(r, s) for r in relevant for s in others if scores[r] <= scores[s]]
@@ -228,16 +233,16 @@ def slow_measures(scores: Sequence[float], relevant: set[int]) -> dict[str, floa
         "loss3": len(errors) / pairs if pairs else 0.0,
     }
     if relevant:
-        order = sorted(topics, key=lambda r: (-scores[r], r))
+        order = sorted(topics[:ranked], key=lambda r: (-scores[r], r))
         rank = {topic: place for place, topic in enumerate(order, start=1)}
-        ranks = sorted(rank[r] for r in relevant)
+        ranks = sorted(rank[r] for r in relevant & rank.keys())
         hits = [sum(other <= r for other in ranks) / r for r in ranks]
-        measures["one_error"] = float(order[0] not in relevant)
-        measures["coverage"] = max(ranks) - 1.0
+        measures["one_error"] = float(not relevant.intersection(order[:1]))
+        measures["coverage"] = max(rank.get(r, len(scores) + 1) for r in relevant) - 1.0
         measures["average_precision"] = added_up(hits) / len(relevant)
-        measures["r1"] = float(ranks[0] <= 1)
-        measures["r5"] = float(ranks[0] <= 5)
-        measures["mrr"] = 1 / ranks[0]
+        measures["r1"] = float(bool(relevant.intersection(order[:1])))
+        measures["r5"] = float(bool(relevant.intersection(order[:5])))
+        measures["mrr"] = 1 / ranks[0] if ranks else 0.0
     return measures
 
 

@@ -42,9 +42,9 @@ def is_kept(round_: int) -> bool:
 
 @njit
 def follow_curve(
-    step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints, all_ranks: Longs,
-    all_above: Longs, hits: Longs, tally: Floats, found: Floats, recalled: Floats,
-    topic_rounds: Floats, topic_loss: Floats, points: Floats, measured: Floats,
+    step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints, step_ranked: Ints,
+    all_ranks: Longs, all_above: Longs, hits: Longs, tally: Floats, found: Floats,
+    recalled: Floats, topic_rounds: Floats, topic_loss: Floats, points: Floats, measured: Floats,
 ) -> int:  # fmt: skip
     """Measure every learned row by the places of its labels; return how many points were kept.
 
@@ -61,7 +61,10 @@ def follow_curve(
             continue
         start, stop = label_starts[step], label_starts[step + 1]
         relevant = labels[start:stop]
-        ranks = all_ranks[start - first : stop - first]
+        ranked = 0  # relevant topics that the ranking has; they come first in `all_ranks`
+        for topic in relevant:
+            ranked += topic < step_ranked[step]
+        ranks = all_ranks[start - first : start - first + ranked]
         above = all_above[start - first : stop - first]
         values = measured[done]
         done += 1
@@ -75,6 +78,7 @@ def follow_curve(
                 tally[SUMS + i] += values[i]
         if len(relevant) > 0:
             tally[WITH_TOPICS] += 1.0
+        if len(ranks) > 0:
             tally[FIRST_HIT] = ranks[0]
         for rank in ranks:
             found[rank - 1] += 1.0
@@ -219,9 +223,9 @@ class Curve(LearningCurve):
         points = np.empty((rounds, COLUMNS))
         measured = np.empty((rounds, len(MEASURES)))
         kept = follow_curve(
-            steps.learn, steps.known, steps.label_starts, steps.labels, *scores.places(steps),
-            self._tally, self._found.room, self._recalled.room, self._topic_rounds.room,
-            self._topic_loss.room, points, measured,
+            steps.learn, steps.known, steps.label_starts, steps.labels, steps.ranked,
+            *scores.places(steps), self._tally, self._found.room, self._recalled.room,
+            self._topic_rounds.room, self._topic_loss.room, points, measured,
         )  # fmt: skip
         if kept:
             self._points = np.concatenate((self._points, points[:kept]))

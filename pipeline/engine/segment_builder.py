@@ -24,7 +24,8 @@ class SegmentBuilder:
         self._vectors = vectors
         self._labels = labels
         self._pending = pending
-        # Four numbers per step: row, whether it learns, known labels, end of its label numbers.
+        # Five numbers per step: row, whether it learns, known labels, end of its label numbers,
+        # labels known when the row was ranked.
         self._steps: list[int] = []
         self._label_numbers: list[int] = []
         self.documents: list[Entry] = []
@@ -51,7 +52,7 @@ class SegmentBuilder:
 
     def _add_document(self, entry: Entry, row: int, label: Label | None) -> None:
         known = self._labels.known
-        self._steps += row, False, known, len(self._label_numbers)
+        self._steps += row, False, known, len(self._label_numbers), known
         self.documents.append(entry)
         self.known_labels.append(known)
         self.rounds_before.append(len(self.labelled))
@@ -59,7 +60,7 @@ class SegmentBuilder:
         label = self._pending.match_document(key, label)
         self.document_labels.append(label)
         if label is not None:
-            self._learn_row(entry, row, label)
+            self._learn_row(entry, row, known, label)
         else:
             document = PendingDocument(row)
             self.unlabelled.append((key, document))
@@ -71,16 +72,18 @@ class SegmentBuilder:
             return
         row = document.row
         if row is None:
-            row = len(self._vectors.rows) + len(self.late_documents)
+            row, ranked = len(self._vectors.rows) + len(self.late_documents), document.known
             self.late_documents.append(document)
-        self._learn_row(entry, row, label)
+        else:
+            ranked = self.known_labels[row]
+        self._learn_row(entry, row, ranked, label)
 
-    def _learn_row(self, entry: Entry, row: int, label: Label) -> None:
+    def _learn_row(self, entry: Entry, row: int, ranked: int, label: Label) -> None:
         numbers = self._labels.numbers(label)
         if numbers is None:
             return
         self._label_numbers += numbers
-        self._steps += row, True, self._labels.known, len(self._label_numbers)
+        self._steps += row, True, self._labels.known, len(self._label_numbers), ranked
         self.labelled.append(entry)
 
     def __bool__(self) -> bool:
@@ -88,13 +91,14 @@ class SegmentBuilder:
 
     def build(self) -> Segment:
         """Return the steps so far, with the vectors that they need."""
-        row, learn, known, label_ends = np.array(self._steps, np.int64).reshape(-1, 4).T
+        row, learn, known, label_ends, ranked = np.array(self._steps, np.int64).reshape(-1, 5).T
         steps = Steps(
             row.astype(np.int32),
             learn.astype(np.bool_),
             known.astype(np.int32),
             np.concatenate(([0], label_ends)),
             np.array(self._label_numbers, np.int32),
+            ranked.astype(np.int32),
         )
         rows = with_late_rows(self._vectors.rows, self.late_documents)
         return Segment(rows, steps, self._vectors.terms, self._labels.known)

@@ -37,6 +37,7 @@ def ranked_documents(documents: int) -> Segment:
             np.full(2 * documents, RANKS, np.int32),
             np.arange(2 * documents + 1, dtype=np.int64) // 2,
             labels.astype(np.int32),
+            np.full(2 * documents, RANKS, np.int32),
         ),
         TERMS,
         RANKS,

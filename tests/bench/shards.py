@@ -49,6 +49,7 @@ def blocks(documents: int, seed: int = 1) -> Iterator[Segment]:
             np.full(2 * BLOCK, TOPICS, np.int32),
             np.concatenate(([0], np.column_stack((np.r_[0, ends[:-1]], ends)).ravel())),
             np.concatenate(labels).astype(np.int32),
+            np.full(2 * BLOCK, TOPICS, np.int32),
         )
         yield Segment(rows, steps, FEATURES, TOPICS)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from learners.arrays import Floats
-from learners.scores import DenseScores, Kept, Scores, SparseScores
+from learners.scores import UNRANKED, DenseScores, Kept, Scores, SparseScores
 from learners.segment import Steps
 from tests.support.random_streams import learned
 
@@ -54,24 +54,30 @@ def test_the_best_topics_are_those_of_a_stable_sort(top: int) -> None:
                 assert mine[order >= 0].tolist() == [given[r] for r in best]
 
 
-def random_steps(rng: random.Random, rows: int, topics: int) -> Steps:
-    """Rows learned in any order, with rankings in between, cut out of a longer run."""
+def random_steps(rng: random.Random, table: Floats) -> Steps:
+    """Rows learned in any order, with rankings in between, cut out of a longer run.
+
+    The topics of a row after its last score may be newer than its ranking.
+    """
+    rows, topics = table.shape
     labels = [rng.sample(range(topics), k=rng.randrange(min(topics, 5) + 1)) for _ in range(9)]
     steps = learned(labels, topics)
     row = np.array([rng.randrange(rows) for _ in labels], np.int32)
     learn = np.array([bool(mine) or rng.random() < 0.5 for mine in labels])
     start, stop = sorted(rng.choices(range(len(labels) + 1), k=2))
-    whole = Steps(row, learn, steps.known, steps.label_starts, steps.labels)
+    scored = [np.flatnonzero(table[i]).max(initial=-1) + 1 for i in row]
+    ranked = np.array([rng.choice((topics, rng.randint(n, topics))) for n in scored], np.int32)
+    whole = Steps(row, learn, steps.known, steps.label_starts, steps.labels, ranked)
     return whole.between(start, stop)
 
 
 def test_places_are_those_of_the_definitions() -> None:
     rng = random.Random(0)
-    hits = 0
+    hits = lacking = 0
     for _ in range(600):
         table, kinds = both(rng)
         topics = table.shape[1]
-        steps = random_steps(rng, *table.shape)
+        steps = random_steps(rng, table)
         for is_sparse, scores in enumerate(kinds):
             places = scores.places(steps)
             ranks, above = places.ranks.tolist(), places.above.tolist()
@@ -80,18 +86,21 @@ def test_places_are_those_of_the_definitions() -> None:
                 labels = steps.labels[steps.label_starts[step] : steps.label_starts[step + 1]]
                 mine = slice(steps.label_starts[step] - first, steps.label_starts[step + 1] - first)
                 given = table[steps.row[step]].tolist()
-                order = sorted(range(topics), key=lambda r: (-given[r], r))
+                order = sorted(range(steps.ranked[step]), key=lambda r: (-given[r], r))
+                rank = {topic: place for place, topic in enumerate(order, 1)}
                 others = [s for s in range(topics) if s not in labels]
                 if steps.learn[step]:
-                    assert ranks[mine] == sorted(order.index(r) + 1 for r in labels)
+                    assert ranks[mine] == sorted(rank.get(r, UNRANKED) for r in labels.tolist())
+                    lacking += UNRANKED in ranks[mine]
                     assert above[mine] == [
                         sum(given[s] >= given[r] for s in others) for r in labels
                     ]
-                found = [r for r in labels if given[r] > 0 or not is_sparse]
-                expected = min((order.index(r) + 1 for r in found), default=0)
+                found = [r for r in labels if r in rank and (given[r] > 0 or not is_sparse)]
+                expected = min((rank[r] for r in found), default=0)
                 assert places.hits[step] == (expected if steps.learn[step] else 0)
                 hits += expected > 0
     assert hits > 1000
+    assert lacking > 100
 
 
 def test_rows_come_back_as_they_were() -> None:

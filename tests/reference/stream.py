@@ -13,7 +13,12 @@ Where the contract leaves a choice open, this is how it is read here:
   after the ranking of its document.
 - OneErr, Coverage, AvgP, precision and recall do not exist without relevant topics: they are
   averaged over the rounds that have some. The losses are averaged over all rounds.
-- Precision at an r past the last rank: nothing relevant is left there, so it is abs(y) / r.
+- Those six, precision and recall judge the ranking as the reader got it. A topic that it lacks was
+  not in it at any rank, so it can be no hit, and adds nothing to AvgP, precision or recall; topics
+  that joined later push nobody down. Coverage is the number of topics to go through beyond the
+  first before all relevant ones have been seen: if even the whole list does not show them all, it
+  is the number of topics there are by then, which no ranking that has them all can reach.
+- Precision at an r past the last rank: nothing more is found there, so it is hits / r.
 - Rocchio: a topic without a document keeps its zero prototype; where every document has the topic,
   the mean of the others counts as zero.
 - In an index lane a topic of score zero was not retrieved: no hit for r1, r5 and mrr.
@@ -239,8 +244,14 @@ def order(scores: Sequence[float]) -> list[int]:
     return sorted(range(len(scores)), key=lambda topic: (-scores[topic], topic))
 
 
-def measure(scores: Sequence[float], relevant: set[int]) -> dict[str, float | None]:
-    """All measures of one round; None is what does not exist."""
+def measure(
+    scores: Sequence[float], relevant: set[int], emitted: Sequence[float] | None = None
+) -> dict[str, float | None]:
+    """All measures of one round; None is what does not exist.
+
+    `emitted` are the scores of the topics in the ranking, by default of all; `scores` has those of
+    newer topics as well.
+    """
     others = [s for s in range(len(scores)) if s not in relevant]
     errors = sum(scores[r] <= scores[s] for r in relevant for s in others)
     pairs = len(relevant) * len(others)
@@ -251,14 +262,17 @@ def measure(scores: Sequence[float], relevant: set[int]) -> dict[str, float | No
         "loss3": errors / pairs if pairs else 0.0,
     }
     if relevant:
-        ranks = [rank for rank, topic in enumerate(order(scores), 1) if topic in relevant]
+        best_first = order(scores if emitted is None else emitted)
+        ranks = [rank for rank, topic in enumerate(best_first, 1) if topic in relevant]
+        lacking = len(relevant) - len(ranks)
+        precisions = [hits / rank for hits, rank in enumerate(ranks, 1)] + [0.0] * lacking
         measured |= {
-            "one_error": float(ranks[0] != 1),
-            "coverage": float(ranks[-1] - 1),
-            "average_precision": mean([hits / rank for hits, rank in enumerate(ranks, 1)]),
-            "r1": float(ranks[0] == 1),
-            "r5": float(ranks[0] <= 5),
-            "mrr": 1 / ranks[0],
+            "one_error": float(1 not in ranks),
+            "coverage": float(len(scores) if lacking else ranks[-1] - 1),
+            "average_precision": mean(precisions),
+            "r1": float(1 in ranks),
+            "r5": float(any(rank <= 5 for rank in ranks)),
+            "mrr": max((1 / rank for rank in ranks), default=0.0),
         }
     return measured
 
@@ -329,12 +343,12 @@ class Lane:
         emitted = self.emitted.pop(document)
         scores = emitted + [0.0] * (topics - len(emitted))
         relevant = set(listed)
-        measured = measure(scores, relevant)
+        measured = measure(scores, relevant, emitted)
         retrieved = any(scores[r] > 0 for r in relevant) or not isinstance(self.learner, Index)
         if relevant and not retrieved:
             measured |= {"r1": 0.0, "r5": 0.0, "mrr": 0.0}
         self.result.rounds.append(measured)
-        self.judged.append((scores, relevant))
+        self.judged.append((emitted, relevant))
         self.learner.join(topics)
         self.learner.learn(unit(x) if self.unit else x, listed)
 
@@ -346,7 +360,7 @@ class Lane:
         for name in MEASURES:
             report[name] = mean(one[name] for one in self.result.rounds)
         report["harmonic_rank"] = 1 / report["mrr"] if report["mrr"] else None
-        judged = [(order(scores), relevant) for scores, relevant in self.judged if relevant]
+        judged = [(order(emitted), relevant) for emitted, relevant in self.judged if relevant]
         report["rounds_with_topics"] = len(judged)
         points: list[tuple[float, float]] = []
         for r in range(1, topics + 1):

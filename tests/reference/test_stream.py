@@ -280,6 +280,33 @@ def test_much_text(tmp_path: Path) -> None:
     compare(runs[0], replay(events, lanes))
 
 
+def test_topics_that_a_ranking_lacks_are_misses(tmp_path: Path) -> None:
+    """Round 1 has no ranking; round 3 learns of `c` late, after `d` has joined the others."""
+    events: list[Event] = [
+        {"id": "1", "features": {"x": 1.0}, "topics": ["a", "b"]},
+        {"id": "2", "features": {"x": 1.0}, "topics": ["a"]},
+        {"id": "3", "features": {"x": 1.0}},
+        {"id": "4", "features": {"y": 1.0}, "topics": ["d"]},
+        {"id": "3", "topics": ["a", "c"]},
+    ]
+    lanes = ("mmp:loss=2", "perceptron", "frequency", "independent")
+    outcome, expected = check_stream(tmp_path, events, lanes, declare=False)
+    assert [one["average_precision"] for one in expected["mmp:loss=2"].rounds] == [0, 1, 0, 0.5]
+    assert [one["coverage"] for one in expected["mmp:loss=2"].rounds] == [2, 0, 3, 4]
+    first = [p for p in outcome.curves if p["round"] == "1" and p["lane"] == "frequency"]
+    assert {p["loss"]: float(p["value"]) for p in first} == {
+        "loss1": 0.0,
+        "loss2": 0.0,
+        "loss3": 0.0,
+        "one_error": 1.0,
+        "coverage": 2.0,
+        "average_precision": 0.0,
+        "r1": 0.0,
+        "r5": 0.0,
+        "mrr": 0.0,
+    }
+
+
 @pytest.mark.parametrize(
     "events",
     [

@@ -41,6 +41,7 @@ class Stream:
         lengths = [len(self.documents[row]) for row in rows]
         number = {feature: i for i, feature in enumerate(self.features)}
         labels = [[h.known.index(t) for t in h.topics or ()] for h in mine]
+        ranked = {h.row: len(h.known) for h in self.happenings if h.topics is None}
         return Segment(
             Rows(
                 np.cumsum([0, *lengths]).astype(np.int64),
@@ -53,6 +54,7 @@ class Stream:
                 np.array([len(h.known) for h in mine], np.int32),
                 np.cumsum([0, *map(len, labels)]).astype(np.int64),
                 np.array([label for row in labels for label in row], np.int32),
+                np.array([ranked[h.row] for h in mine], np.int32),
             ),
             terms,
             max((len(h.known) for h in self.happenings[:stop]), default=0),
@@ -113,12 +115,15 @@ def learn(stream: Stream, row: int, topics: Sequence[str]) -> None:
     stream.happenings.append(Happening(row, tuple(topics), list(stream.topics)))
 
 
-def learned(labels: Sequence[Sequence[int]], topics: int) -> Steps:
-    """Learn as many rows one after the other, all topics known."""
+def learned(
+    labels: Sequence[Sequence[int]], topics: int, ranked: Sequence[int] | None = None
+) -> Steps:
+    """Learn rows one after the other; all topics are known, and were when `ranked` says nothing."""
     return Steps(
         np.arange(len(labels), dtype=np.int32),
         np.ones(len(labels), np.bool_),
         np.full(len(labels), topics, np.int32),
         np.cumsum([0, *map(len, labels)]).astype(np.int64),
         np.array([label for row in labels for label in row], np.int32),
+        np.array([topics] * len(labels) if ranked is None else ranked, np.int32),
     )

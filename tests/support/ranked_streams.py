@@ -86,6 +86,7 @@ def labelled(vectors: Floats, ranks: Ints) -> Segment:
             np.full(2 * length, ranks.max(), np.int32),
             np.arange(2 * length + 1, dtype=np.int64) // 2,
             (ranks - 1).astype(np.int32),
+            np.full(2 * length, ranks.max(), np.int32),
         ),
         features,
         int(ranks.max()),

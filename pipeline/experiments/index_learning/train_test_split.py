@@ -59,17 +59,19 @@ def random_split(count: int, test_share: float, seed: int, number: int) -> tuple
 def learning_steps(labels: Ints, classes: int) -> Steps:
     """Steps that learn every row in order and rank none."""
     count = len(labels)
+    known = np.full(count, classes, np.int32)
     return Steps(
-        np.arange(count, dtype=np.int32), np.ones(count, np.bool_),
-        np.full(count, classes, np.int32), np.arange(count + 1, dtype=np.int64), labels,
+        np.arange(count, dtype=np.int32), np.ones(count, np.bool_), known,
+        np.arange(count + 1, dtype=np.int64), labels, known,
     )  # fmt: skip
 
 
 def ranking_steps(count: int, classes: int) -> Steps:
     """Steps that rank every row in order and learn none."""
+    known = np.full(count, classes, np.int32)
     return Steps(
-        np.arange(count, dtype=np.int32), np.zeros(count, np.bool_),
-        np.full(count, classes, np.int32), np.zeros(count + 1, np.int64), np.zeros(0, np.int32),
+        np.arange(count, dtype=np.int32), np.zeros(count, np.bool_), known,
+        np.zeros(count + 1, np.int64), np.zeros(0, np.int32), known,
     )  # fmt: skip
 
 

@@ -56,10 +56,10 @@ def as_segment(sequence: RankSequence, ranks: int) -> Segment:
     rounds, terms = np.nonzero(vectors)
     starts = np.concatenate(([0], np.cumsum(np.bincount(rounds, minlength=length))))
     rows = Rows(starts.astype(np.int64), terms.astype(np.int32), vectors[rounds, terms])
+    known = np.full(2 * length, ranks, np.int32)
     steps = Steps(
         np.repeat(np.arange(length, dtype=np.int32), 2), np.tile([False, True], length),
-        np.full(2 * length, ranks, np.int32), np.arange(2 * length + 1, dtype=np.int64) // 2,
-        (labels - 1).astype(np.int32),
+        known, np.arange(2 * length + 1, dtype=np.int64) // 2, (labels - 1).astype(np.int32), known,
     )  # fmt: skip
     return Segment(rows, steps, features, ranks)
 

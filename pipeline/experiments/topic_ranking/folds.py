@@ -67,10 +67,10 @@ class Fold:
     def test_segment(self) -> Segment:
         """A segment that ranks every test document and learns none."""
         count = len(self.test)
+        known = np.full(count, self.topics, np.int32)
         steps = Steps(
-            np.arange(count, dtype=np.int32), np.zeros(count, np.bool_),
-            np.full(count, self.topics, np.int32), np.zeros(count + 1, np.int64),
-            np.zeros(0, np.int32),
+            np.arange(count, dtype=np.int32), np.zeros(count, np.bool_), known,
+            np.zeros(count + 1, np.int64), np.zeros(0, np.int32), known,
         )  # fmt: skip
         return Segment(self.test.rows, steps, self.terms, self.topics)
 
@@ -90,9 +90,10 @@ def steps_of(topics: Sequence[Sequence[int]], known: int, rank: bool) -> Steps:
     lengths[each - 1 :: each] = [len(of_row) for of_row in topics]
     learn = np.ones(each * count, np.bool_)
     learn[: each * count - 1 : each] &= not rank
+    all_known = np.full(each * count, known, np.int32)
     return Steps(
-        np.repeat(np.arange(count, dtype=np.int32), each), learn,
-        np.full(each * count, known, np.int32), np.concatenate(([0], np.cumsum(lengths))), labels,
+        np.repeat(np.arange(count, dtype=np.int32), each), learn, all_known,
+        np.concatenate(([0], np.cumsum(lengths))), labels, all_known,
     )  # fmt: skip
 
 

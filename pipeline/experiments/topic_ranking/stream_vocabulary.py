@@ -138,10 +138,12 @@ def steps_of(labels: Labels, topics: int, learn: tuple[bool, ...]) -> Steps:
     labelled = [(row, mine) for row, mine in enumerate(labels) if mine is not None]
     lengths = [len(mine) if step else 0 for _, mine in labelled for step in learn]
     every = [topic for _, mine in labelled for topic in mine] if any(learn) else []
+    known = np.full(len(learn) * len(labelled), topics, np.int32)
     return Steps(
         np.repeat(np.array([row for row, _ in labelled], np.int32), len(learn)),
         np.tile(np.array(learn, np.bool_), len(labelled)),
-        np.full(len(learn) * len(labelled), topics, np.int32),
+        known,
         np.cumsum([0, *lengths]).astype(np.int64),
         np.array(every, np.int32),
+        known,
     )

@@ -8,7 +8,7 @@ import pytest
 from learners.arrays import Floats
 from learners.prototypes.arow import Arow
 from learners.scores import DenseScores
-from learners.segment import Rows, Segment
+from learners.segment import Rows, Segment, Steps
 from tests.support.random_streams import learned
 
 
@@ -66,7 +66,9 @@ def test_the_prior_is_what_a_topic_has_without_words() -> None:
     learn(learner, [{0: 1.0}, {1: 1.0}, {2: 1.0}], [[0], [0], [1]])
     nothing = DenseScores.new(1, 2)
     steps = learned([[]], 2)
-    ranked = type(steps)(steps.row, ~steps.learn, steps.known, steps.label_starts, steps.labels)
+    ranked = Steps(
+        steps.row, ~steps.learn, steps.known, steps.label_starts, steps.labels, steps.ranked
+    )
     empty = Rows(np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0))
     learner.follow(Segment(empty, ranked, 3, 2), nothing)
     assert nothing.matrix[0].tolist() == (0.5 * arrays_of(learner)["prior"]).tolist()

@@ -37,6 +37,7 @@ def separable(seed: int, length: int = 400) -> tuple[Segment, float, float]:
         np.full(2 * length, TOPICS, np.int32),
         np.cumsum([0, *(n for label in labels for n in (0, len(label)))]).astype(np.int64),
         np.concatenate(labels).astype(np.int32),
+        np.full(2 * length, TOPICS, np.int32),
     )
     rows = Rows(
         np.arange(length + 1, dtype=np.int64) * FEATURES,

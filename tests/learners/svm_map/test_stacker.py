@@ -56,6 +56,7 @@ class Stream:
             np.array(self.known, np.int32),
             np.cumsum([0, *map(len, labels)]),
             np.array([label for mine in labels for label in mine], np.int32),
+            np.array(self.known, np.int32),
         )
         nothing = Rows(np.zeros(self.rows + 1, np.int64), np.empty(0, np.int32), np.empty(0))
         return Segment(nothing, steps, 0, self.topics)

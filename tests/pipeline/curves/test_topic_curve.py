@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -24,15 +25,18 @@ def rounds(seed: int, length: int) -> tuple[Floats, list[set[int]]]:
     return scores, [set(rng.sample(range(TOPICS), k=rng.randrange(4))) for _ in range(length)]
 
 
-def learning_steps(relevant: list[set[int]]) -> Steps:
-    return learned([sorted(row) for row in relevant], TOPICS)
+def learning_steps(relevant: list[set[int]], ranked: Sequence[int] | None = None) -> Steps:
+    return learned([sorted(row) for row in relevant], TOPICS, ranked)
 
 
-def curve_of(scores: Floats, relevant: list[set[int]], block: int) -> Curve:
+def curve_of(
+    scores: Floats, relevant: list[set[int]], block: int, ranked: Sequence[int] | None = None
+) -> Curve:
     curve = Curve()
     for start in range(0, len(relevant), block):
         stop = start + block
-        curve.follow(learning_steps(relevant[start:stop]), DenseScores(scores[start:stop]))
+        steps = learning_steps(relevant[start:stop], ranked and ranked[start:stop])
+        curve.follow(steps, DenseScores(scores[start:stop]))
     return curve
 
 
@@ -56,6 +60,38 @@ def test_every_point_is_the_mean_of_its_rounds(block: int) -> None:
             assert value == (None if expected is None else pytest.approx(expected, rel=1e-12))
         assert point.wrong_pairs == measures[point.round - 1]["loss2"]
         assert point.relevant == len(relevant[point.round - 1])
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+def test_topics_that_rankings_lack_are_misses_in_every_point(block: int) -> None:
+    scores, relevant = rounds(8, 300)
+    rng = random.Random(8)
+    ranked = [min(TOPICS, rng.randint(0, 2 + i // 20)) for i in range(len(relevant))]
+    for row, count in zip(scores, ranked, strict=True):
+        row[count:] = 0.0
+    relevant[0], ranked[0] = {0, 1}, 0
+    measures = [
+        slow_measures(row.tolist(), mine, count)
+        for row, mine, count in zip(scores, relevant, ranked, strict=True)
+    ]
+    curve = curve_of(scores, relevant, block, ranked)
+    first, *_ = points = list(curve.all_points())
+    assert (first.first_hit, first.values["average_precision"]) == (None, 0.0)
+    for point in points:
+        for name, value in point.values.items():
+            existing = [m[name] for m in measures[: point.round] if name in m]
+            expected = sum(existing) / len(existing) if existing else None
+            assert value == (None if expected is None else pytest.approx(expected, rel=1e-12))
+    hits = [
+        (len([r for r in mine if r < count]), len(mine))
+        for mine, count in zip(relevant, ranked, strict=True)
+        if mine
+    ]
+    assert any(found < every for found, every in hits)
+    # Nobody finds in a whole ranking what it lacks.
+    _, recall = curve.precision_recall()
+    assert recall[-1] == pytest.approx(sum(found / every for found, every in hits) / len(hits))
+    assert recall[-1] < 0.9
 
 
 @pytest.mark.parametrize("block", [1, 7, 1000])

@@ -210,7 +210,7 @@ def test_what_does_not_exist_has_no_sample() -> None:
     start = 'wirerank_round_averaged_loss{stream="s",lane="perceptron",shard="0",loss='
     samples = [line.removeprefix(start) for line in text.splitlines() if line.startswith(start)]
     assert samples[0] == '"loss1"} 0.0 541332000'
-    assert [line for line in samples if "one_error" in line] == ['"one_error"} 0.0 541332001']
+    assert [line for line in samples if "one_error" in line] == ['"one_error"} 1.0 541332001']
     assert 'wirerank_rounds_with_topics_total{stream="s",lane="perceptron",shard="0"} 0 ' in text
 
 
