@@ -103,7 +103,7 @@ def experiment_all(choices: RunAllOptions, quiet: bool) -> None:
     except UsageError as error:
         fail(str(error))
     typer.echo(summary_table(outcomes))
-    words = {outcome.word for outcome in outcomes}
+    words = {line.outcome for line in outcomes}
     if LEFT_OUT in words and not quiet:
         typer.echo("`wirerank corpora` says where to get corpora.", err=True)
     if signal is not None:

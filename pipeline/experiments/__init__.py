@@ -1,1 +1,1 @@
-"""Experiments of the papers, each a command: the same protocol, ours beside the paper's numbers."""
+"""Experiments of the papers, repeated with their protocols: our numbers beside the papers'."""

@@ -1,3 +1,3 @@
-"""What became of a claim of a paper, as the line on it begins."""
+"""The outcomes of checking a paper's claim; the line about a claim begins with one of them."""
 
 HELD, FAILED, OPEN, TIED = "HELD", "DID NOT HOLD", "NOT SETTLED", "LEVEL"

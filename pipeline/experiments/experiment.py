@@ -1,4 +1,4 @@
-"""What an experiment is: parts that are computed one by one and kept, and what is found in them."""
+"""The interface of an experiment: parts that are computed one by one, and findings from them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pipeline.experiments.tables import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Result = dict[str, Any]  # of one part; it goes through JSON
-Say = Callable[[str], None]
+Result = dict[str, Any]  # of one part; it is stored as JSON
+Say = Callable[[str], None]  # prints a line of progress
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a person may choose about an experiment."""
+    """The options that a user can set for an experiment."""
 
     seed: int = 0
     splits: int = 10
@@ -33,27 +33,27 @@ class Need:
 
     kind: str  # as in `kind:PATH`
     title: str
-    names: str  # a pattern of how files and folders that hold it are called
-    check: Callable[[Path], object]  # raises SourceError if it is not that
-    files: Callable[[Path], Sequence[Path]] | None = None  # if what is written is no path
+    names: str  # a regular expression that names of its files or folders match
+    check: Callable[[Path], object]  # raises SourceError if a path is not this corpus
+    files: Callable[[Path], Sequence[Path]] | None = None  # its files, if PATH is not a plain path
 
 
 class Part(NamedTuple):
-    """A piece of work whose result is kept under its name."""
+    """A unit of work; its result is stored under its name."""
 
     name: str
     run: Callable[[], Result]
 
 
 class Drawing(NamedTuple):
-    """A picture that is drawn when everything is known."""
+    """A figure that is drawn when all parts are done."""
 
     name: str
     draw: Callable[[], Figure]
 
 
 class Series(NamedTuple):
-    """Numbers that are written as CSV, and are too many to be printed."""
+    """Numbers that are written as CSV only, because there are too many to print."""
 
     name: str
     csv: bytes
@@ -61,41 +61,41 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What an experiment says when all its parts are done."""
+    """The output of an experiment when all its parts are done."""
 
     tables: Sequence[Table]
     drawings: Sequence[Drawing]
-    remarks: Sequence[str]  # how it differs from the paper, and what was left out
+    remarks: Sequence[str]  # how it differs from the paper, and what is left out
     series: Sequence[Series] = ()
 
 
 class Experiment(ABC):
-    """An experiment of a paper on data that was found."""
+    """An experiment of a paper, with its settings and the paths of its corpora."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     paper: ClassVar[str]
     needs: ClassVar[tuple[Need, ...]]
-    packages: ClassVar[tuple[str, ...]]  # that it imports, of the extra `experiments`
-    splits: ClassVar[tuple[int, int]] = (10, 1)  # if nobody says how many: all in all, and quick
+    packages: ClassVar[tuple[str, ...]]  # packages of the extra `experiments` that it imports
+    splits: ClassVar[tuple[int, int]] = (10, 1)  # default number of splits: normally, with --quick
 
     def __init__(self, settings: Settings, data: Mapping[str, Path], say: Say) -> None:
         self.settings = settings
         self.data = data
         self.say = say
-        self.known: dict[str, Result] = {}  # of the parts before, for parts that build on them
+        self.known: dict[str, Result] = {}  # results of earlier parts, for parts that need them
 
     @abstractmethod
     def recorded_settings(self) -> Mapping[str, Any]:
-        """All that the results of its parts depend on besides the data, for the record.
+        """Everything that the results of the parts depend on besides the data.
 
-        How many splits there are is not among it: more of them go on from fewer.
+        The number of splits is not included: a run with more splits reuses those already done.
         """
 
     @abstractmethod
     def parts(self) -> Iterator[Part]:
-        """Its parts, in the order in which they are computed."""
+        """The parts, in the order in which they are computed."""
 
     @abstractmethod
     def findings(self, results: Mapping[str, Result]) -> Findings:
-        """Tables and pictures of the results, which are by the names of the parts."""
+        """Tables, figures and remarks from the results of all parts, by the parts' names."""

@@ -1,4 +1,4 @@
-"""The pictures of experiments: methods side by side, and a measure against a setting."""
+"""The figures of experiments: methods side by side, and a measure against a setting."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Dot(NamedTuple):
-    """A row of a comparison: ours, and the paper's if it has one."""
+    """A row of a comparison: our number, and the paper's if there is one."""
 
     label: str
     colour: str
@@ -23,7 +23,7 @@ class Dot(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A measure against a setting."""
+    """The values of a measure against a setting or a round."""
 
     label: str
     colour: str
@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """One of the pictures that stand side by side."""
+    """One of several charts side by side."""
 
     title: str
     dots: Sequence[Dot] = ()
@@ -41,17 +41,17 @@ class Panel(NamedTuple):
     log: bool = False
 
 
-TITLE_CHARACTERS = 36  # in a line above dots, of whose room the labels of methods take half
-COLUMN = 2.0  # inches that one column of a legend takes
+TITLE_CHARACTERS = 36  # per line of a title; labels of methods take half of the width
+COLUMN = 2.0  # inches per column of a legend
 LEGEND_COLUMNS = 4
 
 
 def new_figure(panels: int, rows: float, columns: int = 0) -> tuple[Figure, list[Axes]]:
-    """A figure with axes side by side, wide enough for a legend of so many columns."""
+    """A figure with axes side by side, wide enough for a legend with `columns` columns."""
     import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to import
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    mpl.rcParams["svg.hashsalt"] = "wirerank"  # the same names in the file every time
+    mpl.rcParams["svg.hashsalt"] = "wirerank"  # makes the SVG file the same every time
     mpl.rcParams["svg.fonttype"] = "none"
     width = max(6.4, 5.6 * panels, COLUMN * columns)
     figure = Figure(figsize=(width, 1.7 + rows), layout="constrained")
@@ -59,7 +59,7 @@ def new_figure(panels: int, rows: float, columns: int = 0) -> tuple[Figure, list
 
 
 def draw_dots(title: str, measure: str, panels: Sequence[Panel]) -> Figure:
-    """Methods below one another: ours filled with its deviation, the paper's hollow."""
+    """One method per line: our number as a filled dot with its deviation, the paper's hollow."""
     most = max(len(panel.dots) for panel in panels)
     figure, axes = new_figure(len(panels), 0.34 * most)
     figure.suptitle(title, fontsize=12)
@@ -82,8 +82,8 @@ def draw_dots(title: str, measure: str, panels: Sequence[Panel]) -> Figure:
         axis.set_title(fill(panel.title, TITLE_CHARACTERS), fontsize=10)
         axis.grid(True, axis="x", alpha=0.3)
     several = any(dot.ours.deviation for panel in panels for dot in panel.dots)
-    words = "ours, with deviation" if several else "ours"
-    ours = axes[0].plot([], [], "o", color="#444444", markersize=7, label=words)
+    label = "ours, with standard deviation" if several else "ours"
+    ours = axes[0].plot([], [], "o", color="#444444", markersize=7, label=label)
     paper = axes[0].plot(
         [], [], "D", markerfacecolor="none", markeredgecolor="#444444", label="the paper's"
     )
@@ -93,7 +93,7 @@ def draw_dots(title: str, measure: str, panels: Sequence[Panel]) -> Figure:
 
 
 def draw_lines(title: str, setting: str, measure: str, panels: Sequence[Panel]) -> Figure:
-    """A measure against a setting, with its deviation over the splits."""
+    """A measure against a setting, with its standard deviation over the splits."""
     columns = min(LEGEND_COLUMNS, len(panels[0].lines))
     figure, axes = new_figure(len(panels), 2.9, columns)
     figure.suptitle(title, fontsize=12)
@@ -114,7 +114,7 @@ def draw_lines(title: str, setting: str, measure: str, panels: Sequence[Panel]) 
         axis.set_xticks(values, [f"{value:g}" for value in values])
         axis.set_xlabel(setting)
         several = any(number.deviation for line in panel.lines for _, number in line.points)
-        axis.set_ylabel(f"{measure}, with deviation over splits" if several else measure)
+        axis.set_ylabel(f"{measure}, with std. deviation over splits" if several else measure)
         axis.set_title(panel.title, fontsize=10)
         axis.grid(True, alpha=0.3)
     handles, labels = axes[0].get_legend_handles_labels()
@@ -124,7 +124,7 @@ def draw_lines(title: str, setting: str, measure: str, panels: Sequence[Panel]) 
 
 
 def draw_bands(title: str, setting: str, measure: str, panels: Sequence[Panel]) -> Figure:
-    """Curves, each in a band as wide as the deviation of its points."""
+    """Curves, each with a band as wide as the deviation of its points."""
     figure, axes = new_figure(len(panels), 3.4)
     figure.suptitle(title, fontsize=12)
     for axis, panel in zip(axes, panels, strict=True):

@@ -1,4 +1,4 @@
-"""The experiments there are, by name."""
+"""All experiments, by name."""
 
 from __future__ import annotations
 

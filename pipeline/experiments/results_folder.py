@@ -1,8 +1,8 @@
-"""The folder of an experiment: what it was run with, and the results of the parts that are done.
+"""The folder of an experiment: its settings, and the results of the parts that are done.
 
-A part's result is written whole when the part is done, so that a run that ended early goes on
-where it stopped. Results that were made with other settings or other data are never mixed in.
-What was written from the results is recorded, so that nothing else is ever removed.
+The result of a part is written when the part is done, so an interrupted run continues where it
+stopped. Results of other settings or other data are never mixed in. The folder records which files
+an experiment wrote, so that no other file is ever removed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from pipeline.storage.output_files import write_whole
 RECORD = "run.json"
 RESULTS = "results.json"
 PARTS = "parts"
-RUN = "run"  # in the record: what is said about a run and decides nothing
-WRITTEN = re.compile(r"[^/\\\0]+\.(?:csv|json|png|svg)")  # how files that an experiment writes look
+RUN = "run"  # key in the record: facts about the run that do not affect the results
+WRITTEN = re.compile(r"[^/\\\0]+\.(?:csv|json|png|svg)")  # names of files that experiments write
 
 
-class Made(NamedTuple):
-    """When a part was done, how long that took, and by which version of Wirerank."""
+class PartRun(NamedTuple):
+    """When a part was finished, how long it took, and the version of Wirerank that ran it."""
 
     finished: str
     seconds: float
@@ -36,15 +36,17 @@ class Made(NamedTuple):
 
 
 class ResultsFolder:
-    """Where the results of one experiment are kept."""
+    """The folder with the results of one experiment."""
 
     def __init__(self, path: Path, record: Mapping[str, Any], anew: bool) -> None:
         self.path = path
         try:
             (path / PARTS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"--out {path} cannot be made a folder: {error.strerror}.") from None
-        # As it comes back from the file, where every tuple is a list.
+            raise UsageError(
+                f"the folder --out {path} cannot be created: {error.strerror}."
+            ) from None
+        # As it is read back from the file, where every tuple is a list.
         self._record = orjson.loads(orjson.dumps(dict(record)))
         before = read_json(path / RECORD)
         self._run = before.pop(RUN, {}) if isinstance(before, dict) else {}
@@ -53,7 +55,7 @@ class ResultsFolder:
             changed = ", ".join(sorted(differing(before, self._record)))
             raise UsageError(
                 f"{path} has results of another run: {changed} differ. Write to another folder "
-                "(--out), or throw them away (--anew)."
+                "(--out), or delete the old results (--anew)."
             )
         if anew:
             for old in (*parts, *(path / name for name in written_before(path))):
@@ -62,32 +64,33 @@ class ResultsFolder:
         self._write_record()
 
     def begin(self, parts: int) -> None:
-        """Note who runs it, and of how many parts it is."""
+        """Record the version that runs the experiment, and its number of parts."""
         self._run = {**self._run, "wirerank": version("wirerank"), "parts": parts}
         self._write_record()
 
     def will_write(self, names: Sequence[str]) -> None:
-        """Note the files that are written now; those of an earlier run that are not are removed."""
+        """Record the files that are about to be written; remove other files of an earlier run."""
         for name in set(written_before(self.path)) - set(names):
             (self.path / name).unlink(missing_ok=True)
         self._run = {**self._run, "written": list(names)}
         self._write_record()
 
     def kept(self, part: str) -> Result | None:
-        """The result of a part, if it is done."""
-        found = read_json(self._file(part))
-        return found["result"] if isinstance(found, dict) and found.get("part") == part else None
+        """The result of a part, if the part is done."""
+        content = read_json(self._file(part))
+        is_part = isinstance(content, dict) and content.get("part") == part
+        return content["result"] if is_part else None
 
-    def made(self, part: str) -> Made | None:
-        """How a part was made; None of one that was kept before this was noted."""
-        found = read_json(self._file(part))
-        made = found.get("made") if isinstance(found, dict) else None
-        return Made(**made) if isinstance(made, dict) else None
+    def part_run(self, part: str) -> PartRun | None:
+        """When and how a part was run; None if an earlier version stored it without that."""
+        content = read_json(self._file(part))
+        made = content.get("made") if isinstance(content, dict) else None
+        return PartRun(**made) if isinstance(made, dict) else None
 
     def keep(self, part: str, result: Result, seconds: float) -> None:
-        """Keep the result of a part, and how long it took."""
+        """Store the result of a part, and how long it took."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        made = Made(now, round(seconds, 3), version("wirerank"))
+        made = PartRun(now, round(seconds, 3), version("wirerank"))
         content = {"part": part, "result": result, "made": made._asdict()}
         write_whole(self._file(part), orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
 
@@ -105,17 +108,17 @@ def file_of(part: str) -> str:
 
 
 def part_files(folder: Path) -> Iterator[Path]:
-    """The results of parts in a folder; whatever else lies there is none of an experiment's."""
+    """The files with results of parts in a folder; other files there are ignored."""
     for path in sorted((folder / PARTS).glob("*.json")):
-        found = read_json(path)
-        if isinstance(found, dict) and file_of(str(found.get("part"))) == path.name:
+        content = read_json(path)
+        if isinstance(content, dict) and file_of(str(content.get("part"))) == path.name:
             yield path
 
 
 def written_before(folder: Path) -> list[str]:
-    """The files that were written from results, by the folder's own record.
+    """The files that earlier runs wrote from results, according to the folder's own record.
 
-    A run of a version that recorded nothing left at least the names of its tables.
+    Early versions recorded no files; then at least the names of the tables are known.
     """
     record, results = read_json(folder / RECORD), read_json(folder / RESULTS)
     run = record.get(RUN) if isinstance(record, dict) else None
@@ -128,7 +131,7 @@ def written_before(folder: Path) -> list[str]:
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
-    """What a file holds; None if there is none, or it is no JSON."""
+    """The content of a JSON file; None if there is no file, or it is not JSON."""
     try:
         return orjson.loads(path.read_bytes())
     except (OSError, orjson.JSONDecodeError):
@@ -136,15 +139,15 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
 
 
 def differing(one: Any, other: Any, name: str = "") -> set[str]:  # noqa: ANN401 - JSON
-    """The names of what is not the same in two records.
+    """The names of the entries that differ between two records.
 
     >>> sorted(differing({"a": 1, "b": {"c": 2, "d": 3}}, {"a": 1, "b": {"c": 5, "d": 3}}))
     ['b.c']
     """
     if not isinstance(one, dict) or not isinstance(other, dict):
         return set() if one == other else {name or "all settings"}
-    found: set[str] = set()
+    names: set[str] = set()
     for key in one.keys() | other.keys():
         inner = f"{name}.{key}" if name else str(key)
-        found |= differing(one.get(key), other.get(key), inner)
-    return found
+        names |= differing(one.get(key), other.get(key), inner)
+    return names

@@ -1,4 +1,4 @@
-"""Runs every experiment whose data and packages are there, one after the other."""
+"""Runs all experiments whose data and packages are available, one after the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipeline.interruption import Interruption
 from pipeline.replay.progress import Progress
 from pipeline.reports.report import aligned
 
-ALL = "all"  # no experiment may be called so
+ALL = "all"  # no experiment may have this name
 RAN, LEFT_OUT, FAILED, STOPPED, WAITING = "ran", "left out", "FAILED", "interrupted", "not begun"
 
 Kinds = Mapping[str, type[Experiment]]
@@ -27,17 +27,17 @@ Show = Callable[[RunOutcome], None]
 
 @dataclass(frozen=True, slots=True)
 class SummaryLine:
-    """What became of an experiment."""
+    """The outcome of one experiment, for the table at the end."""
 
     name: str
-    word: str
+    outcome: str  # RAN, LEFT_OUT, FAILED, STOPPED or WAITING
     about: str = ""  # where its results are, or what is missing, or what went wrong
     seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RunAllOptions:
-    """What a person chose about all of them; no splits are as many as each paper has."""
+    """The options of a run of all experiments; splits=0 means each experiment's own number."""
 
     data: Sequence[str]
     out: Path
@@ -48,35 +48,36 @@ class RunAllOptions:
     anew: bool = False
 
     def settings(self, kind: type[Experiment]) -> Settings:
-        """The settings of one of them."""
+        """The settings of one experiment."""
         splits = self.splits or kind.splits[self.quick]
         return Settings(self.seed, splits, self.quick, self.unconstrained)
 
 
 def run_all(
-    kinds: Kinds, choices: RunAllOptions, watch: Progress, show: Show
+    kinds: Kinds, options: RunAllOptions, progress: Progress, show: Show
 ) -> tuple[list[SummaryLine], int | None]:
-    """Run them all; `show` gets what each found. Returns outcomes, and the signal that ended it.
+    """Run all experiments; `show` is called with the outcome of each.
 
-    A failure of one does not keep the others from being run.
+    Returns a line per experiment, and the signal that ended the run, if any. When one experiment
+    fails, the others are still run.
     """
-    check_data(kinds, choices.data)
-    outcomes: list[SummaryLine] = []
+    check_data(kinds, options.data)
+    lines: list[SummaryLine] = []
     interruption = Interruption()
     with interruption.installed():
         for name in kinds:
             if interruption.signal is not None:
-                outcomes.append(SummaryLine(name, WAITING))
+                lines.append(SummaryLine(name, WAITING))
                 continue
-            outcome, ended = run_one(name, kinds, choices, watch, interruption)
-            outcomes.append(outcome)
-            if ended is not None and ended.findings is not None:
-                show(ended)
-    return outcomes, interruption.signal
+            line, outcome = run_one(name, kinds, options, progress, interruption)
+            lines.append(line)
+            if outcome is not None and outcome.findings is not None:
+                show(outcome)
+    return lines, interruption.signal
 
 
 def check_data(kinds: Kinds, given: Sequence[str]) -> None:
-    """Refuse data that no experiment can have meant."""
+    """Refuse items of --data that are neither a known kind nor an existing path."""
     known = needed(kinds)
     for text in given:
         kind, colon, _ = text.partition(":")
@@ -88,51 +89,50 @@ def check_data(kinds: Kinds, given: Sequence[str]) -> None:
 
 
 def needed(kinds: Kinds) -> set[str]:
-    """The kinds of all corpora that experiments read."""
+    """The kinds of all corpora that the experiments read."""
     return {need.kind for kind in kinds.values() for need in kind.needs}
 
 
 def run_one(
-    name: str, kinds: Kinds, choices: RunAllOptions, watch: Progress, interruption: Interruption
+    name: str, kinds: Kinds, options: RunAllOptions, progress: Progress, interruption: Interruption
 ) -> tuple[SummaryLine, RunOutcome | None]:
-    """Run one of them, if it can be run."""
+    """Run one experiment, if its data and packages are available."""
     kind = kinds[name]
     if missing := missing_packages(kind):
         how = f"needs {', '.join(missing)}: pip install 'wirerank[experiments]'"
         return SummaryLine(name, LEFT_OUT, how), None
-    out, before = choices.out / name, time.perf_counter()
+    out, before = options.out / name, time.perf_counter()
     try:
-        data = find_data(kind.needs, given_for(kind.needs, choices.data, needed(kinds)))
-        experiment = kind(choices.settings(kind), data, watch.say)
-        ended = run(experiment, out, choices.anew, watch, interruption)
+        data = find_data(kind.needs, given_for(kind.needs, options.data, needed(kinds)))
+        experiment = kind(options.settings(kind), data, progress.say)
+        outcome = run(experiment, out, options.anew, progress, interruption)
     except NoDataError:
         corpora = " or ".join(f"{need.kind}:PATH ({need.title})" for need in kind.needs)
         return SummaryLine(name, LEFT_OUT, f"needs --data {corpora}"), None
     except (UsageError, OptionError, SourceError) as error:
-        watch.say(f"{name} failed: {error}")
+        progress.say(f"{name} failed: {error}")
         return SummaryLine(name, FAILED, str(error)), None
-    except Exception as error:  # whatever it is, the others can still be run
-        watch.say(traceback.format_exc())
+    except Exception as error:  # the other experiments can still be run
+        progress.say(traceback.format_exc())
         return SummaryLine(name, FAILED, f"{type(error).__name__}: {error}"), None
-    except KeyboardInterrupt:  # asked for a second time, between two parts or after the last
+    except KeyboardInterrupt:  # the second Ctrl-C, between two parts or after the last one
         return SummaryLine(name, STOPPED), None
     seconds = time.perf_counter() - before
-    if ended.findings is None:
-        done = f"{ended.done} of {ended.parts} parts are done and kept"
-        return SummaryLine(name, STOPPED, done, seconds), ended
-    return SummaryLine(name, RAN, str(out), seconds), ended
+    if outcome.findings is None:
+        done = f"{outcome.done} of {outcome.parts} parts are done and stored"
+        return SummaryLine(name, STOPPED, done, seconds), outcome
+    return SummaryLine(name, RAN, str(out), seconds), outcome
 
 
-def summary_table(outcomes: Sequence[SummaryLine]) -> str:
-    """What became of each, and below it what to do about those that were not run."""
+def summary_table(lines: Sequence[SummaryLine]) -> str:
+    """A row per experiment: its outcome, its time, and where its results are or what is missing."""
     rows = [("", "", "s")]
-    for one in outcomes:
-        seconds = "" if one.seconds is None else f"{one.seconds:,.1f}"
-        rows.append((one.name, one.word, seconds))
-    first, *lines = aligned(rows).splitlines()
-    width = max(map(len, lines), default=0)
-    told = (
-        f"{line:<{width}}  {outcome.about}".rstrip()
-        for line, outcome in zip(lines, outcomes, strict=True)
+    for line in lines:
+        seconds = "" if line.seconds is None else f"{line.seconds:,.1f}"
+        rows.append((line.name, line.outcome, seconds))
+    first, *texts = aligned(rows).splitlines()
+    width = max(map(len, texts), default=0)
+    full = (
+        f"{text:<{width}}  {line.about}".rstrip() for text, line in zip(texts, lines, strict=True)
     )
-    return "\n".join((first, *told))
+    return "\n".join((first, *full))

@@ -1,4 +1,4 @@
-"""Runs an experiment: what is not done yet, part by part; then its tables, files and pictures."""
+"""Runs an experiment: the parts that are not done yet, then its tables, files and figures."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 
 class RunOutcome(NamedTuple):
-    """How a run ended: with findings, or before them by a signal."""
+    """How a run ended: with findings, or interrupted by a signal."""
 
     findings: Findings | None
     done: int
     parts: int
-    signal: int | None  # that asked to stop, be it in the last part
+    signal: int | None  # may be set together with findings, if it came during the last part
     written: Sequence[Path]
 
 
 def missing_packages(kind: type[Experiment]) -> list[str]:
-    """What an experiment imports and is not installed."""
+    """The packages that an experiment imports and that are not installed."""
     return [name for name in kind.packages if importlib.util.find_spec(name) is None]
 
 
@@ -48,7 +48,7 @@ def check_packages(kind: type[Experiment]) -> None:
     """Refuse an experiment whose packages are not installed."""
     if missing := missing_packages(kind):
         raise UsageError(
-            f"{kind.name} needs {', '.join(missing)}, not installed: "
+            f"{kind.name} needs {', '.join(missing)}, not installed: run "
             "pip install 'wirerank[experiments]'"
         )
 
@@ -57,24 +57,24 @@ def run(
     experiment: Experiment,
     out: Path,
     anew: bool,
-    watch: Progress,
+    progress: Progress,
     listening: Interruption | None = None,
 ) -> RunOutcome:
-    """Compute the parts that are not there yet, and write everything that follows from them.
+    """Compute the parts that are not stored yet, then write the tables, figures and results.
 
-    Who runs several of them listens for signals already.
+    `listening` is given by a caller that handles signals for several experiments.
     """
-    watch.say(f"{experiment.name}: {experiment.title}")
+    progress.say(f"{experiment.name}: {experiment.title}")
     sums = fingerprints(experiment.needs, experiment.data)
     for kind, path in experiment.data.items():
-        watch.say(f"{kind}:{path} sha256 {sums[kind]}")
+        progress.say(f"{kind}:{path} sha256 {sums[kind]}")
     record = {"experiment": experiment.name, **experiment.recorded_settings(), "sha256": sums}
     folder = ResultsFolder(out, record, anew)
     parts = list(experiment.parts())
     folder.begin(len(parts))
     results = experiment.known
     interruption = listening or Interruption()
-    watch.begin(len(parts))
+    progress.begin(len(parts))
     try:
         with nullcontext() if listening else interruption.installed():
             for part in parts:
@@ -84,15 +84,15 @@ def run(
                     kept = part.run()
                     seconds = time.perf_counter() - before
                     folder.keep(part.name, kept, seconds)
-                    watch.say(f"{part.name}: {seconds:,.1f} s")
+                    progress.say(f"{part.name}: {seconds:,.1f} s")
                 results[part.name] = kept
-                watch.advance(len(results))
+                progress.advance(len(results))
                 if interruption.signal is not None and len(results) < len(parts):
                     return RunOutcome(None, len(results), len(parts), interruption.signal, ())
-    except KeyboardInterrupt:  # asked for a second time: the part at hand is given up
+    except KeyboardInterrupt:  # the second Ctrl-C: the current part is abandoned
         return RunOutcome(None, len(results), len(parts), interruption.signal, ())
     finally:
-        watch.end()
+        progress.end()
     findings = experiment.findings(results)
     about = {
         **record,
@@ -110,11 +110,11 @@ def run(
 def provenance(
     experiment: Experiment, folder: ResultsFolder, parts: Sequence[str]
 ) -> dict[str, Any]:
-    """When, for how long and by whom the parts were made, whichever run made each.
+    """When, for how long and by which versions the parts were computed, over all runs.
 
-    What is not known of all of them, since an earlier version kept some, is null.
+    A value is null if it is unknown for some part, because an earlier version stored that part.
     """
-    made = [one for part in parts if (one := folder.made(part))]
+    made = [one for part in parts if (one := folder.part_run(part))]
     whole = len(made) == len(parts) > 0
     return {
         "settings": asdict(experiment.settings),
@@ -126,11 +126,11 @@ def provenance(
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
-    """What the numbers were made with."""
-    found = {"python": platform.python_version(), "wirerank": version("wirerank")}
+    """The versions of Python, Wirerank and the packages that computed the numbers."""
+    by_name = {"python": platform.python_version(), "wirerank": version("wirerank")}
     for name in ("numpy", "numba", *packages):
-        found[name] = str(importlib.import_module(name).__version__)
-    return found
+        by_name[name] = str(importlib.import_module(name).__version__)
+    return by_name
 
 
 def write_findings(
@@ -139,7 +139,7 @@ def write_findings(
     findings: Findings,
     results: Mapping[str, Result],
 ) -> list[Path]:
-    """Write CSV of tables and series, pictures, `results.json`; returns what was written."""
+    """Write CSV files, figures and `results.json`; return the paths that were written."""
     files = {f"{table.name}.csv": table.csv() for table in findings.tables}
     files |= {f"{series.name}.csv": series.csv for series in findings.series}
     drawings = []
@@ -155,7 +155,7 @@ def write_findings(
         "remarks": list(findings.remarks),
         "parts": dict(results),
     }
-    # At last: who finds it finds all that it tells of.
+    # Written last: when it exists, all the files that it names exist.
     files[RESULTS] = orjson.dumps(whole, option=orjson.OPT_INDENT_2) + b"\n"
     folder.will_write(list(files))
     for name, content in files.items():
@@ -164,7 +164,7 @@ def write_findings(
 
 
 def figure_files(name: str, figure: Figure) -> dict[str, bytes]:
-    """A picture as PNG and as SVG, without the date, so that it is the same every time."""
+    """A figure as PNG and as SVG, without the date, so that the files are the same every time."""
     files = {}
     for kind, options in (("png", {"dpi": 140}), ("svg", {"metadata": {"Date": None}})):
         content = io.BytesIO()
@@ -174,14 +174,14 @@ def figure_files(name: str, figure: Figure) -> dict[str, bytes]:
 
 
 def described(figure: Figure) -> dict[str, str]:
-    """The title of a picture, and in words what it shows, for who cannot see it."""
+    """The title of a figure, and a text that describes it for readers who cannot see it."""
     panels = []
     for axis in figure.axes:
         ticks = (tick.get_text() for tick in axis.get_yticklabels())
-        rows = [text for text in ticks if text[:1].isalpha()]  # methods, not numbers
+        rows = [text for text in ticks if text[:1].isalpha()]  # names of methods, not numbers
         lines = [label for label in axis.get_legend_handles_labels()[1] if label]
         measures = " against ".join(filter(None, (axis.get_ylabel(), axis.get_xlabel())))
         shown = "; ".join(", ".join(names) for names in (lines, rows) if names)
-        title = " ".join(axis.get_title().split())  # without line ends
+        title = " ".join(axis.get_title().split())  # without line breaks
         panels.append(f"{title}: {measures}" + (f" ({shown})" if shown else ""))
     return {"title": figure.get_suptitle(), "text": ". ".join(panels) + "."}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class SignTest(NamedTuple):
-    """Wins, losses and ties, and how likely so uneven a result is if neither is better."""
+    """Wins, losses and ties, and the p value: the chance of so uneven a result by luck alone."""
 
     wins: int
     losses: int
@@ -16,7 +16,7 @@ class SignTest(NamedTuple):
 
 
 def sign_test(ours: Sequence[float], others: Sequence[float]) -> SignTest:
-    """Compare pair by pair, higher being better; two-sided, ties left out.
+    """Compare pair by pair; higher is better. The test is two-sided and leaves out ties.
 
     >>> sign_test([0.9] * 9 + [0.1], [0.5] * 10)
     SignTest(wins=9, losses=1, ties=0, p=0.021484375)

@@ -1,4 +1,4 @@
-"""Tables of ours beside the paper's: printed, as CSV and as JSON."""
+"""Tables of our numbers beside the paper's, as text, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pipeline.reports.report import aligned
 
 
 class Number(NamedTuple):
-    """A mean, and the deviation of what it is the mean of, if that is known."""
+    """A mean, and the standard deviation of the averaged values, if it is known."""
 
     value: float
     deviation: float | None = None
 
 
 def mean_of(values: Sequence[float]) -> Number:
-    """The mean of splits with their sample deviation; one split has none.
+    """The mean of some values with their sample deviation, which a single value does not have.
 
     >>> mean_of([1.0, 2.0, 3.0])
     Number(value=2.0, deviation=1.0)
@@ -32,17 +32,17 @@ def mean_of(values: Sequence[float]) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A measure: how it is called, and how many digits of it are worth printing."""
+    """A measure: its name, and how it is printed."""
 
     key: str
     title: str
     digits: int
     with_deviation: bool = False
-    better: int = 0  # 1 if more is, -1 if less is, 0 if neither or if it depends
-    starred_below: float | None = None  # of probabilities: two stars where one is significant
+    better: int = 0  # 1 if higher is better, -1 if lower is better, 0 if neither
+    starred_below: float | None = None  # for p values: lower ones get two stars
 
     def shown(self, number: Number | None, sign: str = "") -> str:
-        """A number as text; what does not exist is `n.a.`."""
+        """A number as text; `n.a.` if there is none."""
         if number is None:
             return "n.a."
         text = f"{number.value:{sign},.{self.digits}f}"
@@ -54,15 +54,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One method or setting: what we measured, and what the paper says of it."""
+    """One method or setting: our numbers, and the paper's."""
 
     label: str
     ours: Mapping[str, Number]
     paper: Mapping[str, Number] = field(default_factory=dict)
-    contends: bool = True  # for the best of a column; what is known only in hindsight does not
+    contends: bool = True  # whether it can be the best of a column; a hindsight baseline cannot
 
     def difference(self, key: str) -> Number | None:
-        """Ours less the paper's."""
+        """Our number minus the paper's."""
         if key not in self.ours or key not in self.paper:
             return None
         return Number(self.ours[key].value - self.paper[key].value)
@@ -70,7 +70,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows and columns under a title; `notes` are printed below it."""
+    """Rows and columns under a title; `notes` are printed below the table."""
 
     name: str
     title: str
@@ -79,7 +79,7 @@ class Table:
     notes: Sequence[str] = ()
 
     def text(self) -> str:
-        """As it is printed: below each row the paper's, where it has one, and the difference."""
+        """The table as text: below each row the paper's numbers and the differences, if any."""
         lines = [("", *(column.title for column in self.columns))]
         for row in self.rows:
             lines.append((row.label, *(c.shown(row.ours.get(c.key)) for c in self.columns)))
@@ -91,7 +91,7 @@ class Table:
         return "\n".join((self.title, aligned(lines), *self.notes))
 
     def csv(self) -> bytes:
-        """A line for each row and measure."""
+        """The table as CSV: a line per row and measure."""
         file = io.StringIO(newline="")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("row", "measure", "ours", "deviation", "paper", "paper_deviation"))
@@ -104,7 +104,7 @@ class Table:
         return file.getvalue().encode()
 
     def json(self) -> dict[str, Any]:
-        """For machines; what does not exist is null."""
+        """The table for `results.json`; a missing number is null."""
         return {
             "title": self.title,
             "columns": [asdict(column) for column in self.columns],
@@ -123,5 +123,5 @@ class Table:
 
 
 def as_json(number: Number | None) -> dict[str, float | None] | None:
-    """A number with its deviation."""
+    """A number with its deviation, or null."""
     return None if number is None else number._asdict()

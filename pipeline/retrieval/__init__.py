@@ -1,1 +1,1 @@
-"""Query-document sets: documents that retrieval functions scored for queries, ranked anew."""
+"""Query-document sets: documents that retrieval functions scored for queries, and rankers."""

@@ -1,4 +1,4 @@
-"""Which queries train, choose and are measured: LETOR's folds, the paper's trials, halves."""
+"""How queries are split into training, validation and test: folds, splits, trials, halves."""
 
 from __future__ import annotations
 
@@ -28,32 +28,33 @@ class EvaluationProtocol:
 
 def checked(queries: QuerySet) -> Longs:
     """The queries with relevant documents, if they are enough."""
-    found = queries.with_relevant()
-    if len(found) < FEWEST:
+    relevant = queries.with_relevant()
+    if len(relevant) < FEWEST:
         raise UsageError(
-            f"{len(found)} queries have a relevant document; expected at least {FEWEST}, so that "
-            f"{TRAIN} can train, {VALIDATION} choose settings, and some be measured."
+            f"{len(relevant)} queries have a relevant document; expected at least {FEWEST}: "
+            f"{TRAIN} to train, {VALIDATION} to choose settings, and the others to measure."
         )
-    return found
+    return relevant
 
 
 def folds(queries: QuerySet) -> EvaluationProtocol | None:
-    """LETOR's own folds, if the set has its parts: three train, one chooses, one is measured."""
+    """LETOR's own folds, if the set has its parts: three train, one validates, one tests."""
     parts = np.array(queries.parts)
     if set(queries.parts) == set(FOLD):
-        mine = [np.flatnonzero(parts == part) for part in FOLD]
-        return EvaluationProtocol("fold", "LETOR's fold", (Split("fold", *mine),))
+        by_part = [np.flatnonzero(parts == part) for part in FOLD]
+        return EvaluationProtocol("fold", "LETOR's fold", (Split("fold", *by_part),))
     if set(queries.parts) != set(PARTS):
         return None
     splits = []
     for fold in range(5):
-        of = [np.flatnonzero(parts == PARTS[(fold + part) % 5]) for part in range(5)]
-        splits.append(Split(f"fold {fold + 1}", np.concatenate(of[:3]), of[3], of[4]))
+        by_part = [np.flatnonzero(parts == PARTS[(fold + part) % 5]) for part in range(5)]
+        train, validation, test = np.concatenate(by_part[:3]), by_part[3], by_part[4]
+        splits.append(Split(f"fold {fold + 1}", train, validation, test))
     return EvaluationProtocol("folds", "LETOR's five folds", tuple(splits))
 
 
 def random_splits(queries: QuerySet, count: int, seed: int) -> EvaluationProtocol:
-    """60 % of the queries train, 20 % choose, 20 % are measured."""
+    """Random splits: 60 % of the queries train, 20 % validate, 20 % test."""
     checked(queries)
     splits = []
     for number in range(count):
@@ -64,33 +65,34 @@ def random_splits(queries: QuerySet, count: int, seed: int) -> EvaluationProtoco
 
 
 def trials(queries: QuerySet, count: int, seed: int) -> EvaluationProtocol:
-    """The paper's: 10 queries train, 5 choose, all others are measured.
+    """The paper's trials: 10 queries train, 5 choose settings, all others are measured.
 
-    Queries stand in a circle, in random order, and training goes round it in steps of ten, then
-    round another, so that each trains as often as any other, or nearly so.
+    The training queries of successive trials are successive tens of a random order, then of another
+    one, so that all queries train about equally often.
     """
-    found = checked(queries)
-    steps = len(found) // TRAIN
+    relevant = checked(queries)
+    steps = len(relevant) // TRAIN
     splits = []
     for number in range(count):
         turn, step = divmod(number, steps)
-        order = np.random.default_rng([seed, turn]).permutation(found)
+        order = np.random.default_rng([seed, turn]).permutation(relevant)
         order = np.roll(order, -step * TRAIN)
         cuts = (TRAIN, TRAIN + VALIDATION)
         splits.append(Split(f"trial {number + 1}", *np.split(order, cuts)))
-    title = f"{TRAIN} queries train, {VALIDATION} choose, the others are measured"
+    title = f"{TRAIN} queries train, {VALIDATION} choose settings, the others are measured"
     return EvaluationProtocol("trials", title, tuple(splits))
 
 
 def halves(queries: QuerySet, seed: int) -> EvaluationProtocol:
-    """Each half of the queries is measured by what the other taught, a third of it choosing."""
-    found = checked(queries)
-    order = np.random.default_rng([seed, 1 << 20]).permutation(found)
+    """Each half of the queries trains once, a third of it as validation; the other half tests."""
+    order = np.random.default_rng([seed, 1 << 20]).permutation(checked(queries))
     splits = []
-    for number, (mine, others) in enumerate(((0, 1), (1, 0)), start=1):
-        both = np.array_split(order, 2)
-        cut = round(len(both[mine]) * 2 / 3)
-        splits.append(Split(f"half {number}", both[mine][:cut], both[mine][cut:], both[others]))
+    first, second = np.array_split(order, 2)
+    for number, (half, other) in enumerate(((first, second), (second, first)), start=1):
+        cut = round(len(half) * 2 / 3)
+        splits.append(Split(f"half {number}", half[:cut], half[cut:], other))
     return EvaluationProtocol(
-        "halves", "Each half of the queries is measured by the other", tuple(splits)
+        "halves",
+        "Each half of the queries is ranked by the ranker of the other half",
+        tuple(splits),
     )

@@ -1,4 +1,4 @@
-"""How documents are described to a ranker: which values, and whether they are cut into bins."""
+"""The features of a document: the normalised scores of functions, as values or as bins."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from pipeline.retrieval.query_sets import QuerySet
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What is done with the scores of functions.
+    """How the scores of functions become features: a normalisation, and a number of cuts.
 
-    With 0 cuts the values themselves are the features, a missing one counting as 0.
+    With 0 cuts the normalised values are the features, and a missing value counts as 0.
     """
 
     normalise: str = "minmax"
@@ -35,36 +35,36 @@ class Form:
             known = ", ".join(NORMALISATIONS)
             raise UsageError(f"there is no normalisation {self.normalise!r}; choose one of {known}")
         if not 0 <= self.cuts <= MOST_CUTS:
-            raise UsageError(f"expected 0 to {MOST_CUTS} cuts a function, found {self.cuts}")
+            raise UsageError(f"expected 0 to {MOST_CUTS} cuts per function, found {self.cuts}")
 
-    def words(self) -> str:
-        """For people."""
+    def text(self) -> str:
+        """The form as text, for tables."""
         return f"{self.normalise}, {f'{self.cuts} cuts' if self.cuts else 'values'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A form with its cuts (functions x cuts), which are part of what was learned."""
+    """A form with its cuts (functions x cuts), which are learned from the training queries."""
 
     form: Form
     cuts: Floats
 
     @classmethod
     def fitted(cls, form: Form, values: Floats) -> Description:
-        """With cuts for the normalised values of the training queries."""
+        """The description with cuts for the normalised values of the training queries."""
         return cls(form, even_cuts(values, form.normalise, form.cuts))
 
     @property
     def width(self) -> int:
-        """How many features a document has."""
+        """The number of features per document."""
         return len(self.cuts) * max(1, self.form.cuts)
 
     def items(self, values: Floats) -> Items:
-        """Documents by their normalised values."""
+        """The features of documents with these normalised values."""
         if not self.form.cuts:
             return DenseItems(np.nan_to_num(values))
         return BinnedItems(binned(values, self.cuts), self.form.cuts)
 
     def of(self, queries: QuerySet) -> Items:
-        """The documents of a query-document set."""
+        """The features of all documents of a query-document set."""
         return self.items(normalised(queries, self.form.normalise))

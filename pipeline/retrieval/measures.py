@@ -1,20 +1,21 @@
-"""How good rankings of query-document sets are, query by query.
+"""Measures of rankings of query-document sets, per query.
 
 =============  ==============  =================================================================
 measure        range, better   remarks
 =============  ==============  =================================================================
-ap             0 .. 1, higher  average precision: the mean, over the relevant documents that are
-                               known, of the precision at the place of each; one that is not
-                               ranked adds 0, as in trec_eval
-p@k            0 .. 1, higher  the share of relevant documents among the first k; of k, however
-                               few documents there are
-ndcg@k         0 .. 1, higher  gains 2^grade - 1, discounted by log2(place + 1), of those of the
-                               best ranking of all documents known. (LETOR's own script does not
-                               discount the second place, trec_eval takes the grade as the gain.)
+ap             0 .. 1, higher  average precision: the mean, over all known relevant documents, of
+                               the precision at the place of each; one that is not ranked adds 0,
+                               as in trec_eval
+p@k            0 .. 1, higher  the number of relevant documents among the first k, divided by k
+                               even if there are fewer than k documents
+ndcg@k         0 .. 1, higher  gains 2^grade - 1, discounted by log2(place + 1), divided by those
+                               of the best ranking of all known documents. (LETOR's own script
+                               does not discount the second place; trec_eval takes the grade as
+                               the gain.)
 =============  ==============  =================================================================
 
-A query without relevant documents has none of them: NaN, and it is left out of means. LETOR's
-script counts such a query as 0, which is `counting_all`.
+A query without relevant documents has no measures: they are NaN, and means leave it out. LETOR's
+script counts such a query as 0; `counting_all` does the same.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from pipeline.retrieval.query_sets import QuerySet
 
 CUTOFFS = (1, 5, 10)
 MEASURES = ("ap", *(f"p@{k}" for k in CUTOFFS), *(f"ndcg@{k}" for k in CUTOFFS))
-DEPTH = 1000  # places that count, as of a run
+DEPTH = 1000  # places of a ranking that count
 
 
 def average_precision(grades: Longs, relevant: int) -> float:
-    """Of a ranking of documents with these grades, if so many relevant ones are known.
+    """The average precision of a ranking with these grades; `relevant` documents are known.
 
     >>> round(average_precision(np.array([1, 0, 2, 0]), 2), 4)  # (1 + 2/3) / 2
     0.8333
@@ -47,18 +48,18 @@ def precision(grades: Longs, k: int) -> float:
 
 
 def gain(grades: Longs, k: int) -> float:
-    """What the first k documents are worth, the later the less."""
+    """The discounted gain of the first k documents."""
     first = np.maximum(grades[:k], 0).astype(np.float64)
     return float(((2.0**first - 1.0) / np.log2(np.arange(2, len(first) + 2))).sum())
 
 
 def ndcg(grades: Longs, known: Longs, k: int) -> float:
-    """The gain of a ranking, of that of the best: `known` has all relevant grades, falling."""
+    """The gain of a ranking divided by the best one; `known` has all relevant grades, falling."""
     return gain(grades, k) / gain(known, k)
 
 
 def ranking(scores: Floats) -> Longs:
-    """The places of documents by falling score; equals as listed, and without a score (NaN) none.
+    """The documents by falling score, equal ones as listed; those without a score are left out.
 
     >>> ranking(np.array([0.5, np.nan, 2.0, 0.5])).tolist()
     [2, 0, 3]
@@ -68,28 +69,32 @@ def ranking(scores: Floats) -> Longs:
 
 
 def measured(queries: QuerySet, scores: Floats, depth: int = DEPTH) -> Floats:
-    """The measures (queries x `MEASURES`) of ranking the documents by these scores."""
-    found = np.full((len(queries), len(MEASURES)), np.nan)
+    """The measures (queries x `MEASURES`) of the documents ranked by these scores."""
+    measures = np.full((len(queries), len(MEASURES)), np.nan)
     for query in queries.with_relevant():
-        mine = slice(queries.starts[query], queries.starts[query + 1])
-        grades = queries.grades[mine][ranking(scores[mine])[:depth]]
+        grades = ranked_grades(queries, query, scores, depth)
         known = queries.known[query]
-        found[query] = (
+        measures[query] = (
             average_precision(grades, len(known)),
             *(precision(grades, k) for k in CUTOFFS),
             *(ndcg(grades, known, k) for k in CUTOFFS),
         )
-    return found
+    return measures
 
 
 def average_precisions(queries: QuerySet, scores: Floats, depth: int = DEPTH) -> Floats:
-    """Only that of each query, for choosing between many scores."""
-    found = np.full(len(queries), np.nan)
+    """The average precision of every query; faster than `measured`."""
+    precisions = np.full(len(queries), np.nan)
     for query in queries.with_relevant():
-        mine = slice(queries.starts[query], queries.starts[query + 1])
-        grades = queries.grades[mine][ranking(scores[mine])[:depth]]
-        found[query] = average_precision(grades, len(queries.known[query]))
-    return found
+        grades = ranked_grades(queries, query, scores, depth)
+        precisions[query] = average_precision(grades, len(queries.known[query]))
+    return precisions
+
+
+def ranked_grades(queries: QuerySet, query: int, scores: Floats, depth: int) -> Longs:
+    """The grades of the first `depth` documents of a query, ranked by these scores."""
+    rows = slice(queries.starts[query], queries.starts[query + 1])
+    return queries.grades[rows][ranking(scores[rows])[:depth]]
 
 
 def mean(values: Floats | Sequence[float]) -> float:
@@ -99,5 +104,5 @@ def mean(values: Floats | Sequence[float]) -> float:
 
 
 def counting_all(values: Floats | Sequence[float]) -> float:
-    """The mean over all queries, 0 for those without a relevant document, as LETOR's script."""
+    """The mean over all queries, where those without a relevant document count as 0."""
     return float(np.nan_to_num(np.asarray(values)).mean()) if len(values) else float("nan")

@@ -1,4 +1,4 @@
-"""Trains on some queries and chooses settings on others: what every method is allowed alike."""
+"""Trains rankers on some queries and chooses their settings on others, alike for all methods."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from pipeline.retrieval.query_sets import QuerySet
 from pipeline.retrieval.ranker import Ranker
 from pipeline.retrieval.trainers import COSTS, GAP, fitted
 
-# The paper's bins, fewer of them for few documents, and what tells all first places apart.
+# The paper's bins, fewer bins for few documents, and a form that separates the first places.
 FORMS = (Form("minmax", 50), Form("minmax", 10), Form("place", 0))
-WORSE, TIMES = 0.95, 2  # costs are raised until results fall so far short of the best, so often
+# Higher costs are tried until MAP is below 95 % of the best twice in a row.
+WORSE, TIMES = 0.95, 2
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Which queries train, which choose and which are measured, by their places."""
+    """The queries that train, that choose settings and that are measured, by their numbers."""
 
     name: str
     train: Longs
@@ -34,7 +35,7 @@ class Split:
 
 
 class Chosen(NamedTuple):
-    """A ranker with what was chosen for it."""
+    """A ranker, and the settings that were chosen for it."""
 
     ranker: Ranker
     form: Form
@@ -43,17 +44,17 @@ class Chosen(NamedTuple):
 
 
 class ModelSelector:
-    """A query-document set whose values are normalised once in every way that is asked for."""
+    """Trains and chooses rankers on a query-document set; keeps what several methods need."""
 
     def __init__(self, queries: QuerySet, depth: int = DEPTH) -> None:
         self.queries = queries
         self.depth = depth
         self._values: dict[str, Floats] = {}
         self._singles: Floats | None = None
-        self._found: dict[tuple[str, bytes, bytes, Form, int], Chosen] = {}
+        self._searches: dict[tuple[str, bytes, bytes, Form, int], Chosen] = {}
 
     def values(self, how: str) -> Floats:
-        """The values of all documents, normalised."""
+        """The normalised values of all documents."""
         if how not in self._values:
             self._values[how] = normalised(self.queries, how)
         return self._values[how]
@@ -64,58 +65,58 @@ class ModelSelector:
         return np.concatenate([np.arange(starts[q], starts[q + 1]) for q in chosen])
 
     def problem(self, chosen: Longs, items: Items) -> Queries:
-        """What is trained on: these queries, described by `items`."""
+        """The training problem of these queries, whose documents are `items`."""
         lengths = self.queries.lengths[chosen]
         starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
         return Queries(starts, self.queries.relevant[self.rows(chosen)], items)
 
     def singles(self) -> Floats:
-        """The average precision of every function alone (queries x functions)."""
+        """The average precision of each function used alone (queries x functions)."""
         if self._singles is None:
             columns = self.queries.values.T
-            found = [average_precisions(self.queries, c, self.depth) for c in columns]
-            self._singles = np.array(found).T
+            precisions = [average_precisions(self.queries, c, self.depth) for c in columns]
+            self._singles = np.array(precisions).T
         return self._singles
 
     def best_functions(self, train: Longs) -> Longs:
-        """The functions by falling MAP on these queries; of equals the first."""
+        """The functions by falling MAP on these queries; equal ones as listed."""
         means = [mean(column) for column in self.singles()[train].T]
         return np.argsort(-np.array(means), kind="stable")
 
     def chosen(
         self, machine: str, split: Split, forms: Sequence[Form] = FORMS, thin: int = 1
     ) -> Chosen:
-        """The ranker of the form and the cost that do best on the validation queries.
+        """The ranker with the form and the cost that are best on the validation queries.
 
-        Of equals the first form and the smaller cost; `thin` takes every so many-th cost.
+        Of equal ones it is the first form and the smaller cost. Only every `thin`-th cost is tried.
         """
         every = [self._chosen(machine, split, form, thin) for form in forms]
         return max(every, key=lambda chosen: chosen.validated)
 
     def _chosen(self, machine: str, split: Split, form: Form, thin: int) -> Chosen:
-        """The same of one form; kept, as rows of a table may have forms in common."""
+        """The best ranker of one form; kept, because several methods may share a form."""
         key = (machine, split.train.tobytes(), split.validation.tobytes(), form, thin)
-        if key not in self._found:
-            self._found[key] = self._searched(machine, split, form, thin)
-        return self._found[key]
+        if key not in self._searches:
+            self._searches[key] = self._search(machine, split, form, thin)
+        return self._searches[key]
 
-    def _searched(self, machine: str, split: Split, form: Form, thin: int) -> Chosen:
-        watched = self.queries.some(split.validation)
+    def _search(self, machine: str, split: Split, form: Form, thin: int) -> Chosen:
+        validation = self.queries.select(split.validation)
         values = self.values(form.normalise)
         description = Description.fitted(form, values[self.rows(split.train)])
         problem = self.problem(split.train, description.items(values[self.rows(split.train)]))
-        seen = description.items(values[self.rows(split.validation)])
+        items = description.items(values[self.rows(split.validation)])
         best: Chosen | None = None
-        short = 0
+        worse = 0
         for cost in COSTS[machine][::thin]:
             weights = fitted(machine, problem, cost)
-            found = mean(average_precisions(watched, seen.scores(weights), self.depth))
-            if best is None or found > best.validated:
+            validated = mean(average_precisions(validation, items.scores(weights), self.depth))
+            if best is None or validated > best.validated:
                 settings = {"machine": machine, "cost": cost, "gap": GAP}
                 ranker = Ranker(self.queries.functions, description, weights, settings)
-                best = Chosen(ranker, form, cost, found)
-            short = short + 1 if found < WORSE * best.validated else 0
-            if short == TIMES:
+                best = Chosen(ranker, form, cost, validated)
+            worse = worse + 1 if validated < WORSE * best.validated else 0
+            if worse == TIMES:
                 break
         assert best is not None  # noqa: S101 - there are costs
         return best

@@ -1,19 +1,19 @@
-"""Scores of functions made comparable between queries, and cut into bins.
+"""Makes the scores of functions comparable between queries, and cuts them into bins.
 
-The scores of a retrieval function mean little across queries: a sum over query terms grows with
-their number. Cut at the same places for all queries, the bins of one query are empty where those
-of another are full. So the scores of a function are first brought to 0 .. 1 within each query:
+The scores of a retrieval function cannot be compared across queries: a sum over query terms grows
+with the number of terms. If all queries were cut at the same values, the bins of one query would be
+empty where those of another are full. So scores are first mapped to 0 .. 1 within each query:
 
 ==============  ================================================================================
 normalisation   a document's value
 ==============  ================================================================================
 minmax          (score - least) / (largest - least) of the scores in its query; 0 if all are equal
-place           1 - log(place) / log(n + 1), where n is how many scores there are: differences
-                between the first places count as much as they do for average precision; equals
-                share the best of their places
-percentile      the share of the other scores in its query that are below, equals by half; 0 if it
-                is the only one
-none            the score as it is
+place           1 - log(place) / log(n + 1), where n is the number of scores: differences between
+                the first places count as much as they do for average precision; equal scores share
+                the best of their places
+percentile      the share of the other scores in its query that are lower; equal ones count half; 0
+                if there is only one score
+none            the unchanged score
 ==============  ================================================================================
 
 A document that a function did not score has no value (NaN), and is below all cuts.
@@ -36,17 +36,17 @@ Bins = npt.NDArray[np.uint16]
 
 
 def normalised(queries: QuerySet, how: str) -> Floats:
-    """The values of all documents, as a copy."""
+    """The normalised values of all documents, as a copy."""
     values = queries.values.copy()
     if how == "none":
         return values
-    bring = BY_QUERY[how]
+    normalise = BY_QUERY[how]
     for start, stop in zip(queries.starts[:-1], queries.starts[1:], strict=True):
         for function in range(values.shape[1]):
-            mine = values[start:stop, function]
-            there = ~np.isnan(mine)
-            if there.any():
-                mine[there] = bring(mine[there])
+            scores = values[start:stop, function]  # a view
+            present = ~np.isnan(scores)
+            if present.any():
+                scores[present] = normalise(scores[present])
     return values
 
 
@@ -59,13 +59,13 @@ def minmax(scores: Floats) -> Floats:
     least, largest = scores.min(), scores.max()
     if largest == least:
         return np.zeros(len(scores))
-    half = largest / 2 - least / 2  # the whole may be more than a number can hold
+    half = largest / 2 - least / 2  # the whole difference could overflow
     shares: Floats = np.clip((scores / 2 - least / 2) / half, 0.0, 1.0)
     return shares
 
 
 def percentile(scores: Floats) -> Floats:
-    """The share of the others that are below, equals by half.
+    """The share of the other scores that are lower; equal ones count half.
 
     >>> percentile(np.array([5.0, 1.0, 5.0])).tolist()
     [0.75, 0.0, 0.75]
@@ -79,7 +79,7 @@ def percentile(scores: Floats) -> Floats:
 
 
 def place(scores: Floats) -> Floats:
-    """The place of each among them, the differences falling from place to place.
+    """1 for the first place, falling with the logarithm of the place.
 
     >>> place(np.array([5.0, 1.0, 5.0])).round(4).tolist()
     [1.0, 0.2075, 1.0]
@@ -97,26 +97,25 @@ BY_QUERY: dict[str, Callable[[Floats], Floats]] = {
 
 
 def even_cuts(values: Floats, how: str, cuts: int) -> Floats:
-    """For each function the values from which on a document is in the next bin (functions x cuts).
+    """The values at which the bins of each function begin (functions x cuts), evenly spaced.
 
-    They are evenly spaced, from 0 on if values are normalised, otherwise from the least to the
-    largest value that there is. The first cut is the least value itself: below it is only what
-    has none.
+    They start at 0 if values are normalised, otherwise they range from the least to the largest
+    value. The first cut is the least value itself, so only documents without a value are below it.
     """
     if how != "none":
         return np.tile(np.arange(cuts) / cuts, (values.shape[1], 1))
-    found = np.zeros((values.shape[1], cuts))
+    spaced = np.zeros((values.shape[1], cuts))
     for function, column in enumerate(values.T):
-        there = column[~np.isnan(column)]
-        if len(there):
-            least, largest = there.min(), there.max()
+        present = column[~np.isnan(column)]
+        if len(present):
+            least, largest = present.min(), present.max()
             shares = np.arange(cuts) / cuts
-            found[function] = least * (1 - shares) + largest * shares
-    return found
+            spaced[function] = least * (1 - shares) + largest * shares
+    return spaced
 
 
 def binned(values: Floats, cuts: Floats) -> Bins:
-    """How many cuts of its function each value reaches; none is missing."""
+    """The number of cuts that each value reaches; 0 for a missing value."""
     bins = np.zeros(values.shape, np.uint16)
     for function, column in enumerate(values.T):
         reached = np.searchsorted(cuts[function], column, side="right")

@@ -1,4 +1,4 @@
-"""Queries with the documents that were scored for them, and how relevant each is."""
+"""Queries, the documents that retrieval functions scored for them, and relevance grades."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from learners.arrays import Bools, Floats, Longs
 
 @dataclass(frozen=True)
 class QuerySet:
-    """The documents of query q are those from `starts[q]` up to `starts[q + 1]`.
+    """Queries with their documents; those of query q are `starts[q]` to `starts[q + 1] - 1`.
 
     Documents of equal score are ranked in the order in which they are listed here.
     """
 
     functions: tuple[str, ...]
     queries: tuple[str, ...]
-    parts: tuple[str, ...]  # the file that each query is from, where that means something
+    parts: tuple[str, ...]  # the file of each query, where files are parts of a collection
     starts: Longs
     documents: tuple[str, ...]
     grades: Longs  # 0 or less: not relevant
     values: Floats  # documents x functions; NaN where a function did not score the document
-    known: tuple[Longs, ...]  # of each query the grades of all its relevant documents, falling
+    known: tuple[Longs, ...]  # per query the grades of all relevant documents, falling
 
     def __len__(self) -> int:
         return len(self.queries)
 
     @property
     def relevant(self) -> Bools:
-        """Of each document, whether it is."""
+        """Whether each document is relevant."""
         return self.grades > 0
 
     @property
     def lengths(self) -> Longs:
-        """How many documents each query has."""
+        """The number of documents per query."""
         return np.diff(self.starts)
 
     def with_relevant(self) -> Longs:
         """The queries that have a relevant document, scored or not."""
         return np.flatnonzero([len(grades) > 0 for grades in self.known])
 
-    def some(self, chosen: Sequence[int] | Longs) -> QuerySet:
-        """These queries alone, in this order."""
+    def select(self, chosen: Sequence[int] | Longs) -> QuerySet:
+        """A set with only these queries, in this order."""
         places = np.asarray(chosen, np.int64)
         lengths = self.lengths[places]
         starts = np.concatenate(([0], np.cumsum(lengths)))
@@ -63,9 +63,9 @@ class QuerySet:
 
 
 def known_grades(starts: Longs, grades: Longs) -> tuple[Longs, ...]:
-    """The grades of the relevant documents of each query, falling, if all were scored."""
-    found = []
+    """The grades of the relevant documents of each query, falling, if all of them were scored."""
+    known = []
     for start, stop in pairwise(starts):
-        some = np.sort(grades[start:stop])[::-1]
-        found.append(some[some > 0])
-    return tuple(found)
+        falling = np.sort(grades[start:stop])[::-1]
+        known.append(falling[falling > 0])
+    return tuple(known)

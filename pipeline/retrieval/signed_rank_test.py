@@ -1,4 +1,4 @@
-"""Whether one ranking is better than another over the same queries: Wilcoxon's signed ranks."""
+"""Whether one ranking is better than another over the same queries: Wilcoxon's signed-rank test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEVEL = 0.05
 
 
 class SignedRankTest(NamedTuple):
-    """Queries won and lost, those level, and how likely so uneven a result is by chance."""
+    """Wins, losses and ties, and the p value: the chance of so uneven a result by luck alone."""
 
     wins: int
     losses: int
@@ -22,16 +22,16 @@ class SignedRankTest(NamedTuple):
 
     @property
     def significant(self) -> bool:
-        """At the level of 0.95, as the paper puts it."""
+        """Whether p is below 0.05, which the paper calls the 0.95 level."""
         return self.p < LEVEL
 
 
 def signed_rank_test(
     ours: Sequence[float] | Floats, others: Sequence[float] | Floats
 ) -> SignedRankTest:
-    """Compare query by query, higher being better; two-tailed, without those that are level.
+    """Compare query by query; higher is better. The test is two-tailed and leaves out ties.
 
-    A query that either does not have (NaN) is left out. Few queries are computed exactly.
+    A query without a value (NaN) on either side is left out. For few queries p is exact.
 
     >>> signed_rank_test([0.3, 0.5, 0.6, 0.7, 0.9, 0.2], [0.2, 0.3, 0.3, 0.3, 0.4, 0.2])
     SignedRankTest(wins=5, losses=0, ties=1, p=0.0625)

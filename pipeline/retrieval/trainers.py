@@ -1,4 +1,4 @@
-"""What is trained on the features of documents: SVM-map, SVM-roc and classifiers, all linear."""
+"""Trains the linear models that rank documents: SVM-map, SVM-roc and classifiers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from learners.arrays import Floats, Longs
 from learners.svm_map.features import BinnedItems, DenseItems, Items
 from learners.svm_map.trainer import Queries, train
 
-GAP = 1e-2  # finer ones do no better on validation queries
-MOST_SEARCHES = 200  # costs that need more have done worse on them
-MOST_ITERATIONS, TOLERANCE = 100, 1e-2  # finer ones take minutes, and rank no better
+GAP = 1e-2  # a smaller gap was no better on validation queries
+MOST_SEARCHES = 200  # costs that need more searches were worse on validation queries
+MOST_ITERATIONS, TOLERANCE = 100, 1e-2  # a smaller tolerance takes minutes and ranks no better
 
-# Of the mean loss: over queries for rankers, over documents for classifiers.
+# C multiplies the mean loss: over queries for rankers, over documents for classifiers.
 COSTS = {
     "map": tuple(10.0**e for e in range(-3, 6)),
     "roc": tuple(10.0**e for e in range(-3, 6)),
@@ -27,9 +27,9 @@ COSTS = {
 def fitted(machine: str, queries: Queries, cost: float) -> Floats:
     """The weights that a machine learns.
 
-    `map` and `roc` are structural SVMs for average precision and for pairs in order. `acc` is a
-    classification SVM that tells relevant documents from others, `acc2` one to which all relevant
-    ones together matter as much as all others.
+    `map` and `roc` are structural SVMs for average precision and for correctly ordered pairs. `acc`
+    is a classification SVM that separates relevant documents from others. `acc2` is the same with
+    balanced weights: the relevant documents together weigh as much as all others.
     """
     if machine in ("map", "roc"):
         return train(queries, cost, machine, gap=GAP, max_searches=MOST_SEARCHES).weights
@@ -47,7 +47,7 @@ def classified(queries: Queries, cost: float, balanced: bool) -> Floats:
         C=cost / len(queries.items), dual=False, max_iter=MOST_ITERATIONS, tol=TOLERANCE,
         class_weight="balanced" if balanced else None, random_state=0,
     )  # fmt: skip
-    with warnings.catch_warnings():  # whether it is good enough is seen on validation queries
+    with warnings.catch_warnings():  # the validation queries show whether it is good enough
         warnings.simplefilter("ignore", ConvergenceWarning)
         machine.fit(as_matrix(queries.items), queries.relevant)
     weights: Floats = machine.coef_[0]
@@ -55,7 +55,7 @@ def classified(queries: Queries, cost: float, balanced: bool) -> Floats:
 
 
 def as_matrix(items: Items) -> Any:  # noqa: ANN401 - scipy has no types
-    """Items as scikit-learn takes them: the same features, those of bins as a sparse matrix."""
+    """The items as a matrix for scikit-learn; binned items become a sparse matrix."""
     if isinstance(items, DenseItems):
         return items.matrix
     if not isinstance(items, BinnedItems):

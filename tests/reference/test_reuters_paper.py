@@ -21,7 +21,7 @@ from pipeline.experiments.topic_ranking.mmp_reuters21578 import (
     SELECTED,
     WHOLE,
     MmpReuters21578,
-    about,
+    document_counts,
     train,
 )
 from pipeline.experiments.topic_ranking.ordering_claims import claim_lines
@@ -45,16 +45,18 @@ class Outcome(NamedTuple):
 def outcome(shared_corpus: Callable[[str], Path]) -> Outcome:
     data = {"reuters21578": shared_corpus("reuters21578")}
     experiment = MmpReuters21578(Settings(splits=FOLDS), data, print)
-    wire = experiment.wire()
-    folds = [train(SELECTED, partial(experiment.fold, wire, number)) for number in range(FOLDS)]
-    whole = experiment.fold(wire, 0, WHOLE)
+    documents = experiment.documents()
+    folds = [
+        train(SELECTED, partial(experiment.fold, documents, number)) for number in range(FOLDS)
+    ]
+    whole = experiment.fold(documents, 0, WHOLE)
     rows = [table_row(numbers_of(folds, key), {}) for key in LANES]
     means = {
         key: {column: number.value for column, number in row.ours.items()}
         for key, row in zip(LANES, rows, strict=True)
     }
     distinct = len(whole.train.rows.terms) / len(whole.train)
-    return Outcome(means, folds, about(wire), whole.terms, distinct)
+    return Outcome(means, folds, document_counts(documents), whole.terms, distinct)
 
 
 def numbers_of(folds: list[Result], key: str) -> MethodResults:

@@ -68,7 +68,11 @@ class Tiny(Experiment):
             Row("not in the paper", {"r1": Number(0.25), "loss": Number(float("nan"))}),
             Row("in hindsight", {"r1": Number(0.99), "d": Number(0.001)}, contends=False),
         ]
-        notes = [f"HELD: {self.text} wins.", "NOT SETTLED (asked by us): why.", self.text]
+        notes = [
+            f"HELD: {self.text} wins.",
+            "NOT SETTLED (not a claim of the paper): why.",
+            self.text,
+        ]
         notes.append("LEVEL: as good as another.")
         table = Table(self.file, f"Tiny: {self.text}", columns, rows, notes)
         dots = [Dot("a method", "#0072b2", Number(0.75, 0.01), Number(0.7))]

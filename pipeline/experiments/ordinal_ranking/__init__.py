@@ -1,1 +1,1 @@
-"""The experiments of Crammer and Singer (2001): ranks, learned online."""
+"""The experiments of Crammer and Singer (2001): online learning of ranks (PRank)."""

@@ -1,4 +1,4 @@
-"""What a paper claims about two methods, and whether it holds in a run."""
+"""The paper's claims that one method loses less than another, and whether they hold in a run."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from pipeline.experiments.tables import Column, Number, Row, Table, mean_of
 SIGNIFICANT = 0.05
 
 COLUMNS = (
-    Column("lower", "to be lower", 3),
-    Column("higher", "to be higher", 3),
+    Column("lower", "claimed lower", 3),
+    Column("higher", "claimed higher", 3),
     Column("difference", "difference", 3, with_deviation=True),
     Column("wins", "lower in", 0),
     Column("losses", "higher in", 0),
     Column("ties", "level in", 0),
-    Column("p", "p", 4),
+    Column("p", "p value", 4),
 )
 
 
 class Claim(NamedTuple):
-    """That some methods lose less than others, each of the ones than each of the others.
+    """The claim that every method of `lower` loses less than every method of `higher`.
 
-    Repetition by repetition the worst of the ones is compared with the best of the others.
+    In each repetition the worst method of `lower` is compared with the best of `higher`.
     """
 
     text: str
     lower: tuple[str, ...]
     higher: tuple[str, ...]
-    at: int | None = None  # the round; the last one if not said
-    ours: bool = False  # of methods that are not the paper's: asked, not claimed by it
+    at: int | None = None  # the round; None means the last one
+    ours: bool = False  # about methods that the paper does not have, so not a claim of the paper
 
 
 class Verdict(NamedTuple):
@@ -47,11 +47,11 @@ class Verdict(NamedTuple):
     higher: float
     difference: Number
     test: SignTest
-    since: int | None  # from this round on the mean is lower, to the last
+    since: int | None  # the mean is lower from this round to the last
 
     @property
-    def word(self) -> str:
-        """A claim holds, or fails, if the means say so and the sign test agrees."""
+    def outcome(self) -> str:
+        """HELD or FAILED if the means and a significant sign test agree, otherwise OPEN."""
         certain = self.test.p < SIGNIFICANT
         if certain and self.difference.value < 0 and self.test.wins > self.test.losses:
             return HELD
@@ -60,20 +60,20 @@ class Verdict(NamedTuple):
         return OPEN
 
     def line(self) -> str:
-        """As it is printed."""
+        """The outcome, the claim and its numbers, as one line."""
         count = self.test.wins + self.test.losses + self.test.ties
         since = f"lower from round {self.since:,} on" if self.since else "not lower at the end"
         level = f", level in {self.test.ties}" if self.test.ties else ""
+        ours = " (not a claim of the paper)" if self.claim.ours else ""
         return (
-            f"{self.word}{' (asked by us)' if self.claim.ours else ''}: {self.claim.text}. "
-            f"Round {self.at:,}: {self.lower:.3f} against {self.higher:.3f}, lower in "
-            f"{self.test.wins} of {count} repetitions{level} (sign test p = {self.test.p:.2g}); "
-            f"the mean is {since}."
+            f"{self.outcome}{ours}: {self.claim.text}. Mean loss at round {self.at:,}: "
+            f"{self.lower:.3f} against {self.higher:.3f}, lower in {self.test.wins} of {count} "
+            f"repetitions{level} (sign test, p = {self.test.p:.2g}). The mean is {since}."
         )
 
 
 def judge(claim: Claim, rounds: Sequence[int], curves: Mapping[str, Floats]) -> Verdict:
-    """Look at a claim; of each method `curves` has time-averaged losses, repetitions x rounds."""
+    """Check a claim; `curves` holds time-averaged losses (repetitions x rounds) per method."""
     lower = np.max([curves[key] for key in claim.lower], axis=0)
     higher = np.min([curves[key] for key in claim.higher], axis=0)
     at = rounds[-1] if claim.at is None else max(r for r in rounds if r <= claim.at)
@@ -89,7 +89,7 @@ def judge(claim: Claim, rounds: Sequence[int], curves: Mapping[str, Floats]) -> 
 
 
 def claims_table(name: str, title: str, verdicts: Sequence[Verdict]) -> Table:
-    """All claims with their numbers; below them a line on each."""
+    """All claims with their numbers, and a note per claim with its outcome."""
     rows = [
         Row(
             verdict.claim.text,

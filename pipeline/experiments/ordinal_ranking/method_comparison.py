@@ -1,4 +1,4 @@
-"""Methods side by side on sequences with ranks: settings are chosen on some, measured on others."""
+"""Compares methods on sequences with ranks: some sequences choose settings, others measure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Known = Mapping[str, Result]
 
 
 class Batch(NamedTuple):
-    """Sequences that are run together, as one part."""
+    """Sequences that are run together as one part."""
 
     name: str
     sequences: Callable[[], Sequence[RankSequence]]
@@ -36,13 +36,13 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MethodComparison:
-    """The methods, the claims about them, and the sequences to choose and to measure by."""
+    """The methods, the claims about them, and the sequences that choose settings and measure."""
 
     name: str
     title: str
     ranks: int
     rounds: int
-    shown: tuple[int, ...]  # the rounds of the table
+    shown: tuple[int, ...]  # the rounds that the table shows
     methods: tuple[OrdinalMethod, ...]
     claims: tuple[Claim, ...]
     held_out: Sequence[Batch]
@@ -50,47 +50,47 @@ class MethodComparison:
 
     @property
     def kept(self) -> list[int]:
-        """The rounds of its curves."""
+        """The rounds at which curves are kept."""
         return kept_rounds(self.rounds, self.shown)
 
     def parts(self, known: Known) -> Iterator[Part]:
-        """First the held-out sequences; the others by what was chosen on them."""
+        """First the held-out sequences, then the others with the settings chosen on those."""
         for batch in self.held_out:
             yield Part(batch.name, partial(self._try, batch))
         for batch in self.tests:
             yield Part(batch.name, partial(self._measure, batch, known))
 
     def _try(self, batch: Batch) -> Result:
-        """The loss of every method, with every value of its grid, at the end of each sequence."""
-        found: dict[str, list[float]] = {}
+        """The final loss of every method with every value of its grid, on each sequence."""
+        by_variant: dict[str, list[float]] = {}
         for sequence in batch.sequences():
             for method in self.methods:
                 for value in method.grid or (None,):
                     losses = losses_of(method, value, sequence, self.ranks)
-                    found.setdefault(variant(method, value), []).append(float(losses.mean()))
-        return {"losses": found}
+                    by_variant.setdefault(variant(method, value), []).append(float(losses.mean()))
+        return {"losses": by_variant}
 
     def _measure(self, batch: Batch, known: Known) -> Result:
-        """The summed loss of every method at the kept rounds, for each sequence."""
+        """The summed loss of every method at the kept rounds, on each sequence."""
         chosen, places = self.chosen(known), np.array(self.kept) - 1
-        found: dict[str, list[list[int]]] = {method.key: [] for method in self.methods}
+        sums: dict[str, list[list[int]]] = {method.key: [] for method in self.methods}
         for sequence in batch.sequences():
             for method in self.methods:
                 losses = losses_of(method, chosen[method.key], sequence, self.ranks)
-                found[method.key].append(np.cumsum(losses)[places].tolist())
+                sums[method.key].append(np.cumsum(losses)[places].tolist())
         values = {key: value for key, value in chosen.items() if value is not None}
-        return {"chosen": values, "summed_losses": found}
+        return {"chosen": values, "summed_losses": sums}
 
     def tried(self, known: Known) -> dict[str, list[float]]:
         """The losses on the held-out sequences, by method and value."""
-        found: dict[str, list[float]] = {}
+        by_variant: dict[str, list[float]] = {}
         for batch in self.held_out:
             for key, losses in known[batch.name]["losses"].items():
-                found.setdefault(key, []).extend(losses)
-        return found
+                by_variant.setdefault(key, []).extend(losses)
+        return by_variant
 
     def chosen(self, known: Known) -> dict[str, float | None]:
-        """Of each method the value that lost least on the held-out sequences."""
+        """The value of each method's grid with the smallest loss on the held-out sequences."""
         tried = self.tried(known)
         best: dict[str, float | None] = {}
         for method in self.methods:
@@ -99,7 +99,7 @@ class MethodComparison:
         return best
 
     def curves(self, known: Known) -> dict[str, Floats]:
-        """The time-averaged losses of each method: repetitions x kept rounds."""
+        """The time-averaged losses of each method (repetitions x kept rounds)."""
         return {
             method.key: np.concatenate(
                 [np.array(known[batch.name]["summed_losses"][method.key]) for batch in self.tests]
@@ -110,12 +110,12 @@ class MethodComparison:
 
 
 def variant(method: OrdinalMethod, value: float | None) -> str:
-    """How a method with a value of its grid is called in the results."""
+    """The key of a method with a value of its grid, in the results."""
     return method.key if value is None else f"{method.key} {value:g}"
 
 
 def tables_of(comparison: MethodComparison, known: Known) -> list[Table]:
-    """The losses at some rounds, the claims, and the choices on the held-out sequences."""
+    """Three tables: losses at some rounds, claims, and losses on the held-out sequences."""
     curves, chosen = comparison.curves(known), comparison.chosen(known)
     kept = comparison.kept
     columns = [
@@ -146,22 +146,22 @@ def tables_of(comparison: MethodComparison, known: Known) -> list[Table]:
 
 
 def grid_table(comparison: MethodComparison, known: Known) -> Table:
-    """What every setting lost on the held-out sequences."""
+    """The loss of every setting on the held-out sequences."""
     tried, chosen = comparison.tried(known), comparison.chosen(known)
     rows = []
     for method in comparison.methods:
         for value in method.grid or (None,):
-            mark = " <- chosen" if method.grid and value == chosen[method.key] else ""
+            mark = " (chosen)" if method.grid and value == chosen[method.key] else ""
             loss = mean_of(tried[variant(method, value)])
             rows.append(Row(method.name(value) + mark, {"loss": loss}))
     count = len(next(iter(tried.values())))
-    title = f"{comparison.title}: {count} held-out sequences, on which settings are chosen"
+    title = f"{comparison.title}: settings are chosen on these {count} held-out sequences"
     columns = [Column("loss", f"loss at round {comparison.rounds:,}", 3, with_deviation=True)]
     return Table(f"held-out-{comparison.name}", title, columns, rows)
 
 
 def half_widths(losses: Floats) -> list[float | None]:
-    """Half of the 95 % confidence interval of the mean of each column, by Student's t."""
+    """Half the width of the 95 % confidence interval of each column's mean (Student's t)."""
     from scipy.stats import t  # noqa: PLC0415 - an extra, and slow to import
 
     count, rounds = losses.shape
@@ -178,17 +178,17 @@ def panel_of(comparison: MethodComparison, known: Known, keys: Sequence[str]) ->
     lines = []
     for method in comparison.methods:
         if method.key in keys:
-            mine = curves[method.key]
-            numbers = map(Number, mine.mean(axis=0).tolist(), half_widths(mine))
+            losses = curves[method.key]
+            numbers = map(Number, losses.mean(axis=0).tolist(), half_widths(losses))
             points = list(zip(comparison.kept, numbers, strict=True))
             style = "--" if method.ours else "-"
             label = method.name(chosen[method.key])
             lines.append(Line(label, method.colour, style, "", points))
-    return Panel(f"{comparison.title}, {len(mine)} repetitions", lines=lines, log=True)
+    return Panel(f"{comparison.title}, {len(losses)} repetitions", lines=lines, log=True)
 
 
 def curves_csv(comparison: MethodComparison, known: Known) -> bytes:
-    """A line for each method and kept round."""
+    """The curves as CSV: a line per method and kept round."""
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(

@@ -1,4 +1,4 @@
-"""`prank-movielens`: ordinal ranking of films by what other viewers think of them."""
+"""`prank-movielens`: predicts a viewer's ratings of films from the ratings of other viewers."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from pipeline.experiments.ordinal_ranking.prank_synthetic import PAPER
 from pipeline.experiments.ordinal_ranking.rank_sequences import OrdinalMethod, RankSequence
 from pipeline.reports.plots import COLOURS
 
-LEASTS = (100, 200)  # rated films that a viewer must have, and rounds of the sequence
-FEWEST = 5  # viewers, with one of which held out there is something to be seen
+LEASTS = (100, 200)  # minimum of rated films per viewer, and length of the sequence
+FEWEST = 5  # viewers; one of them is held out
 HELD_OUT_SHARE = 0.2
 BATCH = 20  # viewers
 RATES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -90,7 +90,7 @@ MOVIELENS = Need(
 
 
 class Viewers:
-    """The viewers with at least so many rated films: what they rated, and in which order."""
+    """The viewers with at least `least` rated films, and their ratings."""
 
     def __init__(self, ratings: Longs, least: int, seed: int) -> None:
         viewers, counts = np.unique(ratings[:, 0], return_counts=True)
@@ -105,13 +105,16 @@ class Viewers:
         return len(self.active)
 
     def random_split(self) -> tuple[Longs, Longs]:
-        """In random order, those that settings are chosen on, and those that are measured."""
+        """The viewers on which settings are chosen, and those who are measured; random order."""
         order = np.random.default_rng([self.seed, self.least]).permutation(self.active)
         cut = max(1, round(len(order) * HELD_OUT_SHARE))
         return order[:cut], order[cut:]
 
     def sequence(self, viewer: int) -> RankSequence:
-        """The films of a viewer in random order, each as all others rated it; unrated is 0."""
+        """The films of a viewer in random order; the features are the other viewers' ratings.
+
+        A film that another viewer did not rate has the value 0.
+        """
         (place,) = np.flatnonzero(self.active == viewer)
         rng = np.random.default_rng([self.seed, self.least, int(viewer)])
         films = rng.permutation(np.flatnonzero(self._stars[place]))[: self.least]
@@ -121,17 +124,17 @@ class Viewers:
 
 
 class PRankMovieLens(Experiment):
-    """The middle and the right part of figure 3 of the paper, whose corpus is withdrawn."""
+    """The middle and right parts of figure 3 of the paper, whose corpus has been withdrawn."""
 
     name = "prank-movielens"
-    title = "ordinal ranking of films by the ratings of other viewers"
+    title = "ordinal ranking of films from the ratings of other viewers"
     paper = PAPER
     needs = (MOVIELENS,)
     packages = ("matplotlib", "scipy")
     splits = (500, 20)
 
     def recorded_settings(self) -> Mapping[str, Any]:
-        """The seed, who is held out, and the lanes."""
+        """The seed, the share of held-out viewers, and the lanes."""
         return {
             "seed": self.settings.seed,
             "quick": self.settings.quick,
@@ -149,13 +152,13 @@ class PRankMovieLens(Experiment):
         path: Path = self.data["movielens"]
         ratings = ratings_in(path)
         every = [Viewers(ratings, least, self.settings.seed) for least in LEASTS]
-        found = [viewers for viewers in every if len(viewers) >= FEWEST]
-        if not found:
+        enough = [viewers for viewers in every if len(viewers) >= FEWEST]
+        if not enough:
             raise UsageError(
                 f"{path} has {len(every[0])} viewers with at least {LEASTS[0]} rated films; "
                 f"expected {FEWEST} or more, as MovieLens 100K and 1M have."
             )
-        return found
+        return enough
 
     @cached_property
     def _comparisons(self) -> Sequence[MethodComparison]:
@@ -167,13 +170,13 @@ class PRankMovieLens(Experiment):
         if self.settings.quick:
             held_out = held_out[:BATCH]
 
-        def batches(word: str, some: Longs) -> list[Batch]:
-            found = []
-            for start in range(0, len(some), BATCH):
-                mine = some[start : start + BATCH].tolist()
-                name = f"least {least} {word} {start + 1} to {start + len(mine)}"
-                found.append(Batch(name, partial(sequences, viewers, mine)))
-            return found
+        def batches(word: str, chosen: Longs) -> list[Batch]:
+            made = []
+            for start in range(0, len(chosen), BATCH):
+                together = chosen[start : start + BATCH].tolist()
+                name = f"least {least} {word} {start + 1} to {start + len(together)}"
+                made.append(Batch(name, partial(sequences, viewers, together)))
+            return made
 
         return MethodComparison(
             f"least-{least}", f"Viewers of at least {least} films", STARS[1], least,
@@ -183,19 +186,24 @@ class PRankMovieLens(Experiment):
         )  # fmt: skip
 
     def parts(self) -> Iterator[Part]:
-        """The held-out viewers, then the others; all methods on each."""
+        """First the held-out viewers, then the others; all methods on each."""
         for comparison in self._comparisons:
             yield from comparison.parts(self.known)
 
     def findings(self, results: Mapping[str, Result]) -> Findings:
-        """The curves, some of their points, and the claims."""
+        """The tables, the curves and the claims."""
         tables = [table for one in self._comparisons for table in tables_of(one, results)]
         series = [Series(f"curves-{c.name}", curves_csv(c, results)) for c in self._comparisons]
-        measure, setting = "time-averaged ranking loss, 95 % confidence", "round (log scale)"
+        measure = "time-averaged ranking loss, 95 % confidence interval"
+        setting = "round (log scale)"
         drawings = []
         for name, title, methods in (
-            ("curves-movielens", "MovieLens: ratings of a viewer", (*PAPERS, AVERAGE)),
-            ("variants-movielens", "MovieLens: ratings of a viewer, with ours", METHODS),
+            ("curves-movielens", "MovieLens: ratings of one viewer", (*PAPERS, AVERAGE)),
+            (
+                "variants-movielens",
+                "MovieLens: ratings of one viewer, with our variants",
+                METHODS,
+            ),
         ):
             keys = [method.key for method in methods]
             panels = [panel_of(one, results, keys) for one in self._comparisons]
@@ -209,18 +217,19 @@ class PRankMovieLens(Experiment):
         )
         missing = set(LEASTS) - {viewers.least for viewers in self._viewers}
         return [
-            f"Viewers: {counts}. The paper has EachMovie, with 6 ratings and far more viewers, "
-            "draws 500 of them, and gives its curves as a picture only.",
-            "Its Widrow-Hoff and multiclass perceptron have no constant feature, by the sizes of "
-            "the models that it states; PRank has thresholds. With a constant, they are ours.",
-            "The order of films, on which the paper says nothing, is random.",
+            f"Viewers: {counts}. The paper uses EachMovie, which has 6 ratings and many more "
+            "viewers. It draws 500 of them, and shows its curves only as a picture.",
+            "According to the model sizes that the paper states, its Widrow-Hoff and multiclass "
+            "perceptron have no constant feature, while PRank has thresholds. The rows with a "
+            "constant feature are our variants.",
+            "The order of films is random; the paper does not say which order it uses.",
             *(
-                f"Fewer than {FEWEST} viewers have {least} films: that part is left out."
+                f"Fewer than {FEWEST} viewers have rated {least} films, so that part is left out."
                 for least in sorted(missing)
             ),
         ]
 
 
 def sequences(viewers: Viewers, some: Sequence[int]) -> list[RankSequence]:
-    """Those of some viewers."""
+    """The sequences of some viewers."""
     return [viewers.sequence(viewer) for viewer in some]

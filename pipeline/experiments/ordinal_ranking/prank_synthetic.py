@@ -1,4 +1,4 @@
-"""`prank-synthetic`: ordinal ranking of points of the unit square, with a polynomial kernel."""
+"""`prank-synthetic`: ordinal ranking of points in the unit square, with a polynomial kernel."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ HELD_OUT, QUICK_HELD_OUT = 20, 3
 RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 SHOWN = (100, 500, 1000, 2000, 4000, 7000)
 FIRST_ROUNDS = 100
-TEST, CHOICE = 0, 1  # what a sequence is for: no sequence is for both
+TEST, CHOICE = 0, 1  # the use of a sequence; part of its random seed
 
-# What one would take without looking at data. As |w - u|^2 shrinks, the square loss of Widrow-Hoff
-# is at most (that of any u + |u|^2 / rate) / (1 - rate R^2), where R^2 is the largest K(x, x), here
-# 3^2; what |u|^2 adds is least for the rate 1 / (2 R^2).
+# The rate that can be chosen without any data. As |w - u|^2 shrinks, the squared loss of
+# Widrow-Hoff is at most (the loss of any u + |u|^2 / rate) / (1 - rate R^2). R^2 is the largest
+# K(x, x), here 3^2. The term with |u|^2 is smallest for the rate 1 / (2 R^2).
 BOUND_RATE = 1.0 / 18.0
 
-# As many instances as there are rounds: none is ever removed.
+# The budget is the number of rounds, so no instance is ever removed.
 KERNEL = f"kernel=poly2,budget={ROUNDS}"
 METHODS = (
     OrdinalMethod("prank", "PRank", COLOURS[0], f"prank:{KERNEL}"),
@@ -68,7 +68,7 @@ CLAIMS = (
 
 
 def saddle(rng: np.random.Generator, length: int) -> RankSequence:
-    """Points of the unit square; their rank is that of a saddle's height, with noise."""
+    """Points in the unit square; the rank is the height of a saddle there, with noise."""
     points: Floats = rng.random((length, 2))
     height = 10.0 * (points[:, 0] - 0.5) * (points[:, 1] - 0.5) + rng.normal(0.0, NOISE, length)
     return RankSequence(points, (height[:, None] > np.array(BOUNDS)).sum(axis=1))
@@ -78,7 +78,7 @@ class PRankSynthetic(Experiment):
     """The left part of figure 3 of the paper."""
 
     name = "prank-synthetic"
-    title = "ordinal ranking of points of a square, with a polynomial kernel"
+    title = "ordinal ranking of points in a square, with a polynomial kernel"
     paper = PAPER
     needs = ()
     packages = ("matplotlib", "scipy")
@@ -89,7 +89,7 @@ class PRankSynthetic(Experiment):
         return QUICK_ROUNDS if self.settings.quick else ROUNDS
 
     def recorded_settings(self) -> Mapping[str, Any]:
-        """The seed, the length of sequences, how they are made, and the lanes."""
+        """The seed, the length of sequences, how they are generated, and the lanes."""
         return {
             "seed": self.settings.seed,
             "rounds": self._rounds,
@@ -119,15 +119,15 @@ class PRankSynthetic(Experiment):
         )  # fmt: skip
 
     def parts(self) -> Iterator[Part]:
-        """The held-out sequences, then the others; all methods on each."""
+        """First the held-out sequences, then the others; all methods on each."""
         yield from self._comparison().parts(self.known)
 
     def findings(self, results: Mapping[str, Result]) -> Findings:
-        """The curves, some of their points, and the claims."""
+        """The tables, the curves and the claims."""
         comparison = self._comparison()
         panels = [panel_of(comparison, results, [method.key for method in METHODS])]
         title = "Ordinal ranking, polynomial kernel of degree 2"
-        measure = "time-averaged ranking loss, 95 % confidence"
+        measure = "time-averaged ranking loss, 95 % confidence interval"
         drawing = Drawing(
             "curves-synthetic", partial(draw_bands, title, "round (log scale)", measure, panels)
         )
@@ -139,14 +139,16 @@ class PRankSynthetic(Experiment):
         tried = {key: np.mean(losses) for key, losses in comparison.tried(results).items()}
         worse = [f"{rate:g}" for rate in RATES if tried[f"wh {rate:g}"] > tried["prank"]]
         remarks = [
-            "The paper gives its curves as a picture only, and says of the rate of Widrow-Hoff "
-            "only that it is constant; here it is the one that lost least on held-out sequences. "
-            f"On these PRank is below Widrow-Hoff at the rates {', '.join(worse) or '(none)'} of "
-            f"{', '.join(f'{rate:g}' for rate in RATES)}.",
-            "The rate 1/18 is 1 / (2 R^2), R^2 = 9 being the largest K(x, x): that of a bound on "
-            "the loss of Widrow-Hoff, which one can know without any data.",
-            f"The paper's words on the first rounds are read as round {FIRST_ROUNDS}.",
+            "The paper shows its curves only as a picture. About the rate of Widrow-Hoff it says "
+            "only that it is constant; here it is the rate with the smallest loss on the held-out "
+            f"sequences. Of the rates {', '.join(f'{rate:g}' for rate in RATES)}, PRank is better "
+            f"than Widrow-Hoff there for {', '.join(worse) or 'none'}.",
+            "The rate 1/18 is 1 / (2 R^2), where R^2 = 9 is the largest K(x, x). It minimises a "
+            "bound on the loss of Widrow-Hoff and can be known without any data.",
+            f"Where the paper speaks of the first rounds, round {FIRST_ROUNDS} is used.",
         ]
         if self.settings.quick:
-            remarks.append(f"With --quick sequences have {QUICK_ROUNDS:,} rounds, not {ROUNDS:,}.")
+            remarks.append(
+                f"With --quick the sequences have {QUICK_ROUNDS:,} rounds instead of {ROUNDS:,}."
+            )
         return remarks

@@ -1,4 +1,4 @@
-"""Sequences of vectors with ranks, and the loss of a method on them, round after round."""
+"""Sequences of vectors with ranks, and the loss of a method on them in every round."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from learners.scores import RankScores
 from learners.segment import Rows, Segment, Steps
 from learners.specs import parse_spec
 
-POINTS = 80  # of a curve, about: close together in the first rounds, far apart in the last
+POINTS = 80  # of a curve, approximately; evenly spaced on a log scale
 
 
 class RankSequence(NamedTuple):
-    """A sequence: one vector a round, and its rank, from 1."""
+    """A sequence of rounds: one vector per round, and its rank, counted from 1."""
 
     vectors: Floats
     ranks: Longs
@@ -26,11 +26,11 @@ class RankSequence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OrdinalMethod:
-    """A line of a comparison: a lane, and what of it is chosen on held-out sequences.
+    """A method of a comparison: a lane, and a grid of values for one of its settings.
 
-    `spec` may have a place `{}` for the value that is chosen of `grid`. If it is `scaled`, that
-    value is what all features are multiplied by; with `constant` a feature that is always 1 is
-    added. Without a spec it is the best constant rank, known only in hindsight.
+    The value is chosen on held-out sequences and replaces `{}` in `spec`. If the method is
+    `scaled`, the value instead multiplies all features. With `constant`, a feature that is always
+    1 is added. A method without a spec is the best constant rank, known only in hindsight.
     """
 
     key: str
@@ -43,14 +43,14 @@ class OrdinalMethod:
     ours: bool = False  # not in the paper
 
     def name(self, value: float | None) -> str:
-        """How it is called in tables, with the value that was chosen."""
+        """The name in tables, with the chosen value."""
         chosen = [f"{'scale' if self.scaled else 'rate'} {value:g}"] if self.grid else []
         marks = chosen + (["ours"] if self.ours else [])
         return f"{self.label} ({', '.join(marks)})" if marks else self.label
 
 
 def as_segment(sequence: RankSequence, ranks: int) -> Segment:
-    """Each vector is ranked, then learned with its rank; features that are 0 are left out."""
+    """A segment that ranks each vector and then learns it; features of value 0 are left out."""
     vectors, labels = sequence
     length, features = vectors.shape
     rounds, terms = np.nonzero(vectors)
@@ -67,10 +67,10 @@ def as_segment(sequence: RankSequence, ranks: int) -> Segment:
 def losses_of(
     method: OrdinalMethod, value: float | None, sequence: RankSequence, ranks: int
 ) -> Longs:
-    """How far the said rank was from the true one, in every round."""
+    """The distance of the predicted rank from the true one, in every round."""
     vectors, true = sequence
     if not method.spec:
-        median = int(np.sort(true)[(len(true) - 1) // 2])  # it loses least
+        median = int(np.sort(true)[(len(true) - 1) // 2])  # the constant with the smallest loss
         return np.abs(true - median)
     if method.scaled and value is not None:
         vectors = vectors * value
@@ -84,7 +84,7 @@ def losses_of(
 
 
 def kept_rounds(rounds: int, shown: Sequence[int]) -> list[int]:
-    """The rounds at which a curve is kept: those of tables, the last, and many between.
+    """The rounds at which a curve is kept: those of the table, the last one, and many between.
 
     >>> kept_rounds(12, [5])
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]

@@ -1,1 +1,1 @@
-"""The experiments of Yue, Finley, Radlinski and Joachims (2007): query-document sets."""
+"""The experiments of Yue, Finley, Radlinski and Joachims (2007): ranking documents of queries."""

@@ -1,4 +1,4 @@
-"""The methods that rank query-document sets: trained ones, and what needs no training."""
+"""The methods that rank query-document sets: trained ones, and baselines without training."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pipeline.retrieval.features import Form
 from pipeline.retrieval.measures import measured
 from pipeline.retrieval.model_selection import FORMS, ModelSelector, Split
 
-# Of the paper, which has 50 bins in all rows:
+# The paper uses 50 bins in all rows.
 GLOBAL = (Form("none", 50),)
 MINMAX = (Form("minmax", 50),)
 PERCENTILES = (Form("percentile", 50),)
 
 
 class RetrievalMethod(NamedTuple):
-    """A row of the tables: a machine with its forms, or a function alone, or their sum."""
+    """A row of the tables: a trained machine, a single function, or the sum of all functions."""
 
     key: str
     label: str
     colour: str
     machine: str = ""
     forms: tuple[Form, ...] = FORMS
-    nth: int = 0  # the nth best function on the training queries
+    nth: int = 0  # if not 0: the n-th best function on the training queries
     quick: bool = True
 
 
@@ -53,39 +53,42 @@ ON_RAW_SCORES = (
 )
 
 
-def methods_for(bench: ModelSelector, quick: bool) -> list[RetrievalMethod]:
-    """Those that make sense for a set: scores that are normalised by query have no others."""
-    same = np.array_equal(bench.values("minmax"), bench.queries.values, equal_nan=True)
-    found = METHODS if same else (*METHODS, *ON_RAW_SCORES)
+def methods_for(selector: ModelSelector, quick: bool) -> list[RetrievalMethod]:
+    """The methods that make sense for a set; those on raw scores only if scores are not normalised.
+
+    A set whose values are the same after min-max normalisation has no raw scores.
+    """
+    same = np.array_equal(selector.values("minmax"), selector.queries.values, equal_nan=True)
+    methods = METHODS if same else (*METHODS, *ON_RAW_SCORES)
     return [
         method
-        for method in found
-        if (method.quick or not quick) and method.nth <= len(bench.queries.functions)
+        for method in methods
+        if (method.quick or not quick) and method.nth <= len(selector.queries.functions)
     ]
 
 
-def result_of(method: RetrievalMethod, bench: ModelSelector, split: Split, thin: int) -> Result:
-    """Train and choose, then measure on the test queries; a NaN is a null in the file."""
+def result_of(method: RetrievalMethod, selector: ModelSelector, split: Split, thin: int) -> Result:
+    """Train and choose settings, then measure on the test queries; NaN is stored as null."""
     chosen: dict[str, object] = {}
     if method.machine:
-        found = bench.chosen(method.machine, split, method.forms, thin)
-        scores = bench.scored(found, split.test)
-        chosen = {"form": found.form.words(), "cost": found.cost, "validated": found.validated}
+        best = selector.chosen(method.machine, split, method.forms, thin)
+        scores = selector.scored(best, split.test)
+        chosen = {"form": best.form.text(), "cost": best.cost, "validated": best.validated}
     elif method.nth:
-        function = int(bench.best_functions(split.train)[method.nth - 1])
-        scores = bench.queries.values[bench.rows(split.test), function]
-        chosen = {"function": bench.queries.functions[function]}
+        function = int(selector.best_functions(split.train)[method.nth - 1])
+        scores = selector.queries.values[selector.rows(split.test), function]
+        chosen = {"function": selector.queries.functions[function]}
     else:
-        scores = summed(bench.values("minmax")[bench.rows(split.test)])
-    test = bench.queries.some(split.test)
+        scores = summed(selector.values("minmax")[selector.rows(split.test)])
+    test = selector.queries.select(split.test)
     return {
         "chosen": chosen,
         "queries": list(test.queries),
-        "measures": measured(test, scores, bench.depth).tolist(),
+        "measures": measured(test, scores, selector.depth).tolist(),
     }
 
 
 def summed(values: Floats) -> Floats:
-    """The sum of what functions say (CombSUM), from which nothing is learned."""
+    """The sum of the functions' scores (CombSUM), which needs no training."""
     total: Floats = np.nan_to_num(values).sum(axis=1)
     return total

@@ -1,1 +1,1 @@
-"""One page of all experiments that were run: what `wirerank report` writes."""
+"""The HTML page about all experiments that were run; `wirerank report` writes it."""

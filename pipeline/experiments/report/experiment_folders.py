@@ -1,4 +1,4 @@
-"""Finds the experiments in a folder and reads what they left; what is broken is put aside."""
+"""Finds the folders of experiments and reads their results; broken files are reported."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MOST_RESULTS_BYTES = 128 << 20
 MOST_RECORD_BYTES = 4 << 20
 MOST_PICTURE_BYTES = 8 << 20
 MOST_CSV_BYTES = 1 << 20
-MOST_BYTES = 64 << 20  # of pictures and CSVs in one page; browsers load that without effort
+MOST_BYTES = 64 << 20  # of figures and CSV files in one page; browsers load that easily
 
 
 class BrokenError(ValueError):
-    """A file that is not what it should be; the message says what was found."""
+    """A file is not what it should be; the message says what was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file in the page, or why it is not."""
+    """A file to include in the page, or the reason why it is not included."""
 
     name: str
     content: bytes = b""
@@ -47,7 +47,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What is known of a picture, and its file."""
+    """A figure: its description and its file."""
 
     drawing: Drawing
     file: Attachment
@@ -55,25 +55,25 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentFolder:
-    """An experiment's folder: its results, or how far it is, or what is wrong with it."""
+    """The folder of an experiment: its results, its progress, or what is wrong with it."""
 
     path: Path
-    folder: str  # its name, below the one that was looked through
+    name: str  # the path below the folder that was searched
     results: Results | None = None
     progress: Progress | None = None
     pictures: Sequence[Picture] = ()
-    numbers: Sequence[Attachment] = ()  # as CSV
+    numbers: Sequence[Attachment] = ()  # CSV files
     problem: str = ""  # begins with the name of a file in the folder
 
 
 class Budget:
-    """Bytes that may still go into the page."""
+    """The number of bytes that may still be added to the page."""
 
     def __init__(self, size: int = MOST_BYTES) -> None:
         self.left = size
 
     def take(self, path: Path, most: int) -> Attachment:
-        """A file as an attachment, if it is there and small enough."""
+        """A file as an attachment, if it exists and is small enough."""
         try:
             content = read_limited(path, min(most, self.left))
         except BrokenError as error:
@@ -83,15 +83,15 @@ class Budget:
 
 
 def find_experiments(top: Path) -> list[ExperimentFolder]:
-    """Every folder with results; then those with parts of them, and what cannot be read."""
+    """All folders of experiments: first those with results, then unfinished and broken ones."""
     budget = Budget()
     read = (read_folder(top, folder, budget) for folder in folders(top))
-    found = [one for one in read if one is not None]
-    return sorted(found, key=lambda one: (one.results is None, one.problem != ""))
+    experiments = [one for one in read if one is not None]
+    return sorted(experiments, key=lambda one: (one.results is None, one.problem != ""))
 
 
 def folders(top: Path) -> Iterator[Path]:
-    """A folder and those in it, not through links, as deep as anybody nests results."""
+    """A folder and the folders inside it, up to a limited depth, without following links."""
     waiting, looked = [(top, 0)], 0
     while waiting and looked < MOST_FOLDERS:
         folder, depth = waiting.pop()
@@ -102,18 +102,18 @@ def folders(top: Path) -> Iterator[Path]:
         try:
             inside = sorted(entry.name for entry in os.scandir(folder) if is_folder(entry))
         except OSError:
-            continue  # not ours to read, so nothing of ours
+            continue  # a folder that cannot be read holds no results of ours
         waiting += [(folder / name, depth + 1) for name in reversed(inside)]
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether a folder may hold experiments."""
+    """Whether an entry is a folder that may hold experiments."""
     hidden = entry.name.startswith(".") or entry.name == PARTS
     return not hidden and entry.is_dir(follow_symlinks=False)
 
 
 def read_folder(top: Path, folder: Path, budget: Budget) -> ExperimentFolder | None:
-    """What an experiment left in a folder; None if none was there."""
+    """The experiment in a folder; None if there is none."""
     name = folder.relative_to(top).as_posix()
     name = top.resolve().name if name == "." else name
     progress, problem = None, ""
@@ -141,19 +141,19 @@ def read_folder(top: Path, folder: Path, budget: Budget) -> ExperimentFolder | N
 
 
 def read_results(path: Path) -> Results:
-    """The results of an experiment, checked."""
-    found = read_object(path, MOST_RESULTS_BYTES)
+    """The results of an experiment, checked against the schema."""
+    content = read_object(path, MOST_RESULTS_BYTES)
     try:
-        return Results.model_validate(found)
+        return Results.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(place)[:80] for place in first["loc"]) or "all of it"
+        where = ".".join(str(place)[:80] for place in first["loc"]) or "the whole file"
         problem = f"{where}: {first['msg']}"
-    raise BrokenError(f"{path.name} is no result of an experiment: {problem}")
+    raise BrokenError(f"{path.name} does not hold the results of an experiment: {problem}")
 
 
 def read_progress(folder: Path) -> Progress | None:
-    """How far a run is, by its record; None if there is none, or it is none of an experiment."""
+    """The progress of a run, from its record; None if there is no record of an experiment."""
     path = folder / RECORD
     if not os.path.lexists(path) or not (folder / PARTS).is_dir():
         return None
@@ -169,47 +169,47 @@ def read_progress(folder: Path) -> Progress | None:
 def read_object(path: Path, most: int) -> dict[str, object]:
     """The JSON object in a file."""
     try:
-        found = orjson.loads(read_limited(path, most))
+        content = orjson.loads(read_limited(path, most))
     except orjson.JSONDecodeError as error:
-        raise BrokenError(f"{path.name} is no JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise BrokenError(f"{path.name} is no result of an experiment: it holds no JSON object")
-    return found
+        raise BrokenError(f"{path.name} is not valid JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise BrokenError(
+            f"{path.name} does not hold the results of an experiment: it is not a JSON object"
+        )
+    return content
 
 
 def read_limited(path: Path, most: int) -> bytes:
-    """A file that is one and no link (which might lead to anything), and not too large."""
+    """The content of a regular file that is not too large; links are refused."""
     try:
         about = path.lstat()
         if not stat.S_ISREG(about.st_mode):
-            raise BrokenError(f"{path.name} is a link or no file; expected a file")
+            raise BrokenError(f"{path.name} is a link or not a regular file; expected a file")
         if about.st_size > most:
-            raise BrokenError(
-                f"{path.name} has {about.st_size:,} bytes; at most {most:,} are taken"
-            )
+            raise BrokenError(f"{path.name} has {about.st_size:,} bytes; expected at most {most:,}")
         return path.read_bytes()
     except OSError as error:
         raise BrokenError(f"{path.name} cannot be read: {error.strerror}") from None
 
 
 def picture_of(folder: Path, drawing: Drawing, budget: Budget) -> Attachment:
-    """The file of a picture: SVG, which is sharp at any size, or else PNG."""
+    """The file of a figure: SVG, which is sharp at any size, or else PNG."""
     for ending in (".svg", ".png"):
         file = budget.take(folder / f"{drawing.name}{ending}", MOST_PICTURE_BYTES)
         if looks_like(ending, file.content):
             return file
-    problem = file.problem or f"{drawing.name}.png is no picture"
+    problem = file.problem or f"{drawing.name}.png is not a picture"
     return Attachment(drawing.name, problem=problem)
 
 
 def looks_like(ending: str, content: bytes) -> bool:
-    """Whether a file begins as its name promises."""
+    """Whether the content of a file begins as its suffix requires."""
     if ending == ".png":
         return content.startswith(b"\x89PNG\r\n\x1a\n")
     return content.lstrip().startswith((b"<?xml", b"<svg")) and b"<svg" in content[:4096]
 
 
 def drawings_in(folder: Path) -> list[Drawing]:
-    """The pictures of results that do not name them: of an earlier version."""
+    """The figures in a folder, for results of early versions, which do not list them."""
     names = sorted({path.stem for ending in ("png", "svg") for path in folder.glob(f"*.{ending}")})
     return [Drawing(name=name) for name in names if len(name) <= 200]

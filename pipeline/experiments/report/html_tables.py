@@ -1,4 +1,4 @@
-"""A table of an experiment as HTML: ours, and below it the paper's and the difference."""
+"""A table as HTML: our numbers, below them the paper's numbers and the differences."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pipeline.experiments.report.paper_comparison import (
 )
 from pipeline.experiments.report.results_schema import Column, Number, Row, Table
 
-ARROWS = {1: ("↑", "more is better"), -1: ("↓", "less is better")}
+ARROWS = {1: ("↑", "higher is better"), -1: ("↓", "lower is better")}
 VERDICT_CLASSES = {HELD: "held", TIED: "open", FAILED: "failed", OPEN: "open"}
 
 
 def table_html(table: Table, label: str) -> Html:
-    """The table, in a region that scrolls by itself where it is too wide; its notes below."""
+    """The table, in a region that scrolls if it is too wide, and its notes below."""
     columns = table.shown_columns
     head = element("tr", element("td"), *(heading(column) for column in columns))
     bests = {column.key: best(table, column) for column in columns}
@@ -35,7 +35,7 @@ def table_html(table: Table, label: str) -> Html:
 
 
 def heading(column: Column) -> Html:
-    """The title of a column, with which way is better."""
+    """The title of a column, with an arrow for the better direction."""
     arrow = ARROWS.get(column.better)
     if arrow is None:
         return element("th", column.title, scope="col")
@@ -47,12 +47,12 @@ def heading(column: Column) -> Html:
 def row_html(
     row: Row, columns: list[Column], bests: dict[str, float | None], room: dict[str, int]
 ) -> list[Html]:
-    """A line of ours; the paper's and the difference follow if it has numbers for it."""
+    """The line with our numbers; if the paper has numbers, a line with them and the differences."""
     ours = []
     for column in columns:
         number = row.ours.get(column.key)
-        mine = value(number, column)
-        is_best = row.contends and mine is not None and mine == bests[column.key]
+        rounded = value(number, column)
+        is_best = row.contends and rounded is not None and rounded == bests[column.key]
         ours.append(number_html(number, column, room[column.key], "b" if is_best else "span"))
     lines = [element("tr", element("th", row.label, scope="row"), *ours, class_="ours")]
     if any(number is not None for number in row.paper.values()):
@@ -64,25 +64,25 @@ def row_html(
 
 
 def shown(number: float, column: Column, sign: str = "") -> str:
-    """A number with its digits, and a minus that is as wide as a plus."""
+    """A number with the digits of its column, and a minus sign as wide as a plus."""
     return f"{number:{sign},.{column.digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def number_html(number: Number | None, column: Column, room: int, tag: str = "span") -> Html:
-    """A number, and its deviation in so much room that numbers stand below one another."""
+    """A number with its deviation, padded to `room` characters so that numbers are aligned."""
     known = value(number, column)
     if known is None:
         return element("td", element("span", "n.a.", class_="none"))
     deviation = deviation_html(deviation_text(number, column), room)
     if known == 0 and number is not None and (number.value or column.starred_below or 0) > 0:
-        text = f"<{shown(10**-column.digits, column)}"  # a p of 0 would be too good
+        text = f"<{shown(10**-column.digits, column)}"  # a p value is never 0
     else:
         text = shown(known, column)
     return element("td", element(tag, text), deviation, stars_html(number, column))
 
 
 def stars_html(number: Number | None, column: Column) -> Html | None:
-    """Two stars where a probability is significant, as in the paper, or room for them."""
+    """Two stars for a significant p value, as in the paper, or a blank of the same width."""
     level, known = column.starred_below, number.known if number is not None else None
     if level is None or known is None:
         return None
@@ -92,20 +92,20 @@ def stars_html(number: Number | None, column: Column) -> Html | None:
 
 
 def deviation_text(number: Number | None, column: Column) -> str:
-    """The deviation of a number, if it is to be shown."""
+    """The deviation of a number, if its column shows deviations."""
     if number is None or number.deviation is None or not column.with_deviation:
         return ""
     return f"±{shown(number.deviation, column)}"
 
 
 def deviation_room(table: Table, column: Column) -> int:
-    """How many characters the longest deviation of a column has."""
+    """The length of the longest deviation in a column."""
     numbers = (side.get(column.key) for row in table.rows for side in (row.ours, row.paper))
     return max((len(deviation_text(number, column)) for number in numbers), default=0)
 
 
 def deviation_html(text: str, room: int) -> Html | None:
-    """A deviation; what it lacks to the room is there and not seen."""
+    """A deviation, padded with invisible characters to `room` characters."""
     if not room:
         return None
     missing = "0" * (room - len(text))
@@ -114,12 +114,12 @@ def deviation_html(text: str, room: int) -> Html | None:
 
 
 def difference_html(row: Row, column: Column, room: int) -> Html:
-    """Ours less the paper's, by sign and by colour."""
-    found = difference(row, column)
-    if found is None:
+    """Our number minus the paper's, with a sign and a colour."""
+    gap = difference(row, column)
+    if gap is None:
         return element("td")
-    meaning = judged(found, column)
-    text = shown(found + 0.0, column, "+" if found else "")
+    meaning = judged(gap, column)
+    text = shown(gap + 0.0, column, "+" if gap else "")
     words = (
         element("span", f" {meaning} than the paper", class_="unseen")
         if meaning in (BETTER, WORSE)
@@ -129,17 +129,17 @@ def difference_html(row: Row, column: Column, room: int) -> Html:
 
 
 def notes_html(table: Table) -> Html | None:
-    """What is said below a table; claims with what became of them."""
+    """The notes below a table; claims are shown with their outcomes."""
     if not table.notes:
         return None
     return element("ul", *(note_html(note) for note in table.notes), class_="notes")
 
 
 def note_html(note: str) -> Html:
-    """A note, or a claim."""
-    found = verdict_of(note)
-    if found is None:
+    """A note, or a claim with its outcome."""
+    verdict = verdict_of(note)
+    if verdict is None:
         return element("li", note)
-    word, rest = found
+    word, rest = verdict
     badge = element("span", VERDICTS[word], class_=f"verdict {VERDICT_CLASSES[word]}")
     return element("li", badge, " ", rest, class_="claim")

@@ -1,4 +1,4 @@
-"""HTML that is put together from elements, so that nothing gets into it unescaped."""
+"""HTML built from elements, so that every text in it is escaped."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ VOID = frozenset({"br", "img", "meta", "wbr"})
 
 
 class Html(str):
-    """Text that is HTML already; any other text is escaped where it is put in."""
+    """Text that is HTML already; any other text is escaped when it is inserted."""
 
     __slots__ = ()
 
 
 def element(tag: str, *children: str | None, **attributes: str | int | bool | None) -> Html:
-    """An element; of attributes `class_` is `class`, and those that are None or False are left out.
+    """An HTML element; `class_` becomes `class`, and attributes of None or False are left out.
 
     >>> element("p", "1 < 2 ", element("b", "&"), class_='"x"')
     '<p class="&quot;x&quot;">1 &lt; 2 <b>&amp;</b></p>'
@@ -30,7 +30,7 @@ def element(tag: str, *children: str | None, **attributes: str | int | bool | No
 
 
 def joined(*pieces: str | None) -> Html:
-    """Pieces one after the other; those that are None are left out."""
+    """The pieces one after the other; None is left out."""
     return Html("".join(escaped(piece) for piece in pieces if piece is not None))
 
 
@@ -40,5 +40,5 @@ def escaped(text: str) -> Html:
 
 
 def attribute_name(name: str) -> str:
-    """`class_` is a word of Python, and `aria_label` cannot have a hyphen in it."""
+    """The HTML name of an attribute: `class_` is `class`, `aria_label` is `aria-label`."""
     return name.rstrip("_").replace("_", "-")

@@ -1,4 +1,4 @@
-"""The page as a whole: what it is, a summary, the contents, and a section for each experiment."""
+"""The whole page: a header, the contents, a summary, and a section per experiment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ from pipeline.experiments.report.paper_comparison import (
     claims,
     compared,
 )
-from pipeline.experiments.report.sections import duration, in_words, section, sentence, when
+from pipeline.experiments.report.sections import (
+    capitalised,
+    duration,
+    progress_text,
+    section,
+    when,
+)
 
 COMPARED = {
     BETTER: ("better", BETTER),
@@ -30,13 +36,13 @@ COMPARED = {
     UNJUDGED: ("not judged", UNJUDGED),
 }
 CLAIMED = {word: (words, VERDICT_CLASSES[word]) for word, words in VERDICTS.items()}
-AGAINST, CLAIMS, RUN = "Against the paper's numbers", "Its claims", "Run"
+AGAINST, CLAIMS, RUN = "Compared with the paper's numbers", "The paper's claims", "Run"
 STYLE = Path(__file__).with_name("page.css")
-TITLE = "The papers' experiments, run again"
+TITLE = "The papers' experiments, repeated"
 
 
-def page(found: Sequence[ExperimentFolder]) -> bytes:
-    """The page: one file that needs no other, asks for nothing and runs nothing."""
+def page(folders: Sequence[ExperimentFolder]) -> bytes:
+    """The page: one file without scripts that loads nothing else."""
     style = STYLE.read_text()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
@@ -52,31 +58,31 @@ def page(found: Sequence[ExperimentFolder]) -> bytes:
         element("title", f"{TITLE}, by Wirerank"),
         element("style", Html(style)),
     )
-    anchors = {id(one): f"experiment-{number}" for number, one in enumerate(found, 1)}
+    anchors = {id(folder): f"experiment-{number}" for number, folder in enumerate(folders, 1)}
     body = element(
         "body",
-        header(found),
-        contents(found, anchors),
+        header(folders),
+        contents(folders, anchors),
         element(
             "main",
-            summary(found, anchors),
-            *(section(one, anchors[id(one)]) for one in found),
+            summary(folders, anchors),
+            *(section(folder, anchors[id(folder)]) for folder in folders),
         ),
         footer(),
     )
     return joined(Html("<!doctype html>\n"), element("html", head, body, lang="en"), "\n").encode()
 
 
-def header(found: Sequence[ExperimentFolder]) -> Html:
-    """What this is."""
-    done = [one.results for one in found if one.results]
+def header(folders: Sequence[ExperimentFolder]) -> Html:
+    """The title, and how many experiments the page shows."""
+    done = [folder.results for folder in folders if folder.results]
     papers = len({results.paper for results in done})
     parts = [
-        f"{counted(len(done), 'experiment')} of {counted(papers, 'paper')}, "
-        "with the papers' numbers beside ours."
+        f"{counted(len(done), 'experiment')} from {counted(papers, 'paper')}: "
+        "our numbers beside the papers'."
     ]
-    waiting = sum(1 for one in found if one.results is None and not one.problem)
-    broken = sum(1 for one in found if one.problem)
+    waiting = sum(1 for folder in folders if folder.results is None and not folder.problem)
+    broken = sum(1 for folder in folders if folder.problem)
     parts += [f"{waiting} not finished."] if waiting else []
     parts += [f"{broken} could not be read."] if broken else []
     return element(
@@ -88,7 +94,7 @@ def header(found: Sequence[ExperimentFolder]) -> Html:
 
 
 def counted(count: int, what: str) -> str:
-    """A number of things.
+    """A number with its noun, in the plural where needed.
 
     >>> counted(1, "paper"), counted(2, "paper")
     ('1 paper', '2 papers')
@@ -96,20 +102,20 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def contents(found: Sequence[ExperimentFolder], anchors: dict[int, str]) -> Html:
-    """A list of links to every section, and in it to the pictures and tables."""
+def contents(folders: Sequence[ExperimentFolder], anchors: dict[int, str]) -> Html:
+    """Links to all sections, and to the figures and tables in them."""
     items = []
-    for one in found:
-        anchor = anchors[id(one)]
+    for folder in folders:
+        anchor = anchors[id(folder)]
         inner = []
-        if one.results is not None:
+        if folder.results is not None:
             inner = [
                 (f"{anchor}-figure-{n}", picture.drawing.title or picture.drawing.name)
-                for n, picture in enumerate(one.pictures, 1)
+                for n, picture in enumerate(folder.pictures, 1)
             ]
-            tables = enumerate(one.results.tables.values(), 1)
+            tables = enumerate(folder.results.tables.values(), 1)
             inner += [(f"{anchor}-table-{n}", table.title) for n, table in tables]
-        link = element("a", name_of(one), href=f"#{anchor}")
+        link = element("a", name_of(folder), href=f"#{anchor}")
         links = (element("li", element("a", title, href=f"#{to}")) for to, title in inner)
         more = element("ol", *links) if inner else None
         items.append(element("li", link, more))
@@ -118,25 +124,22 @@ def contents(found: Sequence[ExperimentFolder], anchors: dict[int, str]) -> Html
     return element("nav", label, element("ol", top, *items), aria_labelledby="contents")
 
 
-def name_of(found: ExperimentFolder) -> str:
-    """How an experiment is called in lists; its folder tells it from others of the same name."""
-    name = (
-        found.results.experiment
-        if found.results
-        else found.progress.experiment
-        if found.progress
-        else ""
-    )
-    return name if name == found.folder else f"{name} ({found.folder})" if name else found.folder
+def name_of(folder: ExperimentFolder) -> str:
+    """The name of an experiment in lists, with its folder where the two differ."""
+    source = folder.results or folder.progress
+    if source is None:
+        return folder.name
+    name = source.experiment
+    return name if name == folder.name else f"{name} ({folder.name})"
 
 
-def summary(found: Sequence[ExperimentFolder], anchors: dict[int, str]) -> Html:
-    """A line for each experiment, and how the tables are to be read."""
+def summary(folders: Sequence[ExperimentFolder], anchors: dict[int, str]) -> Html:
+    """A row per experiment, and an explanation of the tables."""
     label = "summary-title"
     titles = ("Experiment", AGAINST, CLAIMS, RUN)
-    # Roles are said, since on a narrow screen the style makes blocks of lines and cells.
+    # Explicit roles, because the style turns rows and cells into blocks on a narrow screen.
     head = (element("th", title, scope="col", role="columnheader") for title in titles)
-    rows = (summary_row(one, anchors[id(one)]) for one in found)
+    rows = (summary_row(folder, anchors[id(folder)]) for folder in folders)
     table = element(
         "table",
         element("thead", element("tr", *head, role="row"), role="rowgroup"),
@@ -149,20 +152,20 @@ def summary(found: Sequence[ExperimentFolder], anchors: dict[int, str]) -> Html:
     return element("section", title, table, legend(), id="summary", aria_labelledby=label)
 
 
-def summary_row(found: ExperimentFolder, anchor: str) -> Html:
-    """An experiment in short."""
-    results = found.results
-    name = element("a", name_of(found), href=f"#{anchor}")
+def summary_row(folder: ExperimentFolder, anchor: str) -> Html:
+    """An experiment in one row."""
+    results = folder.results
+    name = element("a", name_of(folder), href=f"#{anchor}")
     if results is None:
-        text = f"{found.folder}/{found.problem}." if found.problem else in_words(found)
+        text = f"{folder.name}/{folder.problem}." if folder.problem else progress_text(folder)
         warned = element("td", text, colspan=3, class_="warned", role="cell")
         header = element("th", name, scope="row", role="rowheader")
         return element("tr", header, warned, role="row")
-    title = element("span", sentence(results.title), class_="what")
+    title = element("span", capitalised(results.title), class_="what")
     quick = element("span", "quick run", class_="badge") if results.quick else None
     took = "" if results.run.seconds is None else f"took {duration(results.run.seconds)}"
-    numbers = counts_html(compared(results), COMPARED, "no numbers of it to compare")
-    verdicts = counts_html(claims(results), CLAIMED, "none looked at")
+    numbers = counts_html(compared(results), COMPARED, "the paper has no numbers to compare with")
+    verdicts = counts_html(claims(results), CLAIMED, "none checked")
     run = joined(when(results.run.finished) or "n.a.", element("span", took, class_="what"))
     cells = ((AGAINST, numbers), (CLAIMS, verdicts), (RUN, run))
     return element(
@@ -174,7 +177,7 @@ def summary_row(found: ExperimentFolder, anchor: str) -> Html:
 
 
 def counts_html(counts: Counter[str], kinds: Mapping[str, tuple[str, str]], otherwise: str) -> Html:
-    """How many there are of each kind."""
+    """A list of how many there are of each kind."""
     shown = [
         element("li", element("b", f"{counts[kind]:,}"), f" {words}", class_=mark)
         for kind, (words, mark) in kinds.items()
@@ -188,24 +191,26 @@ def counts_html(counts: Counter[str], kinds: Mapping[str, tuple[str, str]], othe
 
 
 def legend() -> Html:
-    """How the tables are to be read."""
+    """An explanation of the tables."""
     return element(
         "p",
-        "In the tables: ours, with ± the deviation over splits or repetitions; "
-        "below it the paper's, and the difference, which is ours less the paper's: ",
+        "How to read the tables: each row shows our number, with ± its standard deviation over "
+        "splits or repetitions. Below it are the paper's number and the difference, our number "
+        "minus the paper's: ",
         element("span", "blue where ours is better", class_=BETTER), ", ",
-        element("span", "orange where it is worse", class_=WORSE),
-        ", grey where neither way is better or both are level in the digits shown. ↑ and ↓ "
-        "say whether more or less of a measure is better; the ",
-        element("b", "best of ours"), " in such a column stands out. Without a number: n.a.",
+        element("span", "orange where ours is worse", class_=WORSE),
+        ", grey where neither direction is better or the two are equal in the digits shown. "
+        "↑ means higher is better, ↓ means lower is better; the ",
+        element("b", "best of our numbers"),
+        " in such a column is bold. n.a. means that there is no number.",
         class_="legend",
     )  # fmt: skip
 
 
 def footer() -> Html:
-    """Who wrote the page."""
+    """The version of Wirerank that wrote the page."""
     text = (
-        f"Written by Wirerank {version('wirerank')}. It is one file: it asks for no other and runs "
-        "no script."
+        f"Written by Wirerank {version('wirerank')}. The page is a single file: it loads nothing "
+        "else and runs no script."
     )
     return element("footer", element("p", text))

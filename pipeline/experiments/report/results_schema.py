@@ -1,4 +1,4 @@
-"""What `results.json` may hold: from another machine or another version, so all is checked."""
+"""The schema of `results.json`, which may come from another machine or version and is checked."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ FileName = Annotated[str, Field(pattern=r"^[^/\\\x00]{1,200}$")]
 
 
 class Model(BaseModel):
-    """Types are not guessed; what is not known here is let through, but not shown."""
+    """Types are not converted; unknown keys are accepted and ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
 
 class Number(Model):
-    """A mean and its deviation."""
+    """A mean and its standard deviation."""
 
     value: float | None
     deviation: float | None = None
 
     @property
     def known(self) -> float | None:
-        """The value, if it is a number."""
+        """The value, if it is a finite number."""
         return self.value if self.value is not None and math.isfinite(self.value) else None
 
 
@@ -39,7 +39,7 @@ Numbers = Annotated[dict[Text, Number | None], Field(max_length=MOST_COLUMNS)]
 
 
 class Column(Model):
-    """A measure: how it is called and shown, and whether more (1) or less (-1) of it is better."""
+    """A measure: its name, how it is shown, and whether higher (1) or lower (-1) is better."""
 
     key: Text
     title: Text
@@ -59,7 +59,7 @@ class Row(Model):
 
 
 class Table(Model):
-    """A table of ours and the paper's."""
+    """A table of our numbers and the paper's."""
 
     title: Text
     columns: Annotated[list[Column], Field(max_length=MOST_COLUMNS)] | None = None
@@ -68,7 +68,7 @@ class Table(Model):
 
     @cached_property
     def shown_columns(self) -> list[Column]:
-        """The columns; results of versions that did not write them have them in their rows."""
+        """The columns; results of early versions do not list them, so the rows are searched."""
         if self.columns is not None:
             return self.columns
         keys = dict.fromkeys(key for row in self.rows for key in (*row.ours, *row.paper))
@@ -86,7 +86,7 @@ class Table(Model):
 
 
 class Drawing(Model):
-    """A picture: its file without the ending, and what it shows in words."""
+    """A figure: the name of its file without the suffix, and a description."""
 
     name: FileName
     title: Text = ""
@@ -94,7 +94,7 @@ class Drawing(Model):
 
 
 class Run(Model):
-    """When, for how long and by whom the results were made."""
+    """When, for how long and by which versions the results were computed."""
 
     settings: dict[Text, Any] = Field(default_factory=dict)
     machine: Text | None = None
@@ -104,7 +104,7 @@ class Run(Model):
 
 
 class Results(Model):
-    """All that an experiment found."""
+    """The results of an experiment."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="allow")
 
@@ -123,10 +123,10 @@ class Results(Model):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What the experiment chose, under its own names."""
+        """The recorded settings of the experiment, which are all keys not named above."""
         return self.model_extra or {}
 
     @property
     def quick(self) -> bool:
-        """Whether it is a run on a part of the data, not to be compared with the paper."""
+        """Whether it was run on a part of the data and cannot be compared with the paper."""
         return bool(self.run.settings.get("quick", self.settings.get("quick", False)))

@@ -1,4 +1,4 @@
-"""The section of one experiment: what was run, its pictures, its tables, its settings."""
+"""The section of one experiment: what was run, its figures, its tables, its settings."""
 
 from __future__ import annotations
 
@@ -13,24 +13,22 @@ from pipeline.experiments.report.markup import Html, element, joined
 from pipeline.experiments.report.results_schema import Results
 from pipeline.experiments.report.settings_section import exact_settings, setting_text
 
-LONG_TABLE = 24  # rows; longer ones are closed until somebody opens them
+LONG_TABLE = 24  # rows; a longer table is folded until the reader opens it
 TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".csv": "text/csv;charset=utf-8"}
 
 
-def section(found: ExperimentFolder, anchor: str) -> Html:
-    """All that is known of one experiment."""
-    results = found.results
+def section(folder: ExperimentFolder, anchor: str) -> Html:
+    """The section of one experiment."""
+    results = folder.results
     if results is None:
-        return unfinished(found, anchor)
+        return unfinished(folder, anchor)
     badges = element("span", "quick run", class_="badge") if results.quick else None
     title = element(
-        "h2", sentence(results.title or results.experiment), " ", badges, id=f"{anchor}-title"
+        "h2", capitalised(results.title or results.experiment), " ", badges, id=f"{anchor}-title"
     )
     name = element("code", results.experiment)
     where = (
-        None
-        if found.folder == results.experiment
-        else joined(" in ", element("code", found.folder))
+        None if folder.name == results.experiment else joined(" in ", element("code", folder.name))
     )
     return element(
         "section",
@@ -38,72 +36,71 @@ def section(found: ExperimentFolder, anchor: str) -> Html:
         element("p", results.paper, class_="cited") if results.paper else None,
         element("p", name, where, class_="name"),
         quick_note(results),
-        progress_note(found),
+        progress_note(folder),
         facts(results),
         remarks(results),
-        pictures(found, anchor),
-        tables(found, anchor),
+        pictures(folder, anchor),
+        tables(folder, anchor),
         exact_settings(results),
         id=anchor,
         aria_labelledby=f"{anchor}-title",
     )  # fmt: skip
 
 
-def unfinished(found: ExperimentFolder, anchor: str) -> Html:
-    """An experiment without results: how far it is, or why it cannot be shown."""
-    name = found.progress.experiment if found.progress else found.folder
-    text = in_words(found) if not found.problem else f"{found.folder}/{found.problem}."
+def unfinished(folder: ExperimentFolder, anchor: str) -> Html:
+    """The section of an experiment without results: its progress, or why it cannot be shown."""
+    name = folder.progress.experiment if folder.progress else folder.name
+    text = progress_text(folder) if not folder.problem else f"{folder.name}/{folder.problem}."
     return element(
         "section",
         element("h2", name, id=f"{anchor}-title"),
-        element("p", element("code", found.folder), class_="name"),
+        element("p", element("code", folder.name), class_="name"),
         element("p", text, class_="warning"),
         id=anchor,
         aria_labelledby=f"{anchor}-title",
     )
 
 
-def in_words(found: ExperimentFolder) -> str:
-    """How far a run is that has not ended."""
-    progress = found.progress
+def progress_text(folder: ExperimentFolder) -> str:
+    """The progress of an unfinished run."""
+    progress = folder.progress
     if progress is None:
         return "not run"
     of = "an unknown number of" if progress.parts is None else f"{progress.parts:,}"
     return (
-        f"Not finished: {progress.done:,} of {of} parts done. The same command goes on from there."
+        f"Not finished: {progress.done:,} of {of} parts done. Run the same command again to "
+        "continue."
     )
 
 
-def progress_note(found: ExperimentFolder) -> Html | None:
-    """That a longer run has begun since the results were written."""
-    progress, results = found.progress, found.results
+def progress_note(folder: ExperimentFolder) -> Html | None:
+    """A note that a longer run has begun since the results were written."""
+    progress, results = folder.progress, folder.results
     if progress is None or results is None or not progress.parts or not results.parts:
         return None
     if progress.parts <= len(results.parts):
         return None
     text = f"A longer run has begun: {progress.done:,} of its {progress.parts:,} parts are done. "
-    return element("p", text, "What follows is of the run before it.", class_="warning")
+    return element("p", text, "The results below are those of the previous run.", class_="warning")
 
 
 def quick_note(results: Results) -> Html | None:
-    """That the numbers are not for comparing."""
+    """A note that the numbers of a quick run cannot be compared with the paper's."""
     if not results.quick:
         return None
-    text = "A quick run, on a part of the data: it shows that everything works. "
-    return element(
-        "p", text, "Its numbers are not to be compared with the paper's.", class_="warning"
-    )
+    text = "This was a quick run on a part of the data; it only shows that everything works. "
+    return element("p", text, "Do not compare its numbers with the paper's.", class_="warning")
 
 
 def facts(results: Results) -> Html:
-    """When and how it was run, in short."""
+    """When and how the experiment was run, in short."""
     run = results.run
     versions = run.wirerank or [
         version for version in (results.versions.get("wirerank"),) if version
     ]
     rows: list[tuple[str, str | None]] = [
         ("Finished", when(run.finished)),
-        ("Time it took", None if run.seconds is None else duration(run.seconds)),
+        ("Duration", None if run.seconds is None else duration(run.seconds)),
         ("Seed", text_of(results.settings.get("seed"))),
         ("Splits or repetitions", text_of(results.settings.get("splits"))),
         ("Wirerank", ", ".join(versions) or None),
@@ -123,7 +120,7 @@ def text_of(value: object) -> str | None:
 
 
 def when(moment: str | None) -> str | None:
-    """A date and time for people; what is none stays as it is."""
+    """A date and time in readable form; any other text is returned unchanged."""
     if moment is None:
         return None
     try:
@@ -133,7 +130,7 @@ def when(moment: str | None) -> str | None:
 
 
 def duration(seconds: float) -> str:
-    """A time for people.
+    """A duration in readable form.
 
     >>> duration(0.42), duration(75), duration(5400), duration(200_000)
     ('0.4 s', '1 min 15 s', '1 h 30 min', '2 d 7 h')
@@ -150,27 +147,27 @@ def duration(seconds: float) -> str:
 
 
 def remarks(results: Results) -> Html | None:
-    """How it differs from the paper."""
+    """The remarks on how the experiment differs from the paper."""
     if not results.remarks:
         return None
     items = (element("li", remark) for remark in results.remarks)
     return joined(
-        element("h3", "How it differs from the paper"), element("ul", *items, class_="remarks")
+        element("h3", "Differences from the paper"), element("ul", *items, class_="remarks")
     )
 
 
-def pictures(found: ExperimentFolder, anchor: str) -> Html | None:
-    """The pictures; each has its title in it."""
-    if not found.pictures:
+def pictures(folder: ExperimentFolder, anchor: str) -> Html | None:
+    """The figures; each of them contains its title."""
+    if not folder.pictures:
         return None
-    shown = (figure(one, f"{anchor}-figure-{n}") for n, one in enumerate(found.pictures, 1))
+    shown = (figure(one, f"{anchor}-figure-{n}") for n, one in enumerate(folder.pictures, 1))
     return joined(element("h3", "Figures"), *shown)
 
 
 def figure(picture: Picture, anchor: str) -> Html:
-    """A picture in the page. As an image, an SVG runs no script and asks for nothing."""
+    """A figure as an image; an SVG that is shown as an image runs no script and loads nothing."""
     drawing, file = picture.drawing, picture.file
-    # Not numbered: that might be taken for the paper's numbers.
+    # Without a number, which could be taken for the number of a figure of the paper.
     caption = element("figcaption", element("code", drawing.name))
     if file.problem:
         missing = element("p", f"Not in this page: {file.problem}.", class_="warning")
@@ -181,12 +178,12 @@ def figure(picture: Picture, anchor: str) -> Html:
     return element("figure", scroll, caption, id=anchor)
 
 
-def tables(found: ExperimentFolder, anchor: str) -> Html | None:
-    """The tables, each with its numbers to download."""
-    results = found.results
+def tables(folder: ExperimentFolder, anchor: str) -> Html | None:
+    """The tables, each with a link to download its numbers."""
+    results = folder.results
     if results is None or not results.tables:
         return None
-    files = {file.name: file for file in found.numbers}
+    files = {file.name: file for file in folder.numbers}
     shown = []
     for number, (name, table) in enumerate(results.tables.items(), 1):
         label = f"{anchor}-table-{number}"
@@ -199,20 +196,20 @@ def tables(found: ExperimentFolder, anchor: str) -> Html | None:
         shown.append(joined(element("div", title, link, class_="over"), content))
     rest = [link for file in files.values() if (link := download(file))]
     curves = (
-        element("p", "The curves as numbers: ", *spaced(rest), class_="curves") if rest else None
+        element("p", "The curves as CSV files: ", *spaced(rest), class_="curves") if rest else None
     )
     return joined(element("h3", "Tables"), *shown, curves)
 
 
 def spaced(pieces: list[Html]) -> Iterator[str]:
-    """Pieces with blanks between them."""
+    """The pieces, each followed by a space."""
     for piece in pieces:
         yield piece
         yield " "
 
 
 def download(file: Attachment | None) -> Html | None:
-    """A link that saves a file out of the page; of one that is not in it, where it is."""
+    """A link that saves a file from the page; for a missing file, the reason."""
     if file is None:
         return None
     if file.problem:
@@ -221,11 +218,11 @@ def download(file: Attachment | None) -> Html | None:
 
 
 def data_address(file: Attachment) -> str:
-    """A file as an address that holds it."""
+    """A `data:` address that contains the file."""
     kind = TYPES[PurePath(file.name).suffix]
     return f"data:{kind};base64,{base64.b64encode(file.content).decode()}"
 
 
-def sentence(text: str) -> str:
-    """A title with a capital."""
+def capitalised(text: str) -> str:
+    """The text with a capital first letter."""
     return text[:1].upper() + text[1:]

@@ -1,4 +1,4 @@
-"""How an experiment was run, exactly: its settings, data and versions, and the command."""
+"""The part of a section that says exactly how an experiment was run, with the command."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import orjson
 from pipeline.experiments.report.markup import Html, element, joined
 from pipeline.experiments.report.results_schema import Results
 
-MOST_SETTING = 2_000  # characters of one that is shown
+MOST_SETTING = 2_000  # characters of a setting that are shown
 NESTED = 3
 
 
 def exact_settings(results: Results) -> Html:
-    """All settings, the data with their checksums, the versions, and the command."""
+    """All settings, the data with checksums, the versions, and the command."""
     settings = [
         (name, text) for key, value in results.settings.items() for name, text in flat(key, value)
     ]
@@ -40,7 +40,9 @@ def exact_settings(results: Results) -> Html:
     ]
     lists = [joined(element("h4", title), definition(rows)) for title, rows in blocks if rows]
     command = command_of(results)
-    again = joined(element("h4", "To run it again"), element("pre", element("code", command)))
+    again = joined(
+        element("h4", "Command to repeat the run"), element("pre", element("code", command))
+    )
     return element(
         "details",
         element("summary", "Exact settings, data and versions"),
@@ -51,7 +53,7 @@ def exact_settings(results: Results) -> Html:
 
 
 def definition(rows: list[tuple[str, str]]) -> Html:
-    """Names and what they are."""
+    """A list of names with their values."""
     return element(
         "dl",
         *(element("div", element("dt", name), element("dd", text)) for name, text in rows),
@@ -60,7 +62,7 @@ def definition(rows: list[tuple[str, str]]) -> Html:
 
 
 def flat(name: str, value: object, depth: int = 1) -> Iterator[tuple[str, str]]:
-    """A setting, and those in it by names with points.
+    """The names and texts of a setting; nested settings get names with dots.
 
     >>> list(flat("a", {"b": [1, 2], "c": {"d": True}}))
     [('a.b', '1, 2'), ('a.c.d', 'true')]
@@ -73,7 +75,7 @@ def flat(name: str, value: object, depth: int = 1) -> Iterator[tuple[str, str]]:
 
 
 def setting_text(value: Any) -> str:  # noqa: ANN401 - JSON
-    """What a setting is, in so many characters."""
+    """The text of a setting, cut if it is too long."""
     if isinstance(value, list) and not any(isinstance(one, list | dict) for one in value):
         text = ", ".join(plain(one) for one in value)
     else:
@@ -82,17 +84,17 @@ def setting_text(value: Any) -> str:  # noqa: ANN401 - JSON
 
 
 def plain(value: Any) -> str:  # noqa: ANN401 - JSON
-    """A value as text; texts are not quoted."""
+    """A value as text; strings are not quoted."""
     if isinstance(value, str):
         return value
     try:
         return orjson.dumps(value).decode()
-    except orjson.JSONEncodeError:  # what can be read may be nested deeper than can be written
+    except orjson.JSONEncodeError:  # orjson reads deeper nesting than it writes
         return "nested too deep to be shown"
 
 
 def without_folders(path: str) -> str:
-    """The names in a path, or in options that hold several: where things lie is not for others.
+    """A path, or options with several paths, without folders, which are private to the machine.
 
     >>> without_folders("/home/me/ml-100k.zip"), without_folders("qrels=/a/b.txt,run=c/d")
     ('ml-100k.zip', 'qrels=b.txt,run=d')
@@ -102,7 +104,7 @@ def without_folders(path: str) -> str:
 
 
 def command_of(results: Results) -> str:
-    """The command that gives these results; of the data the names alone, wherever they lie."""
+    """The command that gives these results; the data are named without their folders."""
     words = ["wirerank", "experiment", results.experiment]
     for kind, path in results.data.items():
         words += ["--data", f"{kind}:{without_folders(path)}"]

@@ -1,1 +1,1 @@
-"""The experiments of Crammer and Singer (2002): topics, ranked online."""
+"""The experiments of Crammer and Singer (2002): online ranking of topics (MMP)."""

@@ -1,4 +1,4 @@
-"""The pictures of topic ranking: losses as they fall, and precision against recall."""
+"""The figures of topic ranking: learning curves, and precision against recall."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEGEND_COLUMNS = 4
 
 
 def style_of(method: TopicMethod) -> str:
-    """Methods that are not the paper's are dashed."""
+    """The line style of a method; methods that the paper does not have are dashed."""
     return "--" if method.added else "-"
 
 
@@ -31,7 +31,7 @@ def legend_below(figure: Figure) -> None:
 
 
 def draw_losses(title: str, curves: Sequence[tuple[TopicMethod, Result]]) -> Figure:
-    """Round-averaged losses of the online learners while they learn; rounds on a log axis."""
+    """Learning curves of the online learners: round-averaged losses, rounds on a log axis."""
     figure, axes = new_figure(len(OF_TOPICS), 3.2)
     figure.set_size_inches(14.0, 4.9)
     figure.suptitle(title, fontsize=12)
@@ -58,7 +58,7 @@ def draw_losses(title: str, curves: Sequence[tuple[TopicMethod, Result]]) -> Fig
 
 
 def draw_precision_recall(title: str, numbers: Sequence[MethodResults]) -> Figure:
-    """Document-averaged precision against recall, the whole of it and the upper right corner."""
+    """Document-averaged precision against recall, and an enlargement of the end of the curve."""
     figure, axes = new_figure(2, 3.6)
     figure.suptitle(title, fontsize=12)
     for one in numbers:
@@ -72,16 +72,16 @@ def draw_precision_recall(title: str, numbers: Sequence[MethodResults]) -> Figur
         axis.set_xlabel("recall")
         axis.set_ylabel("precision")
         axis.grid(True, alpha=0.3)
-    axes[0].set_title("from the first rank to the last", fontsize=10)
+    axes[0].set_title("all ranks", fontsize=10)
     axes[0].set_ylim(0, 1)
-    axes[1].set_title("the last tenth of the recall", fontsize=10)
+    axes[1].set_title("recall above 0.9", fontsize=10)
     zoom(axes[1], numbers)
     legend_below(figure)
     return figure
 
 
 def zoom(axis: Axes, numbers: Sequence[MethodResults]) -> None:
-    """Show where recall is above nine tenths."""
+    """Limit the axes to recall above 0.9."""
     shown = [
         precision
         for one in numbers
@@ -94,7 +94,7 @@ def zoom(axis: Axes, numbers: Sequence[MethodResults]) -> None:
 
 
 def draw_topics_per_document(data: str, counts: Mapping[str, int]) -> Figure:
-    """The share of documents with so many topics; on a log axis, since few have many."""
+    """The share of documents by number of topics; on a log axis, because few have many."""
     figure, (axis,) = new_figure(1, 3.0)
     documents = sum(counts.values())
     topics = [int(number) for number in counts]
@@ -109,8 +109,8 @@ def draw_topics_per_document(data: str, counts: Mapping[str, int]) -> Figure:
     axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axis.set_ylim(top=200)
     axis.set_xticks(range(min(topics), max(topics) + 1))
-    axis.set_xlabel("topics of a document")
-    axis.set_ylabel("documents, % (log scale); above: how many")
+    axis.set_xlabel("topics per document")
+    axis.set_ylabel("documents, % (log scale); counts above the bars")
     axis.set_title(f"{data}: topics per document (figure 3)", fontsize=12)
     axis.grid(True, axis="y", alpha=0.3)
     axis.set_axisbelow(True)

@@ -1,4 +1,4 @@
-"""The batch linear SVM as a ranker of topics: one machine per topic against the rest."""
+"""The batch linear SVM as a ranker of topics: one SVM per topic against the rest."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ COSTS = (0.5, 1.0, 2.0, 4.0)
 
 
 def svm_scores(cost: float, fold: Fold) -> tuple[Floats, bool]:
-    """The distances of the test documents from the machines' planes, on vectors of length one.
+    """The scores of the test documents, on vectors of length one, and whether all SVMs converged.
 
-    Also whether all machines converged. A topic that no training document has, or that all have,
-    leaves nothing to be learned: it is behind all others, or before them.
+    A topic that no training document has is ranked last; one that all have is ranked first.
     """
     from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - an extra
 
@@ -33,20 +32,20 @@ def svm_scores(cost: float, fold: Fold) -> tuple[Floats, bool]:
     for document, topics in enumerate(fold.train.topics):
         wanted[topics, document] = True
     scores, converged = np.empty((len(fold.test), fold.topics)), True
-    with warnings.catch_warnings():  # that one did not converge is in the result
+    with warnings.catch_warnings():  # the result says whether all of them converged
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for topic, mine in enumerate(wanted):
-            if mine.all() or not mine.any():
-                scores[:, topic] = np.inf if mine.any() else -np.inf
+        for topic, positive in enumerate(wanted):
+            if positive.all() or not positive.any():
+                scores[:, topic] = np.inf if positive.any() else -np.inf
             else:
-                model = linear_svm(cost).fit(train, mine)
+                model = linear_svm(cost).fit(train, positive)
                 scores[:, topic] = model.decision_function(test)
                 converged &= bool(np.all(model.n_iter_ < MOST_ITERATIONS))
     return scores, converged
 
 
 def measure_svm(cost: float, fold: Fold) -> Result:
-    """The measures of the machines with this C."""
+    """The measures of the SVMs with this C."""
     scores, converged = svm_scores(cost, fold)
     return {**judged(DenseScores(scores), fold), "C": cost, "converged": converged}
 

@@ -1,4 +1,4 @@
-"""Lanes that rank topics in an experiment: one pass over the training documents, then the test."""
+"""Trains a lane in one pass over the training documents of a fold, then ranks the test part."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Setting = TypeVar("Setting")
 
 
 class Pass(NamedTuple):
-    """What a lane scored documents with in one pass."""
+    """The scores of a lane in one pass over a fold."""
 
     learned: RowScores  # the training documents, each before it was learned
     tested: RowScores  # the test documents, after all of those and without learning
 
 
 def one_pass(lane: LaneSpec, fold: Fold) -> Pass:
-    """The scores of a lane that follows vectors."""
+    """The scores of a lane that learns from the documents' vectors."""
     learner = lane.build()
     learned, tested = no_scores(learner, fold)
     learner.follow(share(fold.training_segment(), [lane.norm]).by_norm[lane.norm], learned)
@@ -38,9 +38,9 @@ def one_pass(lane: LaneSpec, fold: Fold) -> Pass:
 
 
 def combined_pass(stacker: LaneSpec, lanes: Sequence[Pass], fold: Fold) -> Pass:
-    """The scores of a stacker that goes along with lanes.
+    """The scores of a stacker, which learns from the scores of other lanes.
 
-    It ranks a document by what they say of it before any of them learns it, and learns from that.
+    It uses the scores that the lanes gave a document before they learned it.
     """
     learner = stacker.build()
     learned, tested = no_scores(learner, fold)
@@ -55,9 +55,9 @@ def no_scores(learner: Learner, fold: Fold) -> Pass:
 
 
 def train_lane(spec: str, fold: Fold, lanes: Sequence[str] = ()) -> Result:
-    """The losses of a lane while it learned, and its measures on the test documents.
+    """The learning curve of a lane, and its measures on the test documents.
 
-    A stacker combines those of the lanes that its spec says; if it says none, all of them.
+    A stacker combines the lanes that its spec names; by default it combines all of `lanes`.
     """
     *others, lane = resolved([parse_spec(one) for one in (*lanes, spec)])
     if lane.is_stacker:
@@ -72,7 +72,7 @@ def train_lane(spec: str, fold: Fold, lanes: Sequence[str] = ()) -> Result:
 
 
 def judged(scores: RowScores, fold: Fold) -> Result:
-    """The measures of the test documents with these scores."""
+    """The measures of the test documents, ranked by these scores."""
     curve = Curve()
     curve.follow(fold.true_topics(), scores)
     return measures_on_test(curve)
@@ -81,9 +81,9 @@ def judged(scores: RowScores, fold: Fold) -> Result:
 def best_of(
     settings: Sequence[Setting], fold: Fold, run: Callable[[Setting, Fold], Result]
 ) -> tuple[Setting, dict[str, float]]:
-    """The setting of the best average precision on held-out training documents.
+    """The setting with the best average precision on held-out training documents.
 
-    Of equals it is the first. Also what every setting had there.
+    Of equal ones it is the first. Also returns the average precision of every setting.
     """
     held_out = fold.held_out()
     tried = {str(one): run(one, held_out)["measures"]["average_precision"] for one in settings}
@@ -94,7 +94,7 @@ def best_of(
 def train_chosen(specs: Sequence[str], fold: Fold, lanes: Sequence[str] = ()) -> Result:
     """The lane that is best on held-out training documents, trained on all of them.
 
-    `lanes` are those that a stacker can combine.
+    `lanes` are the lanes that a stacker can combine.
     """
     train = partial(train_lane, lanes=lanes)
     if len(specs) == 1:

@@ -1,4 +1,4 @@
-"""Tables 3 and 4, figures 5 and 6 of Crammer and Singer (2002): a year of newswire in one pass."""
+"""`mmp-rcv1`: topic ranking on RCV1, a year of newswire, in one pass (tables 3 and 4)."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ TOPICS_PER_DOCUMENT = 3.20
 PROFILE = "reuters2000"
 QUICK = 6000  # documents
 FEWEST = 10
-PEAK_PER_MIB = 1024 if sys.platform == "linux" else 2**20  # elsewhere it is said in bytes
-# A machine for each topic on half a million documents takes hours, and holding them no flat memory.
+PEAK_PER_MIB = 1024 if sys.platform == "linux" else 2**20  # Linux counts in KiB, others in bytes
+# One SVM per topic on half a million documents would take hours and all of them in memory.
 SVM_DOCUMENTS = 20_000
 
 MMP = "mmp:loss=1,margin=0.5,norm=l2"
@@ -79,12 +79,12 @@ ADDED = (
     ),
     TopicMethod("arow", "AROW", COLOURS[4], "arow", added=True),
 )
-# Without a look ahead: all terms, by the statistics of the documents so far.
+# All terms, weighted by the statistics of the documents so far: no reading ahead.
 RUNNING = TopicMethod("running", "AROW, running statistics", COLOURS[6], "arow", added=True)
 SVM = TopicMethod("svm", "linear SVM", LEARNER_COLOURS["svm"], added=True)
 METHODS = (*OF_THE_PAPER, *ADDED, RUNNING, SVM)
 
-# What is left of tables 3 and 4, as printed.
+# The legible numbers of tables 3 and 4, as printed.
 PRINTED = {
     "rocchio": {
         "loss1_percent": 70.71, "loss2": 12.42, "loss3_percent": 3.33,
@@ -105,10 +105,10 @@ CORPUS_COLUMNS = (
     Column("topics", "topics", 0),
     Column("words", "words", 0),
     Column("selected", "selected", 0),
-    Column("before", "terms a document", 1),
-    Column("after", "selected a document", 1),
+    Column("before", "terms per document", 1),
+    Column("after", "selected per document", 1),
 )
-# Words are those that are left when those seen once are discarded.
+# "words" counts the words that occur more than once.
 CORPUS_PRINTED = {
     "trained": 521_439, "tested": 287_944, "topics": 102,
     "words": 225_329, "selected": 9_325, "before": 137, "after": 121,
@@ -116,16 +116,16 @@ CORPUS_PRINTED = {
 
 
 class MmpRcv1(Experiment):
-    """Topic ranking of RCV1, chronological, every document read from the files when it is due."""
+    """Tables 3 and 4, figures 5 and 6 of the paper: documents in order of time, read from files."""
 
     name = "mmp-rcv1"
-    title = "topic ranking of Reuters-2000: two thirds learned in one pass, a third ranked"
+    title = "topic ranking on Reuters-2000: two thirds are learned in one pass, a third is ranked"
     paper = PAPER
     needs = (
         Need(
             KIND,
             "the token files of LYRL2004 with rcv1-v2.topics.qrels, or the NewsML stories of RCV1",
-            # Any folder may hold the files; of archives those that are called so.
+            # A folder may have any name; an archive must have one of these names.
             r"rcv1|lyrl|reuters.?2000|^[^.]*$",
             Rcv1,
         ),
@@ -134,7 +134,7 @@ class MmpRcv1(Experiment):
     splits = (1, 1)
 
     def recorded_settings(self) -> Mapping[str, Any]:
-        """How documents become vectors, and the lanes."""
+        """The settings of the vectors, and the lanes."""
         return {
             "quick": self.settings.quick,
             "documents": QUICK if self.settings.quick else "all",
@@ -145,7 +145,7 @@ class MmpRcv1(Experiment):
         }
 
     def parts(self) -> Iterator[Part]:
-        """All in one: every lane needs the same readings of the corpus."""
+        """A single part: all lanes share the same passes over the corpus."""
         yield Part("stream", self._run)
 
     def _run(self) -> Result:
@@ -155,7 +155,7 @@ class MmpRcv1(Experiment):
         selection = select(corpus.training("selecting terms"), counted)
         prepared = time.perf_counter()
         machines = SampledSvm(SVM, -(-counted.labelled // SVM_DOCUMENTS), self.say)
-        fields = [
+        groups = [
             LearnerGroup(
                 Vectors(counted.vocabulary, selection.chosen),
                 [*map(StreamLane, (*OF_THE_PAPER, *ADDED)), machines],
@@ -166,20 +166,22 @@ class MmpRcv1(Experiment):
             ),
         ]
         training, testing = corpus.both("learning", "testing")
-        noted = Noted(set(counted.topics), Counter(counted.sizes))
-        run_groups(fields, training, noted.passing(testing))
-        tested = fields[0].runners[0].tested
+        test_labels = LabelCounts(set(counted.topics), Counter(counted.sizes))
+        run_groups(groups, training, test_labels.count(testing))
+        tested = groups[0].learners[0].tested
         if not tested.rounds_with_topics:
             raise SourceError(
                 f"none of the {corpus.total - corpus.trained:,} test documents has a topic that "
-                "training documents have; check that the file of topics belongs to them"
+                "training documents have; check that the file of topics belongs to these documents"
             )
         return {
-            "lanes": results_of(fields),
+            "lanes": results_of(groups),
             "corpus": corpus_facts(corpus, counted, selection, tested.rounds),
             "topics": counted.topics,
-            "discarded": dict(sorted(noted.unknown.items())),
-            "topics_per_document": {str(n): count for n, count in sorted(noted.sizes.items())},
+            "discarded": dict(sorted(test_labels.unknown.items())),
+            "topics_per_document": {
+                str(n): count for n, count in sorted(test_labels.sizes.items())
+            },
             "seconds": {
                 "terms": prepared - began,
                 "lanes": time.perf_counter() - prepared - machines.seconds,
@@ -195,16 +197,16 @@ class MmpRcv1(Experiment):
             total = min(total, QUICK)
         if total < FEWEST:
             raise SourceError(
-                f"{self.data[KIND]} has {total} documents; expected {FEWEST} at least"
+                f"{self.data[KIND]} has {total} documents; expected at least {FEWEST}"
             )
-        self.say(f"{source.total:,} documents in order of time, {total:,} of them used")
+        self.say(f"{source.total:,} documents in order of time; {total:,} of them are used")
         return Corpus(source, trained_of(total), total, PROFILE, self.say)
 
     def findings(self, results: Mapping[str, Result]) -> Findings:
-        """The paper's tables and figures, and the corpus beside the paper's."""
+        """The paper's tables and figures, and the size of the corpus beside the paper's."""
         found = results["stream"]
         seen = found["lanes"][SVM.key]["documents"]
-        svm = SVM._replace(label=f"{SVM.label} of {seen:,}")
+        svm = SVM._replace(label=f"{SVM.label} on {seen:,} documents")
         methods = [svm if method is SVM else method for method in METHODS]
         numbers = [MethodResults(method, [found["lanes"][method.key]]) for method in methods]
         online = [method for method in METHODS if "curve" in found["lanes"][method.key]]
@@ -217,12 +219,12 @@ class MmpRcv1(Experiment):
             *two_tables(numbers, PRINTED, 3, DATA),
             corpus_table(found["corpus"]),
         ]
-        learning = f"{DATA}: while learning"
+        learning = f"{DATA}: learning curves"
         both = f"{DATA}: precision and recall (figure 6)"
         drawings = [
             Drawing("figure-3", partial(draw_topics_per_document, DATA, counts)),
             Drawing("figure-5", partial(draw_losses, f"{learning} (figure 5)", of_the_paper)),
-            Drawing("figure-5-added", partial(draw_losses, f"{learning}, added", of_added)),
+            Drawing("figure-5-added", partial(draw_losses, f"{learning}, added methods", of_added)),
             Drawing("figure-6", partial(draw_precision_recall, both, numbers)),
         ]
         series = [
@@ -236,25 +238,26 @@ class MmpRcv1(Experiment):
         documents = facts["trained"] + facts["tested"] + facts["unlabelled"]
         speed = documents / seconds["lanes"]
         remarks = [
-            "Term statistics and selected terms are those of the training part, which is read "
-            "twice before the one pass in which lanes learn; no document is ever held. The row "
-            f"'{RUNNING.title}' needs neither reading: all terms, statistics of the documents "
-            "so far.",
-            f"The linear SVM (one for each topic, C = {COST:g}, on vectors of length one) saw "
-            f"{seen_by_svm(found['lanes'][SVM.key]['documents'], facts['trained'])}.",
-            f"Terms {seconds['terms']:,.0f} s; lanes {seconds['lanes']:,.0f} s "
-            f"({speed:,.0f} documents a second); SVM {seconds['svm']:,.0f} s; "
-            f"peak memory {found['peak_memory_mib']:,.0f} MiB.",
+            "The term statistics and the selected terms are those of the training part. It is read "
+            "twice for them before the one pass in which the lanes learn; the lanes keep no "
+            f"documents in memory. The row '{RUNNING.title}' needs no such reading: it uses all "
+            "terms and the statistics of the documents so far.",
+            f"The linear SVM (one per topic, C = {COST:g}, on vectors of length one) was trained "
+            f"on {seen_by_svm(found['lanes'][SVM.key]['documents'], facts['trained'])}.",
+            f"Time: terms {seconds['terms']:,.0f} s; lanes {seconds['lanes']:,.0f} s "
+            f"({speed:,.0f} documents per second); SVM {seconds['svm']:,.0f} s. Peak memory: "
+            f"{found['peak_memory_mib']:,.0f} MiB.",
         ]
         if found["discarded"]:
             topics = ", ".join(f"{code} ({n:,})" for code, n in found["discarded"].items())
             remarks.append(
-                "Topics that only test documents have are discarded, as the paper does with GMIL: "
-                f"{topics}."
+                "Topics that only test documents have are discarded, as the paper does with GMIL. "
+                f"Here they are: {topics}."
             )
         if facts["unlabelled"]:
             remarks.append(
-                f"{facts['unlabelled']:,} documents have no topics: neither learned nor tested."
+                f"{facts['unlabelled']:,} documents have no topics; they are neither learned nor "
+                "tested."
             )
         if self.settings.quick:
             remarks.append(f"With --quick only the first {QUICK:,} documents are used.")
@@ -262,15 +265,15 @@ class MmpRcv1(Experiment):
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
-    """What is noted of the labels of test documents as they pass."""
+class LabelCounts:
+    """Counts the labels of the test documents while they are read."""
 
     topics: set[str]  # of training documents
-    sizes: Counter[int]  # documents with so many topics
+    sizes: Counter[int]  # documents by number of topics
     unknown: Counter[str] = field(default_factory=Counter)  # topics that training does not have
 
-    def passing(self, blocks: Iterable[Block]) -> Iterator[Block]:
-        """The same blocks."""
+    def count(self, blocks: Iterable[Block]) -> Iterator[Block]:
+        """Yield the same blocks, and count their labels."""
         for block in blocks:
             for entry in block.entries:
                 if entry.topics is not None:
@@ -280,19 +283,19 @@ class Noted:
 
 
 def seen_by_svm(documents: int, trained: int) -> str:
-    """How many training documents, and why not all."""
+    """How many training documents the SVM learns, and why not all."""
     if documents == trained:
         return f"all {documents:,} training documents"
     return (
-        f"{documents:,} training documents, evenly spaced: on all {trained:,} it would take hours, "
-        "and all of them in memory"
+        f"{documents:,} evenly spaced training documents; on all {trained:,} it would take hours "
+        "and need all of them in memory"
     )
 
 
 def corpus_facts(
     corpus: Corpus, counted: Counted, selection: Selection, tested: int
 ) -> dict[str, float]:
-    """How large the corpus is, as the paper says it of its own."""
+    """The numbers by which the paper describes its corpus."""
     return {
         "trained": counted.labelled,
         "tested": tested,
@@ -306,10 +309,10 @@ def corpus_facts(
 
 
 def corpus_table(facts: Mapping[str, float]) -> Table:
-    """The corpus beside the paper's."""
+    """The size of the corpus beside the paper's."""
     ours = {column.key: Number(facts[column.key]) for column in CORPUS_COLUMNS}
     paper = {key: Number(value) for key, value in CORPUS_PRINTED.items()}
     return Table(
-        "corpus", "The corpus, and the terms of a training document", CORPUS_COLUMNS,
+        "corpus", "The corpus, and the terms per training document", CORPUS_COLUMNS,
         [Row("documents", ours, paper)],
     )  # fmt: skip

@@ -53,7 +53,7 @@ FOLDS = 5
 PROFILE = "reuters21578"
 QUICK_DOCUMENTS = 1000
 DATA = "Reuters-21578"
-# Tables 1 and 2 of the paper, by the columns that show them.
+# Tables 1 and 2 of the paper, by the key of the column.
 FIGURES = {
     "rocchio": {
         "one_error_percent": 14.48, "coverage": 1.29, "average_precision": 0.90, "max_f1": 0.85,
@@ -69,18 +69,18 @@ FIGURES = {
 }  # fmt: skip
 TOPICS_PER_DOCUMENT = 1.24
 
-# How a fold's texts become vectors.
+# The kinds of vectors that a fold's texts are turned into.
 SELECTED, WHOLE, ENRICHED = "selected", "whole", "enriched"
-LEAST_DOCUMENTS = 2  # that a word of `ENRICHED` is in
+LEAST_DOCUMENTS = 2  # terms of `ENRICHED` in fewer training documents are ignored
 
 
-class Run(NamedTuple):
-    """A method, the vectors that it gets, and the specs of which the best is taken."""
+class MethodRun(NamedTuple):
+    """A method, the kind of its vectors, and the specs of which the best is chosen."""
 
     method: TopicMethod
     vectors: str
-    specs: Sequence[str] = ()  # none: it is the SVM
-    lanes: Sequence[str] = ()  # that specs of a stacker combine
+    specs: Sequence[str] = ()  # empty for the SVM
+    lanes: Sequence[str] = ()  # the lanes that a stacker combines
 
 
 MARGINS = (0.1, 0.25, 0.5, 1.0)
@@ -103,26 +103,26 @@ SVM = TopicMethod("svm", "batch SVM", LEARNER_COLOURS["svm"], added=True)
 SVM_ENRICHED = TopicMethod(
     "svm-enriched", "batch SVM, enriched", LEARNER_COLOURS["svm"], added=True
 )
-# The rows of the tables; another lane takes no more than a line here.
+# The rows of the tables; one more line here adds a lane.
 RUNS = (
-    *(Run(method, SELECTED, (method.spec,)) for method in OF_THE_PAPER),
-    Run(MARGIN, WHOLE, [f"mmp:loss=1,margin={margin:g},norm=l2" for margin in MARGINS]),
-    Run(
+    *(MethodRun(method, SELECTED, (method.spec,)) for method in OF_THE_PAPER),
+    MethodRun(MARGIN, WHOLE, [f"mmp:loss=1,margin={margin:g},norm=l2" for margin in MARGINS]),
+    MethodRun(
         AVERAGED, WHOLE,
         [f"mmp:loss=1,margin={margin:g},average=true,norm=l2" for margin in MARGINS],
     ),
-    Run(AROW, WHOLE, AROW_SPECS),
-    Run(STACKER, WHOLE, STACKER_SPECS, COMBINED),
-    Run(SVM, WHOLE),
-    Run(AROW_ENRICHED, ENRICHED, AROW_SPECS),
-    Run(STACKER_ENRICHED, ENRICHED, STACKER_SPECS, COMBINED),
-    Run(SVM_ENRICHED, ENRICHED),
+    MethodRun(AROW, WHOLE, AROW_SPECS),
+    MethodRun(STACKER, WHOLE, STACKER_SPECS, COMBINED),
+    MethodRun(SVM, WHOLE),
+    MethodRun(AROW_ENRICHED, ENRICHED, AROW_SPECS),
+    MethodRun(STACKER_ENRICHED, ENRICHED, STACKER_SPECS, COMBINED),
+    MethodRun(SVM_ENRICHED, ENRICHED),
 )  # fmt: skip
 VECTORS = (SELECTED, WHOLE, ENRICHED)
 
 
 class MmpReuters21578(Experiment):
-    """Tables 1 and 2 and the figures 3, 4 and 6 of the paper, on its smaller corpus."""
+    """Tables 1 and 2, figures 3, 4 and 6 of the paper, on its smaller corpus."""
 
     name = "mmp-reuters21578"
     title = "topic ranking on Reuters-21578, by cross-validation"
@@ -132,7 +132,7 @@ class MmpReuters21578(Experiment):
     splits = (FOLDS, 1)
 
     def recorded_settings(self) -> Mapping[str, Any]:
-        """Seed, text settings, and the specs that are tried."""
+        """The seed, the text settings, and the specs that are tried."""
         return {
             "seed": self.settings.seed,
             "quick": self.settings.quick,
@@ -146,29 +146,30 @@ class MmpReuters21578(Experiment):
             "C": fold_svm.COSTS,
         }
 
-    def wire(self) -> ReutersDocuments:
-        """The documents; with --quick some of them."""
-        found = the_90_topics(self.data["reuters21578"])
+    def documents(self) -> ReutersDocuments:
+        """The documents; with --quick a sample of them."""
+        every = the_90_topics(self.data["reuters21578"])
         quick = self.settings.quick
-        return found.some(QUICK_DOCUMENTS, self.settings.seed) if quick else found
+        return every.sample(QUICK_DOCUMENTS, self.settings.seed) if quick else every
 
     def parts(self) -> Iterator[Part]:
-        """The corpus, then fold after fold; of each the methods by the vectors they get."""
-        wire = self.wire()
-        self.say(f"{DATA}: {len(wire):,} documents, {len(wire.names)} topics")
-        yield Part("documents", partial(about, wire))
+        """First the counts of the corpus, then a part per fold and kind of vectors."""
+        documents = self.documents()
+        self.say(f"{DATA}: {len(documents):,} documents, {len(documents.names)} topics")
+        yield Part("documents", partial(document_counts, documents))
         for number in range(self.settings.splits):
-            fold_of = partial(self.fold, wire, number)
+            fold_of = partial(self.fold, documents, number)
             for vectors in VECTORS:
                 yield Part(part_name(number, vectors), partial(train, vectors, fold_of))
 
-    def fold(self, wire: ReutersDocuments, number: int, vectors: str) -> Fold:
-        """One division of the documents, as vectors of some kind."""
-        train, test = cross_validation(len(wire), FOLDS, self.settings.seed, number)
-        texts, min_df = wire.texts(), 1
+    def fold(self, documents: ReutersDocuments, number: int, vectors: str) -> Fold:
+        """Fold `number` of the cross-validation, with one kind of vectors."""
+        train, test = cross_validation(len(documents), FOLDS, self.settings.seed, number)
+        texts, min_df = documents.texts(), 1
         if vectors == ENRICHED:
-            texts, min_df = wire.enriched_texts(), LEAST_DOCUMENTS
-        fold = text_fold(texts, wire.topics, len(wire.names), PROFILE, train, test, min_df)
+            texts, min_df = documents.enriched_texts(), LEAST_DOCUMENTS
+        topics, known = documents.topics, len(documents.names)
+        fold = text_fold(texts, topics, known, PROFILE, train, test, min_df)
         return fold.selected() if vectors == SELECTED else fold
 
     def findings(self, results: Mapping[str, Result]) -> Findings:
@@ -209,28 +210,30 @@ class MmpReuters21578(Experiment):
         count = self.settings.splits
         return f"{DATA}, {f'mean of {count} folds' if count > 1 else 'one fold'}"
 
-    def _of(self, results: Mapping[str, Result], run: Run) -> list[Result]:
-        """What a method has in each fold."""
+    def _of(self, results: Mapping[str, Result], run: MethodRun) -> list[Result]:
+        """The results of a method in each fold."""
         names = [part_name(number, run.vectors) for number in range(self.settings.splits)]
         return [results[name]["methods"][run.method.key] for name in names]
 
     def _remarks(self, results: Mapping[str, Result]) -> list[str]:
         whole, selected = (self._facts(results, vectors) for vectors in (WHOLE, SELECTED))
         return [
-            f"The training folds have {whole['terms']:,.0f} terms (paper: 25,061), a document "
-            f"{whole['distinct']:.1f} distinct ones (49). Rocchio selects {selected['terms']:,.0f} "
-            f"(3,468), {selected['distinct']:.1f} a document (37).",
-            "What was added gets vectors of all terms, of length one. Enriched: the headline "
-            f"counts twice, its words are also terms of their own, and so are the first {STEM} "
-            f"letters of longer words; only terms that {LEAST_DOCUMENTS} training documents have.",
-            f"The stacker combines {'; '.join(COMBINED)}: one pass of all five together.",
+            f"The training folds have {whole['terms']:,.0f} terms (paper: 25,061), with "
+            f"{whole['distinct']:.1f} distinct terms per document (paper: 49). Rocchio selects "
+            f"{selected['terms']:,.0f} terms (paper: 3,468), {selected['distinct']:.1f} per "
+            "document (paper: 37).",
+            "The added methods use vectors of all terms, of length one. 'Enriched' vectors count "
+            "the headline twice, add a term for each of its words, and add the first "
+            f"{STEM} letters of longer words as terms. They ignore terms that occur in fewer than "
+            f"{LEAST_DOCUMENTS} training documents.",
+            f"The stacker combines {'; '.join(COMBINED)}. All five learn in the same pass.",
             "Margin, rho and C are chosen in each fold by the average precision on "
             f"{HELD_OUT:.0%} of its training documents: {'; '.join(self._chosen(results))}.",
             *self._quick(),
         ]
 
     def _facts(self, results: Mapping[str, Result], vectors: str) -> dict[str, float]:
-        """What the vectors of some kind are like, averaged over the folds."""
+        """The number of terms of one kind of vectors, averaged over the folds."""
         names = [part_name(number, vectors) for number in range(self.settings.splits)]
         return {
             fact: float(np.mean([results[name]["facts"][fact] for name in names]))
@@ -238,19 +241,19 @@ class MmpReuters21578(Experiment):
         }
 
     def _chosen(self, results: Mapping[str, Result]) -> Iterator[str]:
-        """What was chosen in each fold, method by method."""
+        """For each method the settings that were chosen, with how many folds chose each."""
         for run in RUNS:
             if len(run.specs) != 1:
-                found = [
+                chosen = [
                     str(fold["lane"]) if "lane" in fold else f"C={fold['C']:g}"
                     for fold in self._of(results, run)
                 ]
-                said = (f"{what} ({found.count(what)}x)" for what in sorted(set(found)))
-                yield f"{run.method.label}: {', '.join(said)}"
+                counts = (f"{one} ({chosen.count(one)}x)" for one in sorted(set(chosen)))
+                yield f"{run.method.label}: {', '.join(counts)}"
 
     def _quick(self) -> Sequence[str]:
-        said = f"With --quick {QUICK_DOCUMENTS:,} documents were taken, and one fold."
-        return [said] if self.settings.quick else []
+        remark = f"With --quick only {QUICK_DOCUMENTS:,} documents and one fold are used."
+        return [remark] if self.settings.quick else []
 
 
 def drawings(
@@ -258,11 +261,11 @@ def drawings(
     curves: Mapping[str, tuple[TopicMethod, Result]],
     counts: Mapping[str, int],
 ) -> list[Drawing]:
-    """The figures 3, 4 and 6, and figure 4 once more with what was added."""
+    """Figures 3, 4 and 6, and figure 4 again with the added methods."""
     four = [curves[method.key] for method in ONLINE]
     added = [curves[method.key] for method in (MMP_1, MARGIN, AROW, AROW_ENRICHED)]
     shown = [numbers[method.key] for method in (*OF_THE_PAPER, MARGIN, SVM, AROW_ENRICHED)]
-    titles = [f"{DATA}: while learning{more}" for more in (" (figure 4)", ", with what was added")]
+    titles = [f"{DATA}: learning curves{more}" for more in (" (figure 4)", ", added methods")]
     return [
         Drawing("figure-3", partial(draw_topics_per_document, DATA, counts)),
         Drawing("figure-4", partial(draw_losses, titles[0], four)),
@@ -275,22 +278,22 @@ def drawings(
 
 
 def part_name(number: int, vectors: str) -> str:
-    """How the part is called that has the methods of these vectors in a fold."""
+    """The name of the part with all methods of one kind of vectors in a fold."""
     return f"fold {number + 1} {vectors}"
 
 
-def about(wire: ReutersDocuments) -> Result:
-    """How many documents there are with how many topics."""
-    counts = np.bincount([len(mine) for mine in wire.topics])
+def document_counts(documents: ReutersDocuments) -> Result:
+    """The number of documents, of topics, and of documents by number of topics."""
+    counts = np.bincount([len(topics) for topics in documents.topics])
     return {
-        "documents": len(wire),
-        "topics": len(wire.names),
+        "documents": len(documents),
+        "topics": len(documents.names),
         "topics_per_document": {str(n): int(count) for n, count in enumerate(counts) if count},
     }
 
 
 def train(vectors: str, fold_of: Callable[[str], Fold]) -> Result:
-    """Every method that gets these vectors, on one fold."""
+    """Train all methods with this kind of vectors on one fold."""
     fold = fold_of(vectors)
     facts = {"terms": fold.terms, "distinct": len(fold.train.rows.terms) / len(fold.train)}
     methods = {

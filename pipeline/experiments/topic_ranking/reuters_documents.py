@@ -1,4 +1,4 @@
-"""The documents of the 2002 paper's Reuters-21578: ModApte, and the topics of both its halves."""
+"""The documents that the 2002 paper takes from Reuters-21578: the ModApte split."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEM = 5  # letters
 
 @dataclass(frozen=True, slots=True)
 class ReutersDocuments:
-    """Stories in order of date, and the topics of each by their numbers."""
+    """Stories in order of date, and the numbers of the topics of each."""
 
     stories: Sequence[Story]
     topics: Sequence[Sequence[int]]
@@ -29,26 +29,25 @@ class ReutersDocuments:
         return len(self.stories)
 
     def texts(self) -> list[str]:
-        """What is read of each story: its headline and its text."""
+        """The headline and the text of each story."""
         return [f"{story.title}\n{story.text}" for story in self.stories]
 
     def enriched_texts(self) -> list[str]:
-        """The same with more to go by; see `enriched`."""
+        """The texts with additional terms; see `enriched`."""
         return [enriched(story.title, story.text) for story in self.stories]
 
-    def some(self, count: int, seed: int) -> ReutersDocuments:
-        """So many of them, drawn at random, in their order."""
+    def sample(self, count: int, seed: int) -> ReutersDocuments:
+        """A random sample of `count` stories, in order of date."""
         numbers = np.sort(np.random.default_rng(seed).permutation(len(self))[:count])
         stories = [self.stories[i] for i in numbers]
         return ReutersDocuments(stories, [self.topics[i] for i in numbers], self.names)
 
 
 def enriched(title: str, text: str) -> str:
-    r"""A story whose headline counts twice and once more by itself, with the stems of its words.
+    r"""A story with its headline twice, its headline words as own terms, and stems of its words.
 
-    Every word of the headline is also a term of its own, and so are the first letters of longer
-    words, for a stem. They are marked by being glued to another word, as a tokenizer that knows
-    letters only would drop any other mark.
+    The stem of a longer word is its first letters. The prefix of headline words and stems consists
+    of letters, because a tokenizer that keeps only letters would drop any other mark.
 
     >>> enriched("Wheat up", "Prices rose.")
     'Wheat up\nWheat up\nPrices rose.\nheadlinewheat headlineup\nstemprice'
@@ -60,15 +59,15 @@ def enriched(title: str, text: str) -> str:
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of a text, of nothing but letters."""
+    """The words of a text, in lower case and reduced to letters."""
     return re.sub(r"[^a-z\s]", "", text.lower()).split()
 
 
 def the_90_topics(path: Path) -> ReutersDocuments:
-    """Stories with at least one topic that occurs in both halves of ModApte, and those topics.
+    """The stories with at least one topic that occurs in both halves of ModApte, and those topics.
 
-    There are 90 of them; the paper, which does not say how it counts, has 91 topics and the same
-    10,789 documents.
+    There are 90 such topics and 10,789 such documents. The paper has the same number of documents
+    but 91 topics, and does not say how it counts them.
     """
     stories = [story for story in Reuters21578(path).stories if story.modapte]
     halves = {
@@ -81,7 +80,7 @@ def the_90_topics(path: Path) -> ReutersDocuments:
     if len(names) < FEWEST_TOPICS or len(chosen) < FEWEST:
         raise SourceError(
             f"{path} has {len(chosen)} ModApte stories of {len(names)} topics that occur in both "
-            f"halves; expected at least {FEWEST} of {FEWEST_TOPICS}"
+            f"halves; expected at least {FEWEST} stories of {FEWEST_TOPICS} topics"
         )
     topics = [[number[name] for name in story.topics if name in number] for story in chosen]
     return ReutersDocuments(chosen, topics, names)

@@ -1,4 +1,4 @@
-"""A corpus that is too large to be held: read in blocks, from its beginning, as often as needed."""
+"""A corpus that is too large for memory: read in blocks from its beginning, as often as needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAID_EVERY_SECONDS = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Some of the events of a source, to be read once."""
+    """A part of the events of a source, which can be read once."""
 
     events: Iterator[bytes]
     topics: Sequence[str] = ()
@@ -32,7 +32,7 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Documents in order of time: the first to train on, the others to test with."""
+    """Documents in order of time: the first `trained` ones train, the others test."""
 
     source: Source
     trained: int
@@ -45,7 +45,7 @@ class Corpus:
         yield from self._blocks(iter(self.source), 0, self.trained, doing)
 
     def both(self, training: str, testing: str) -> tuple[Iterator[Block], Iterator[Block]]:
-        """The blocks of both parts in one reading; the first must be used up before the second."""
+        """The blocks of both parts from one reading; the first must be read before the second."""
         events = iter(self.source)
         return (
             self._blocks(events, 0, self.trained, training),
@@ -55,7 +55,7 @@ class Corpus:
     def _blocks(
         self, events: Iterator[bytes], start: int, stop: int, doing: str
     ) -> Iterator[Block]:
-        """Blocks made ahead by a thread of their own; how far it is, is said now and then."""
+        """The blocks of some events, prefetched by a thread; reports progress now and then."""
         some = Events(islice(events, stop - start))
         readings = Prefetcher(BlockReader(some, Tokenizer(self.profile), BLOCK))
         began = said = time.perf_counter()
@@ -73,6 +73,6 @@ class Corpus:
                     said = now
                     speed = reading.events / (now - began)
                     done = f"{reading.events:,} of {stop - start:,} documents"
-                    self.say(f"{doing}: {done}, {speed:,.0f} a second")
+                    self.say(f"{doing}: {done}, {speed:,.0f} per second")
         finally:
             readings.close()

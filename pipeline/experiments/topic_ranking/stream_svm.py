@@ -1,4 +1,4 @@
-"""Linear machines, one for each topic, on as many training documents as may be held."""
+"""Linear SVMs, one per topic, trained on a sample of the training documents."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ from pipeline.experiments.topic_ranking.stream_reader import SAID_EVERY_SECONDS
 from pipeline.experiments.topic_ranking.stream_training import StreamLearner
 
 COST = 1.0
-BEHIND = (
-    -1e6
-)  # the score of a topic that no document of the sample has; one that all have is before
+LAST = -1e6  # the score of a topic that no document of the sample has; -LAST if all have it
 
 
 class SampledSvm(StreamLearner):
-    """A batch learner beside the lanes: it keeps every so many-th training document."""
+    """A batch learner beside the lanes: it keeps every `every`-th training document."""
 
     norm = "l2"
 
@@ -43,22 +41,22 @@ class SampledSvm(StreamLearner):
         self._unfinished = 0
 
     def learn(self, segment: Segment) -> None:
-        """Keep some of the documents."""
+        """Keep a sample of the documents."""
         steps = segment.steps
         learned = np.flatnonzero(steps.learn)
         first = -self._seen % self._every
         self._seen += len(learned)
-        mine = learned[first :: self._every]
-        self._rows.append(copied_rows(segment.rows, steps.row[mine]))
-        relevant = np.zeros((len(mine), segment.topics), np.bool_)
-        for i, step in enumerate(mine.tolist()):
+        sampled = learned[first :: self._every]
+        self._rows.append(copied_rows(segment.rows, steps.row[sampled]))
+        relevant = np.zeros((len(sampled), segment.topics), np.bool_)
+        for i, step in enumerate(sampled.tolist()):
             start, stop = steps.label_starts[step], steps.label_starts[step + 1]
             relevant[i, steps.labels[start:stop]] = True
         self._labels.append(relevant)
         self._terms = segment.terms
 
     def end_of_training(self) -> None:
-        """Train a linear SVM for each topic, and let the documents go."""
+        """Train one linear SVM per topic, then drop the documents."""
         from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - an extra
 
         rows, labels = joined(self._rows), np.concatenate(self._labels)
@@ -67,13 +65,13 @@ class SampledSvm(StreamLearner):
         matrix, topics = as_matrix(rows, self._terms), labels.shape[1]
         self._say(f"training {topics} linear SVMs on {self.documents:,} documents")
         self._weights = np.zeros((matrix.shape[1], topics))
-        self._constants = np.where(labels.all(axis=0), -BEHIND, BEHIND)
+        self._constants = np.where(labels.all(axis=0), -LAST, LAST)
         before = said = time.perf_counter()
-        with warnings.catch_warnings():  # that one did not converge is in the result
+        with warnings.catch_warnings():  # the result says how many did not converge
             warnings.simplefilter("ignore", ConvergenceWarning)
-            for topic, mine in enumerate(labels.T):
-                if mine.any() and not mine.all():
-                    fitted = linear_svm(COST).fit(matrix, mine)
+            for topic, positive in enumerate(labels.T):
+                if positive.any() and not positive.all():
+                    fitted = linear_svm(COST).fit(matrix, positive)
                     self._weights[:, topic] = fitted.coef_[0]
                     self._constants[topic] = fitted.intercept_[0]
                     self._unfinished += int(np.max(fitted.n_iter_) >= MOST_ITERATIONS)
@@ -83,28 +81,28 @@ class SampledSvm(StreamLearner):
         self.seconds = time.perf_counter() - before
 
     def scores(self, segment: Segment) -> DenseScores:
-        """How far each document is on the right side of each machine."""
+        """The value of each SVM's decision function for each document."""
         found = as_matrix(segment.rows, self._terms) @ self._weights + self._constants
         return DenseScores(np.asarray(found))
 
     def forget(self, keep: Longs) -> None:
-        """It sees terms that stay."""
-        raise NotImplementedError("machines see a fixed set of terms")
+        """Terms are never dropped here: the SVMs see a fixed set of terms."""
+        raise NotImplementedError("the SVMs see a fixed set of terms")
 
     def result(self) -> Result:
-        """What was measured, on how many documents it was trained, and what did not converge."""
+        """The measures, the size of the sample, and how many SVMs did not converge."""
         size = self._weights.nbytes + self._constants.nbytes
         trained = {"documents": self.documents, "not_converged": self._unfinished}
         return {**super().result(), "model_bytes": size, **trained}
 
 
 def copied_rows(rows: Rows, numbers: Ints) -> Rows:
-    """Some rows, which keep no other row in memory."""
+    """A copy of some rows, which keeps no other row in memory."""
     return select_rows(rows, numbers.astype(np.int64))
 
 
 def joined(parts: list[Rows]) -> Rows:
-    """Rows one behind the other."""
+    """All rows, one part after the other."""
     lengths = np.concatenate([np.diff(rows.starts) for rows in parts])
     starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     terms = np.concatenate([rows.terms for rows in parts])

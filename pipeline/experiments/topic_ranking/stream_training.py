@@ -1,4 +1,4 @@
-"""Lanes side by side over a corpus that is only read: trained in one pass, then tested."""
+"""Trains several learners in one pass over a corpus that is read in blocks, then tests them."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from pipeline.text.features import Vocabulary
 
 
 class Piece(NamedTuple):
-    """Vectors of a run of documents with their labels."""
+    """The vectors of consecutive documents, with their labels."""
 
     rows: Rows
     labels: Labels
     terms: int
-    keep: Longs | None  # before these, only these terms stayed
+    keep: Longs | None  # if given: all other terms were dropped before these documents
 
 
 class Vectors:
-    """How the lanes of a field see documents: by a vocabulary, maybe by some of its terms alone."""
+    """Turns blocks into vectors by a vocabulary, or by selected terms of a vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary, chosen: Longs | None = None) -> None:
         self.vocabulary = vocabulary
@@ -46,16 +46,16 @@ class Vectors:
 
     def pieces(self, block: Block, labels: Labels) -> Iterator[Piece]:
         """The vectors of a block."""
-        for found in self.vocabulary.vectors(block.counts, block.ready):
-            mine = labels[found.first : found.first + len(found.rows)]
+        for part in self.vocabulary.vectors(block.counts, block.ready):
+            of_part = labels[part.first : part.first + len(part.rows)]
             if self._chosen is None:
-                yield Piece(found.rows, mine, found.terms, found.keep)
+                yield Piece(part.rows, of_part, part.terms, part.keep)
             else:
-                yield Piece(found.rows.restricted(self._chosen), mine, len(self._chosen), None)
+                yield Piece(part.rows.restricted(self._chosen), of_part, len(self._chosen), None)
 
 
 class StreamLearner(ABC):
-    """Who learns the training documents, and is measured on the test documents."""
+    """A learner of the training documents that is measured on the test documents."""
 
     norm: str  # of the vectors that it sees
 
@@ -65,47 +65,47 @@ class StreamLearner(ABC):
 
     @abstractmethod
     def learn(self, segment: Segment) -> None:
-        """Take in training documents."""
+        """Learn training documents."""
 
     @abstractmethod
     def end_of_training(self) -> None:
-        """Make what can only be made now."""
+        """Finish the model when all training documents have been seen."""
 
     @abstractmethod
     def scores(self, segment: Segment) -> RowScores:
-        """Score the documents that are to be ranked, learning nothing."""
+        """Score the documents of a segment."""
 
     @abstractmethod
     def forget(self, keep: Longs) -> None:
-        """Only these terms stay."""
+        """Drop all terms except these."""
 
-    def rank(self, segment: Segment, answers: Steps) -> None:
-        """Rank test documents, and measure that."""
-        self.tested.follow(answers, self.scores(segment))
+    def rank(self, segment: Segment, true_topics: Steps) -> None:
+        """Rank test documents, and measure the rankings."""
+        self.tested.follow(true_topics, self.scores(segment))
 
     def result(self) -> Result:
-        """What was measured."""
+        """The measures on the test documents."""
         return measures_on_test(self.tested)
 
 
 class StreamLane(StreamLearner):
-    """A lane: it ranks each document before it learns it, and that is its curve."""
+    """A lane: it ranks each document before it learns it, which gives its learning curve."""
 
     def __init__(self, method: TopicMethod) -> None:
         super().__init__(method)
         spec = parse_spec(method.spec)
         self.norm = spec.norm
-        # The paper's Rocchio is a batch learner: its prototypes are made when all is seen.
+        # The paper's Rocchio is a batch learner: its prototypes are made at the end of training.
         self.learner: Learner = Rocchio(refresh=0) if spec.learner == "rocchio" else spec.build()
         self.curve = Curve()
 
     @property
     def is_online(self) -> bool:
-        """Whether it ranks while it learns."""
+        """Whether the lane ranks while it learns."""
         return not isinstance(self.learner, Rocchio)
 
     def learn(self, segment: Segment) -> None:
-        """Rank and learn the documents, each measured before it is learned."""
+        """Rank and learn the documents; each is measured before it is learned."""
         scores = self.scores(segment)
         if self.is_online:
             self.curve.follow(segment.steps, scores)
@@ -116,7 +116,7 @@ class StreamLane(StreamLearner):
             self.learner.make()
 
     def scores(self, segment: Segment) -> RowScores:
-        """Take all steps, and return what documents were ranked by."""
+        """Take all steps of a segment, and return the scores by which documents are ranked."""
         scores = self.learner.new_scores(len(segment.rows), segment.topics)
         self.learner.follow(segment, scores)
         return scores
@@ -126,44 +126,44 @@ class StreamLane(StreamLearner):
         self.learner.forget(keep)
 
     def result(self) -> Result:
-        """What was measured, the size of the model, and the curve."""
-        found = {**super().result(), "model_bytes": self.learner.size_bytes()}
-        return {**found, "curve": learning_curve(self.curve)} if self.is_online else found
+        """The measures, the size of the model, and the learning curve."""
+        result = {**super().result(), "model_bytes": self.learner.size_bytes()}
+        return {**result, "curve": learning_curve(self.curve)} if self.is_online else result
 
 
 class LearnerGroup:
-    """Contestants that see documents in the same way."""
+    """Learners that see documents as the same vectors."""
 
     def __init__(
-        self, vectors: Vectors, runners: Sequence[StreamLearner], topics: Sequence[str]
+        self, vectors: Vectors, learners: Sequence[StreamLearner], topics: Sequence[str]
     ) -> None:
         self.vectors = vectors
-        self.runners = runners
+        self.learners = learners
         self._topics = topics
-        self._norms = {runner.norm for runner in self.runners}
+        self._norms = {learner.norm for learner in self.learners}
 
     def learn(self, block: Block, pool: ThreadPoolExecutor) -> None:
-        """Let all lanes rank and learn a block."""
+        """Let all learners rank and learn a block."""
         for piece in self._pieces(block):
             if piece.keep is not None:
-                for runner in self.runners:
-                    runner.forget(piece.keep)
+                for learner in self.learners:
+                    learner.forget(piece.keep)
             shared = self._shared(piece, rounds(piece.labels, len(self._topics)))
-            list(pool.map(lambda one, by=shared: one.learn(by[one.norm]), self.runners))
+            list(pool.map(lambda one, by=shared: one.learn(by[one.norm]), self.learners))
 
     def end_of_training(self) -> None:
-        """From now on nothing changes any more, neither lanes nor statistics."""
+        """Freeze the statistics and finish the models."""
         self.vectors.vocabulary.freeze()
-        for runner in self.runners:
-            runner.end_of_training()
+        for learner in self.learners:
+            learner.end_of_training()
 
     def rank(self, block: Block, pool: ThreadPoolExecutor) -> None:
-        """Let all lanes rank a block of test documents."""
+        """Let all learners rank a block of test documents."""
         for piece in self._pieces(block):
             answers = rounds(piece.labels, len(self._topics))
             shared = self._shared(piece, ranking_steps(piece.labels, len(self._topics)))
             list(
-                pool.map(lambda one, by=shared, a=answers: one.rank(by[one.norm], a), self.runners)
+                pool.map(lambda one, by=shared, a=answers: one.rank(by[one.norm], a), self.learners)
             )
 
     def _pieces(self, block: Block) -> Iterator[Piece]:
@@ -175,20 +175,20 @@ class LearnerGroup:
 
 
 def run_groups(
-    fields: Sequence[LearnerGroup], training: Iterable[Block], testing: Iterable[Block]
+    groups: Sequence[LearnerGroup], training: Iterable[Block], testing: Iterable[Block]
 ) -> None:
-    """Train all contestants in one pass, and test them."""
+    """Train all learners in one pass, then test them."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for block in training:
-            for field in fields:
-                field.learn(block, pool)
-        for field in fields:
-            field.end_of_training()
+            for group in groups:
+                group.learn(block, pool)
+        for group in groups:
+            group.end_of_training()
         for block in testing:
-            for field in fields:
-                field.rank(block, pool)
+            for group in groups:
+                group.rank(block, pool)
 
 
-def results_of(fields: Sequence[LearnerGroup]) -> dict[str, Result]:
-    """What was measured, by the key of the method."""
-    return {runner.method.key: runner.result() for field in fields for runner in field.runners}
+def results_of(groups: Sequence[LearnerGroup]) -> dict[str, Result]:
+    """The results of all learners, by the key of the method."""
+    return {learner.method.key: learner.result() for group in groups for learner in group.learners}

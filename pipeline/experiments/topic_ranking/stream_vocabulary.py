@@ -1,7 +1,7 @@
-"""The terms of a training part that is only read, never held: counted, then selected by Rocchio.
+"""The terms of a training part that is read in blocks: counted first, then selected by Rocchio.
 
 As in the 2002 paper, document frequencies and the pivot are those of the whole training part, words
-of a single training document are left out, and lanes see the selected terms alone.
+that occur in a single training document are left out, and lanes see only the selected terms.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from pipeline.log.block import Block
 from pipeline.text.features import DISTINCT, FeatureSettings, Vocabulary
 from pipeline.text.terms import copied
 
-MAX_TERMS = 1 << 20  # of the training part, rare ones included; beyond that the rarest are dropped
-LEAST_DOCUMENTS = 2  # that a term must occur in
+MAX_TERMS = 1 << 20  # of the training part, rare ones included; the rarest beyond are dropped
+LEAST_DOCUMENTS = 2  # terms in fewer training documents are left out
 
-Labels = Sequence[Sequence[int] | None]  # of each document; None if nobody has labelled it
+Labels = Sequence[Sequence[int] | None]  # topics per document; None if it is not labelled
 
 
 class Counted(NamedTuple):
-    """What one reading of the training part tells."""
+    """The counts of one reading of the training part."""
 
     vocabulary: Vocabulary  # frozen, without the terms of a single document
-    topics: list[str]  # that occur, sorted
+    topics: list[str]  # those that occur, sorted
     documents: int
     labelled: int
-    sizes: Counter[int]  # documents with so many topics
+    sizes: Counter[int]  # documents by number of topics
 
 
 class Selection(NamedTuple):
-    """The terms that lanes see, and how many a training document has before and after."""
+    """The selected terms, and the mean number of terms per document before and after."""
 
     chosen: Longs
     before: float
@@ -67,10 +67,10 @@ def count(blocks: Iterable[Block]) -> Counted:
 
 
 def settle(counted: Vocabulary, least: int) -> Vocabulary:
-    """The terms of at least so many documents with their statistics, frozen.
+    """A frozen vocabulary of the terms in at least `least` documents, with their statistics.
 
-    The pivot is the mean number of these terms in a document: the sum of their document frequencies
-    over the number of documents, as if no other term had ever been seen.
+    The pivot is the mean number of these terms per document: the sum of their document frequencies
+    divided by the number of documents, as if no other term had been seen.
     """
     state = counted.state()
     df = state["df"].astype(np.int64)
@@ -92,7 +92,7 @@ def settle(counted: Vocabulary, least: int) -> Vocabulary:
 
 
 def select(blocks: Iterable[Block], counted: Counted) -> Selection:
-    """Train Rocchio on all terms, and choose those that it holds to matter."""
+    """Train Rocchio on all terms, and select the terms to which it gives weight."""
     selector = Rocchio(refresh=0)
     topics, vocabulary = counted.topics, counted.vocabulary
     nothing = selector.new_scores(0, len(topics))  # nothing is ranked
@@ -104,13 +104,16 @@ def select(blocks: Iterable[Block], counted: Counted) -> Selection:
     selector.make()
     chosen = select_terms(selector.weights)
     if not len(chosen):
-        raise SourceError("no term of the training documents says anything about their topics")
+        raise SourceError(
+            "no term of the training documents is related to their topics; check that the file of "
+            "topics belongs to these documents"
+        )
     df, documents = vocabulary.state()["df"].astype(np.int64), counted.documents
     return Selection(chosen, int(df.sum()) / documents, int(df[chosen].sum()) / documents)
 
 
 def labels_of(block: Block, topics: Sequence[str]) -> list[list[int] | None]:
-    """The topics of each document by number; those that are not among `topics` are left out."""
+    """The numbers of the topics of each document; topics that are not in `topics` are left out."""
     number = {topic: i for i, topic in enumerate(topics)}
     return [
         None if entry.topics is None else [number[t] for t in entry.topics if t in number]
@@ -119,25 +122,25 @@ def labels_of(block: Block, topics: Sequence[str]) -> list[list[int] | None]:
 
 
 def learning_steps(labels: Labels, topics: int) -> Steps:
-    """Learn every labelled document, and rank none."""
+    """Steps that learn every labelled document and rank none."""
     return steps_of(labels, topics, (True,))
 
 
 def ranking_steps(labels: Labels, topics: int) -> Steps:
-    """Rank every labelled document, and learn none."""
+    """Steps that rank every labelled document and learn none."""
     return steps_of(labels, topics, (False,))
 
 
 def rounds(labels: Labels, topics: int) -> Steps:
-    """Rank every labelled document, then learn it."""
+    """Steps that rank every labelled document and then learn it."""
     return steps_of(labels, topics, (False, True))
 
 
 def steps_of(labels: Labels, topics: int, learn: tuple[bool, ...]) -> Steps:
-    """The same steps for each labelled document; its labels come with the one that learns."""
-    labelled = [(row, mine) for row, mine in enumerate(labels) if mine is not None]
-    lengths = [len(mine) if step else 0 for _, mine in labelled for step in learn]
-    every = [topic for _, mine in labelled for topic in mine] if any(learn) else []
+    """The same steps for each labelled document: for each item of `learn`, learn it or rank it."""
+    labelled = [(row, of_row) for row, of_row in enumerate(labels) if of_row is not None]
+    lengths = [len(of_row) if step else 0 for _, of_row in labelled for step in learn]
+    every = [topic for _, of_row in labelled for topic in of_row] if any(learn) else []
     known = np.full(len(learn) * len(labelled), topics, np.int32)
     return Steps(
         np.repeat(np.array([row for row, _ in labelled], np.int32), len(learn)),

@@ -37,8 +37,10 @@ def test_long_titles_of_panels_fit() -> None:
     assert described(figure)["text"].startswith(f"{title}: MAP")
 
 
-@pytest.mark.parametrize(("deviation", "said"), [(0.1, "ours, with deviation"), (None, "ours")])
-def test_one_split_has_no_deviation(deviation: float | None, said: str) -> None:
+@pytest.mark.parametrize(
+    ("deviation", "label"), [(0.1, "ours, with standard deviation"), (None, "ours")]
+)
+def test_one_split_has_no_deviation(deviation: float | None, label: str) -> None:
     dot = Dot("perceptron", "#000000", Number(0.5, deviation), Number(0.6))
     (legend,) = draw_dots("title", "R1", [Panel("corpus", dots=[dot])]).legends
-    assert [text.get_text() for text in legend.get_texts()] == [said, "the paper's"]
+    assert [text.get_text() for text in legend.get_texts()] == [label, "the paper's"]

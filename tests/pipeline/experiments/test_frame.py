@@ -58,7 +58,7 @@ def test_wrong_data_are_refused(tmp_path: Path) -> None:
     assert "has no posts" in result.stderr
     result = wirerank("experiment", "feature-focus-text", "--data", str(tmp_path))
     assert result.exit_code == 2
-    assert "nothing of that is in" in result.stderr
+    assert "no corpus was found in" in result.stderr
 
 
 def test_corpora_are_found_by_name_wherever_they_lie(tmp_path: Path) -> None:

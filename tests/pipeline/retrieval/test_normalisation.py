@@ -91,9 +91,9 @@ def test_forms_that_there_are_not(form: tuple[str, int]) -> None:
 
 
 def test_some_queries_alone() -> None:
-    some = two_queries().some([1])
+    some = two_queries().select([1])
     assert (some.queries, some.documents) == (("2",), ("b", "a"))
     assert some.starts.tolist() == [0, 2]
     assert some.grades.tolist() == [2, 0]
     assert [known.tolist() for known in some.known] == [[2]]
-    assert two_queries().some([1, 0]).documents == tuple("baedc")
+    assert two_queries().select([1, 0]).documents == tuple("baedc")

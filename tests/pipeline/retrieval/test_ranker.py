@@ -48,7 +48,7 @@ def test_documents_by_falling_score() -> None:
 def test_other_functions_are_refused() -> None:
     ranker = a_ranker(Form())
     other = Ranker(("f", "h"), ranker.description, ranker.weights)
-    with pytest.raises(UsageError, match="trained on the functions f, h; expected these"):
+    with pytest.raises(UsageError, match="trained on the functions f, h; expected the same"):
         other.scores(two_queries())
 
 
@@ -67,7 +67,7 @@ def test_damage_is_noticed_wherever_it_is(tmp_path: Path) -> None:
             Ranker.load(path)
     for length in (0, 3, 15, 40, len(whole) - 1):
         path.write_bytes(whole[:length])
-        with pytest.raises(UsageError, match="save it anew"):
+        with pytest.raises(UsageError, match="save the ranker again"):
             Ranker.load(path)
     with pytest.raises(UsageError, match="cannot be read"):
         Ranker.load(tmp_path / "none")
@@ -95,5 +95,5 @@ def test_what_does_not_fit_together_is_refused(tmp_path: Path) -> None:
         (good, {**arrays, "weights": np.zeros(2, np.int64)}),
     ):
         path.write_bytes(pack(KIND, VERSION, content, other))
-        with pytest.raises(UsageError, match="does not fit together"):
+        with pytest.raises(UsageError, match="do not fit together"):
             Ranker.load(path)

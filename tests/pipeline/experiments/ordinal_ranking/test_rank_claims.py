@@ -50,9 +50,9 @@ def test_a_claim_holds_if_means_and_sign_test_agree(
 ) -> None:
     claim = Claim("a ends below b", ("a",), ("b",))
     verdict = judge(claim, ROUNDS, {"a": losses(ours), "b": losses(others)})
-    assert verdict.word == word
+    assert verdict.outcome == word
     assert verdict.test.wins == wins
-    assert verdict.line().startswith(f"{word}: a ends below b. Round 4: ")
+    assert verdict.line().startswith(f"{word}: a ends below b. Mean loss at round 4: ")
     assert f"lower in {wins} of {len(ours)} repetitions" in verdict.line()
 
 
@@ -69,13 +69,13 @@ def test_the_worst_of_the_lower_meets_the_best_of_the_higher() -> None:
 def test_a_claim_is_about_its_round_and_says_since_when() -> None:
     curves = {"a": np.array([[3.0, 1.0, 1.0]] * 6), "b": np.array([[2.0, 2.0, 2.0]] * 6)}
     late, early = (judge(Claim("t", ("a",), ("b",), at), ROUNDS, curves) for at in (None, 1))
-    assert (late.word, late.at, late.since) == ("HELD", 4, 2)
-    assert "the mean is lower from round 2 on." in late.line()
-    assert (early.word, early.at) == ("DID NOT HOLD", 1)
+    assert (late.outcome, late.at, late.since) == ("HELD", 4, 2)
+    assert "The mean is lower from round 2 on." in late.line()
+    assert (early.outcome, early.at) == ("DID NOT HOLD", 1)
     back = judge(Claim("t", ("b",), ("a",), ours=True), ROUNDS, curves)
     assert back.since is None
-    assert back.line().startswith("DID NOT HOLD (asked by us): t. ")
-    assert back.line().endswith("the mean is not lower at the end.")
+    assert back.line().startswith("DID NOT HOLD (not a claim of the paper): t. ")
+    assert back.line().endswith("The mean is not lower at the end.")
     table = claims_table("claims", "Claims", [late, back])
     assert table.notes == [late.line(), back.line()]
     assert table.rows[0].ours["difference"].value == -1.0
@@ -122,9 +122,10 @@ def test_settings_are_chosen_on_held_out_sequences_alone() -> None:
     assert loss.title == "Made up: time-averaged ranking loss, 2 repetitions"
     assert [row.label for row in loss.rows] == ["P", "W (rate 0.2, ours)"]
     assert loss.rows[0].ours["round_4"] == pytest.approx((0.25, 0.5 / 2**0.5))
-    assert claims.notes[0].startswith("NOT SETTLED: P ends below W. Round 4: 0.250 against 1.000")
+    start = "NOT SETTLED: P ends below W. Mean loss at round 4: 0.250 against 1.000"
+    assert claims.notes[0].startswith(start)
     labels = [row.label for row in grid.rows]
-    assert labels == ["P", "W (rate 0.1, ours)", "W (rate 0.2, ours) <- chosen"]
+    assert labels == ["P", "W (rate 0.1, ours)", "W (rate 0.2, ours) (chosen)"]
     rows = list(csv.DictReader(io.StringIO(curves_csv(comparison, known).decode())))
     assert len(rows) == 8
     assert (rows[3]["method"], rows[3]["round"]) == ("P", "4")

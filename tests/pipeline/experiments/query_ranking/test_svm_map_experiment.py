@@ -39,7 +39,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def bench(runs: str) -> ModelSelector:
+def selector(runs: str) -> ModelSelector:
     return ModelSelector(read_trec(runs))
 
 
@@ -66,11 +66,11 @@ def write_letor(path: Path, queries: int, seed: int = 0) -> Path:
     return path
 
 
-def test_trials_are_the_papers(bench: ModelSelector) -> None:
+def test_trials_are_the_papers(selector: ModelSelector) -> None:
     """10 train, 5 choose, the others are measured; none is in two of these; all train alike."""
-    found = trials(bench.queries, 30, seed=1).splits
-    known = set(bench.queries.with_relevant().tolist())
-    trained = np.zeros(len(bench.queries), int)
+    found = trials(selector.queries, 30, seed=1).splits
+    known = set(selector.queries.with_relevant().tolist())
+    trained = np.zeros(len(selector.queries), int)
     for split in found:
         assert (len(split.train), len(split.validation)) == (10, 5)
         sets = [set(some.tolist()) for some in (split.train, split.validation, split.test)]
@@ -79,13 +79,13 @@ def test_trials_are_the_papers(bench: ModelSelector) -> None:
         trained[split.train] += 1
     assert len(known) == 30
     assert set(trained) == {10}
-    again = trials(bench.queries, 5, seed=1).splits  # more go on from fewer
+    again = trials(selector.queries, 5, seed=1).splits  # more go on from fewer
     assert all((a.train == b.train).all() for a, b in zip(again, found, strict=False))
 
 
-def test_halves_measure_every_query_once(bench: ModelSelector) -> None:
-    one, two = halves(bench.queries, seed=1).splits
-    assert sorted([*one.test, *two.test]) == bench.queries.with_relevant().tolist()
+def test_halves_measure_every_query_once(selector: ModelSelector) -> None:
+    one, two = halves(selector.queries, seed=1).splits
+    assert sorted([*one.test, *two.test]) == selector.queries.with_relevant().tolist()
     assert sorted([*one.train, *one.validation]) == sorted(two.test)
 
 
@@ -110,16 +110,16 @@ def test_too_few_queries_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("machine", ["map", "roc", "acc", "acc2"])
 def test_what_is_chosen_is_best_on_validation_and_ranks_again_from_a_file(
-    bench: ModelSelector, machine: str, tmp_path: Path
+    selector: ModelSelector, machine: str, tmp_path: Path
 ) -> None:
     if machine.startswith("acc"):
         pytest.importorskip("sklearn")
-    split = halves(bench.queries, seed=2).splits[0]
-    every = [bench.chosen(machine, split, [form], thin=3) for form in FORMS]
-    chosen = bench.chosen(machine, split, FORMS, thin=3)
+    split = halves(selector.queries, seed=2).splits[0]
+    every = [selector.chosen(machine, split, [form], thin=3) for form in FORMS]
+    chosen = selector.chosen(machine, split, FORMS, thin=3)
     assert chosen.validated == max(one.validated for one in every)
-    scores = bench.scored(chosen, split.validation)
-    watched = bench.queries.some(split.validation)
+    scores = selector.scored(chosen, split.validation)
+    watched = selector.queries.select(split.validation)
     assert mean(average_precisions(watched, scores)) == chosen.validated
     chosen.ranker.save(tmp_path / "ranker")
     again = Ranker.load(tmp_path / "ranker").scores(watched)
@@ -129,10 +129,12 @@ def test_what_is_chosen_is_best_on_validation_and_ranks_again_from_a_file(
 FORMS = (Form("minmax", 10), Form("place", 0))
 
 
-def test_the_best_function_is_chosen_on_training_queries(bench: ModelSelector) -> None:
+def test_the_best_function_is_chosen_on_training_queries(selector: ModelSelector) -> None:
     train = np.arange(8)
-    means = [mean(average_precisions(bench.queries, v)[train]) for v in bench.queries.values.T]
-    assert bench.best_functions(train)[0] == int(np.argmax(means))
+    means = [
+        mean(average_precisions(selector.queries, v)[train]) for v in selector.queries.values.T
+    ]
+    assert selector.best_functions(train)[0] == int(np.argmax(means))
 
 
 def test_the_experiment_on_runs(runs: str, tmp_path: Path) -> None:
@@ -274,27 +276,29 @@ def test_scales_of_queries_matter_to_global_bins_alone(tmp_path: Path) -> None:
     """Where scales differ by query: combined by query SVM-map is above the best, globally below."""
     pytest.importorskip("sklearn")
     shape = Shape(systems=8, topics=60, depth=200, documents=2500)
-    bench = ModelSelector(read_trec(write_runs(tmp_path, seed=5, shape=shape)))
+    selector = ModelSelector(read_trec(write_runs(tmp_path, seed=5, shape=shape)))
     found: dict[str, list[float]] = {"map": [], "global": [], "best": []}
-    for split in halves(bench.queries, seed=0).splits:
-        test = bench.queries.some(split.test)
+    for split in halves(selector.queries, seed=0).splits:
+        test = selector.queries.select(split.test)
         for name, forms in (("map", None), ("global", (Form("none", 50),))):
-            chosen = bench.chosen("map", split, forms or FORMS, thin=2)
-            found[name] += average_precisions(test, bench.scored(chosen, split.test)).tolist()
-        found["best"] += bench.singles()[split.test, bench.best_functions(split.train)[0]].tolist()
+            chosen = selector.chosen("map", split, forms or FORMS, thin=2)
+            found[name] += average_precisions(test, selector.scored(chosen, split.test)).tolist()
+        found["best"] += selector.singles()[
+            split.test, selector.best_functions(split.train)[0]
+        ].tolist()
     assert np.mean(found["map"]) > np.mean(found["best"])
     assert np.mean(found["map"]) > np.mean(found["global"]) + 0.01
 
 
 def test_mq2008_one_fold(shared_corpus: Callable[[str], Path]) -> None:
     """The first fold, with the paper's bins and one cost: above the best feature on its test."""
-    bench = ModelSelector(read_letor(shared_corpus("letor")))
-    protocol = folds(bench.queries)
+    selector = ModelSelector(read_letor(shared_corpus("letor")))
+    protocol = folds(selector.queries)
     assert protocol is not None
     split: Split = protocol.splits[0]
-    chosen = bench.chosen("map", split, [Form("minmax", 50)], thin=2)
-    test = bench.queries.some(split.test)
-    found = mean(average_precisions(test, bench.scored(chosen, split.test)))
-    best = bench.best_functions(split.train)[0]
-    assert bench.queries.functions[best] == "39"
-    assert found > mean(bench.singles()[split.test, best]) - 0.01
+    chosen = selector.chosen("map", split, [Form("minmax", 50)], thin=2)
+    test = selector.queries.select(split.test)
+    found = mean(average_precisions(test, selector.scored(chosen, split.test)))
+    best = selector.best_functions(split.train)[0]
+    assert selector.queries.functions[best] == "39"
+    assert found > mean(selector.singles()[split.test, best]) - 0.01

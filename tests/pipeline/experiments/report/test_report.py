@@ -144,15 +144,15 @@ def test_a_hostile_picture_is_only_ever_an_image(done: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"{", "results.json is no JSON"),
-        (b"[]", "it holds no JSON object"),
-        (b"\xff\xfe", "results.json is no JSON"),
+        (b"{", "results.json is not valid JSON"),
+        (b"[]", "it is not a JSON object"),
+        (b"\xff\xfe", "results.json is not valid JSON"),
         (b'{"tables": {}}', "experiment: Field required"),
         (b'{"experiment": "x"}', "tables: Field required"),
         (b'{"experiment": "x", "tables": {"../y": {}}}', "should match pattern"),
         (b'{"experiment": "x", "tables": {"y": {"title": "t", "rows": [5]}}}', "tables.y.rows.0"),
         (b'{"experiment": "x", "tables": {}, "drawings": [{"name": "a/../b"}]}', "drawings.0.name"),
-        (b"[" * 100_000, "results.json is no JSON"),
+        (b"[" * 100_000, "results.json is not valid JSON"),
         (
             orjson.dumps({"experiment": "x", "tables": {}, "title": "t" * 100_000}),
             "at most 20000 characters",
@@ -181,7 +181,7 @@ def test_results_that_are_too_large_are_refused(
 ) -> None:
     monkeypatch.setattr(reading, "MOST_RESULTS_BYTES", 100)
     (found,) = find_experiments(done)
-    assert found.problem.endswith("bytes; at most 100 are taken")
+    assert found.problem.endswith("bytes; expected at most 100")
 
 
 def test_an_unfinished_experiment_says_how_far_it_is(done: Path) -> None:
@@ -220,7 +220,7 @@ def test_missing_damaged_and_linked_files_are_said(done: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "comparison.csv cannot be read: No such file" in result.stderr
     found = made(done)
-    assert "Not in this page: picture-comparison.png is a link or no file" in found.text
+    assert "Not in this page: picture-comparison.png is a link or not a regular file" in found.text
     assert "not in this page: curve-comparison.csv is a link" in found.text
     assert not found.values("img", "src")
     assert not found.values("a", "download")
@@ -270,7 +270,7 @@ def test_a_broken_record_does_not_hide_results(done: Path) -> None:
     assert "Nobody: On Nothing (2001)" in made(done).text
     (done / "tiny" / "results.json").unlink()
     (found,) = find_experiments(done)
-    assert found.problem.startswith("run.json is no JSON")
+    assert found.problem.startswith("run.json is not valid JSON")
 
 
 def test_folders_are_looked_for_in_depth_but_not_through_links(done: Path) -> None:
@@ -278,9 +278,9 @@ def test_folders_are_looked_for_in_depth_but_not_through_links(done: Path) -> No
     (done / "a" / "loop").symlink_to(done)
     (done / ".hidden").mkdir()
     (done / ".hidden" / "results.json").write_bytes(b"{")
-    assert [one.folder for one in find_experiments(done)] == ["a/b/deep", "tiny"]
+    assert [one.name for one in find_experiments(done)] == ["a/b/deep", "tiny"]
     (alone,) = find_experiments(done / "tiny")
-    assert alone.folder == "tiny"
+    assert alone.name == "tiny"
 
 
 @pytest.mark.parametrize("name", ["nothing", "file", "empty"])

@@ -62,7 +62,7 @@ def results(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:  # n
     said = wirerank("experiment", "mmp-rcv1", "--data", str(folder), "--out", str(out))
     assert said.exit_code == 0, said.output
     assert "Table 3: Reuters-2000, learning-theoretic measures" in said.stdout
-    assert "2 documents have no topics: neither learned nor tested." in said.stdout
+    assert "2 documents have no topics; they are neither learned nor tested." in said.stdout
     assert "discarded, as the paper does with GMIL" in said.stdout
     for name in (
         "figure-3.png",
@@ -222,8 +222,8 @@ def test_the_svm_row_says_how_many_documents_it_saw(
     found = orjson.loads((tmp_path / "o" / "results.json").read_bytes())
     for name in ("table-3", "table-4"):
         labels = [row["label"] for row in found["tables"][name]["rows"]]
-        assert labels[-1] == f"linear SVM of {seen} (added)"
-    assert f"linear SVM of {seen} (added)" in (tmp_path / "o" / "figure-6-points.csv").read_text()
+        assert labels[-1] == f"linear SVM on {seen} documents (added)"
+    assert f"linear SVM on {seen} documents (added)" in (tmp_path / "o" / "figure-6-points.csv").read_text()
 
 
 def test_newsml_stories_give_the_same(results: Any, folder: Path, tmp_path: Path) -> None:  # noqa: ANN401
@@ -267,7 +267,7 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path, folder: Path) -> None:
     few = write_standin(tmp_path / "few", 9)
     said = wirerank("experiment", "mmp-rcv1", "--data", f"rcv1:{few}", "--out", str(tmp_path / "a"))
     assert said.exit_code == 2
-    assert "has 9 documents; expected 10 at least" in said.stderr
+    assert "has 9 documents; expected at least 10" in said.stderr
     some = write_standin(tmp_path / "some", 40)
     (some / "rcv1-v2.topics.qrels").write_text("CCAT 1 1\n")  # of another corpus
     out = ("--out", str(tmp_path / "b"))

@@ -107,7 +107,9 @@ def test_a_claim_that_is_level_says_on_what() -> None:
     values["mmp2"]["average_precision"] = 0.9
     numbers = [MethodResults(method, [measured(**values[method.key])]) for method in OF_THE_PAPER]
     claim = "MMP for loss 1 is best on loss1, OneErr, AvgP and maxF1."
-    assert claim_lines(numbers)[0] == f"LEVEL: {claim} Level with another on OneErr and AvgP."
+    assert (
+        claim_lines(numbers)[0] == f"LEVEL: {claim} Level with another method on OneErr and AvgP."
+    )
     values["rocchio"]["max_f1"] = 0.95
     numbers = [MethodResults(method, [measured(**values[method.key])]) for method in OF_THE_PAPER]
     assert claim_lines(numbers)[0].startswith("DID NOT HOLD: ")
