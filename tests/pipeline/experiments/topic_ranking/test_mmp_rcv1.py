@@ -208,8 +208,9 @@ def test_the_svm_ranks_almost_as_well_as_it_can(results: Any) -> None:  # noqa: 
 @pytest.mark.parametrize(
     ("most", "seen", "said"),
     [
-        (20_000, TRAINED - 1, f"saw all {TRAINED - 1} training documents."),
-        (50, 39, f"saw 39 training documents, evenly spaced: on all {TRAINED - 1} it"),  # every 3rd
+        (20_000, TRAINED - 1, f"trained on all {TRAINED - 1} training documents."),
+        # every third document
+        (50, 39, f"trained on 39 evenly spaced training documents; on all {TRAINED - 1} it"),
     ],
 )
 def test_the_svm_row_says_how_many_documents_it_saw(
