@@ -224,7 +224,10 @@ def test_the_svm_row_says_how_many_documents_it_saw(
     for name in ("table-3", "table-4"):
         labels = [row["label"] for row in found["tables"][name]["rows"]]
         assert labels[-1] == f"linear SVM on {seen} documents (added)"
-    assert f"linear SVM on {seen} documents (added)" in (tmp_path / "o" / "figure-6-points.csv").read_text()
+    assert (
+        f"linear SVM on {seen} documents (added)"
+        in (tmp_path / "o" / "figure-6-points.csv").read_text()
+    )
 
 
 def test_newsml_stories_give_the_same(results: Any, folder: Path, tmp_path: Path) -> None:  # noqa: ANN401
