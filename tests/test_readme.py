@@ -14,6 +14,16 @@ import pytest
 from typer.testing import CliRunner
 
 from consumers.cli import new_app
+from consumers.config import (
+    Config,
+    KafkaSettings,
+    LaneSettings,
+    MetricsSettings,
+    SnapshotSettings,
+    StreamSettings,
+)
+from learners.specs import LEARNERS
+from pipeline.events.event import REASONS
 from pipeline.reports.plots import can_plot
 from tests.conftest import REPOSITORY, missing
 from tests.support.prometheus_server import program as need_program
@@ -183,3 +193,49 @@ def test_the_glossary_has_its_words() -> None:
         "stretch", "shard", "ranking", "learning curve", "snapshot", "dead letter", "late label",
     }  # fmt: skip
     assert wanted <= set(words)
+
+
+def table_row(text: str, name: str) -> str:
+    """The second column of the row that begins with a name."""
+    found = re.search(rf"^\| [^|]*`{name}(?:=[^`]*)?`[^|]*\| ([^|]+?) \|", text, re.M)
+    assert found, f"no row for {name}"
+    return found[1]
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_the_reference_has_every_option_of_a_learner(learner: str) -> None:
+    pages = ("reference/learners.md", "guide/stacking.md")
+    text = "".join((REPOSITORY / "docs" / page).read_text() for page in pages)
+    assert f"`{learner}`" in text
+    for option in LEARNERS[learner].options:
+        shown = table_row(text, option.name)
+        default = str(option.default).removesuffix(".0").lower()
+        assert default in ("", shown), option.name
+
+
+def test_the_reference_has_every_setting() -> None:
+    text = (REPOSITORY / "docs/reference/configuration.md").read_text()
+    sections = (KafkaSettings, SnapshotSettings, MetricsSettings, StreamSettings, LaneSettings)
+    for section in sections:
+        for name, field in section.model_fields.items():
+            if name == "lanes":
+                continue
+            shown = table_row(text, name).strip("`")
+            if isinstance(field.default, int | float):
+                assert shown == str(field.default).removesuffix(".0").lower(), name
+    assert set(Config.model_fields) == {"kafka", "snapshots", "metrics", "streams"}
+
+
+def test_the_reference_has_every_command() -> None:
+    text = (REPOSITORY / "docs/reference/command-line.md").read_text()
+    app = new_app()
+    names = [command.name for command in app.registered_commands]
+    names += [group.name for group in app.registered_groups]
+    assert len(names) > 10
+    assert not [name for name in names if f"`wirerank {name}" not in text]
+
+
+def test_the_reference_has_every_reason_for_a_dead_letter() -> None:
+    text = (REPOSITORY / "docs/reference/events.md").read_text()
+    for reason in REASONS:
+        assert table_row(text, reason)
