@@ -26,6 +26,7 @@ from learners.specs import LEARNERS
 from pipeline.events.event import REASONS
 from pipeline.reports.plots import can_plot
 from tests.conftest import REPOSITORY, missing
+from tests.support.made_up_runs import Shape, write_runs
 from tests.support.prometheus_server import program as need_program
 
 DOCUMENTS = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
@@ -239,3 +240,15 @@ def test_the_reference_has_every_reason_for_a_dead_letter() -> None:
     text = (REPOSITORY / "docs/reference/events.md").read_text()
     for reason in REASONS:
         assert table_row(text, reason)
+
+
+def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On made-up runs, which are there under the names that the example uses."""
+    text = (REPOSITORY / "docs/guide/query-document-ranking.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    write_runs(tmp_path, 3, Shape(systems=3, topics=20, depth=20, documents=100, relevant=(4, 9)))
+    (tmp_path / "qrels").rename(tmp_path / "qrels.txt")
+    shutil.copytree(tmp_path / "runs", tmp_path / "new-runs")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "example", "exec"), {})  # noqa: S102 - our own page
+    assert (tmp_path / "ranker").stat().st_size > 0
