@@ -252,3 +252,18 @@ def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     exec(compile(example, "example", "exec"), {})  # noqa: S102 - our own page
     assert (tmp_path / "ranker").stat().st_size > 0
+
+
+def test_the_scripts_on_comparing_lanes_print_what_the_page_says(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = (REPOSITORY / "docs/measurements/comparing-lanes.md").read_text()
+    for script in re.findall(r"```python\n(.*?)```", text, re.S):
+        exec(compile(script, "script", "exec"), {})  # noqa: S102 - our own page
+    *certain, equal, wrong = capsys.readouterr().out.splitlines()
+    table = re.findall(r"^\| (\d+) \| ([\d,]+) \|$", text, re.M)
+    assert [line.split()[0] for line in certain] == [points for points, _ in table]
+    for line, (_, rounds) in zip(certain, table, strict=True):
+        assert int(line.split()[1]) == pytest.approx(int(rounds.replace(",", "")), rel=0.02)
+    assert float(equal.strip("[]")) == pytest.approx(2.0, abs=0.05)
+    assert float(wrong) == pytest.approx(0.39, abs=0.01)
