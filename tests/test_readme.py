@@ -45,7 +45,7 @@ def shown_commands() -> list[str]:
     return commands
 
 
-COMMANDS = [command for command in shown_commands() if not command.startswith("make ")]
+COMMANDS = [c for c in dict.fromkeys(shown_commands()) if not c.startswith("make ")]
 
 
 def test_commands_were_found() -> None:
@@ -53,6 +53,7 @@ def test_commands_were_found() -> None:
     assert {"make demo", "make test"} <= set(shown_commands())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_shown_command(command: str, tmp_path: Path) -> None:
     draws = "--plot" in command or (" experiment " in command and "--list" not in command)
@@ -111,6 +112,7 @@ def test_make_targets_that_the_readme_names_exist() -> None:
         assert f"\n{target}:" in makefile
 
 
+@pytest.mark.slow
 def test_the_demo_is_what_the_readme_says(tmp_path: Path) -> None:
     """The demo's own command, as the Makefile has it, in a folder of its own."""
     makefile = (REPOSITORY / "Makefile").read_text()
@@ -242,6 +244,7 @@ def test_the_reference_has_every_reason_for_a_dead_letter() -> None:
         assert table_row(text, reason)
 
 
+@pytest.mark.slow
 def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On made-up runs, which are there under the names that the example uses."""
     text = (REPOSITORY / "docs/guide/query-document-ranking.md").read_text()
