@@ -10,14 +10,15 @@ from consumers.commands.learn import learn_command
 from consumers.commands.play import play_into_kafka
 from consumers.commands.run import run_workers_command
 from consumers.commands.tokenize import tokenize_command
+from pipeline.commands.plain_command import PlainCommand
 
 
 def new_app() -> typer.Typer:
     """Build the program with all its commands."""
     app = without_kafka.new_app(play_into_kafka)
-    app.command("tokenize")(tokenize_command)
-    app.command("learn")(learn_command)
-    app.command("run")(run_workers_command)
+    app.command("tokenize", cls=PlainCommand)(tokenize_command)
+    app.command("learn", cls=PlainCommand)(learn_command)
+    app.command("run", cls=PlainCommand)(run_workers_command)
     app.command("config")(config_command)
     return app
 

@@ -21,10 +21,10 @@ def config_command(
         bool, typer.Option("--example", help="Print a configuration to start from.")
     ] = False,
 ) -> None:
-    """Check a configuration and print its settings, or print an example.
+    """Check a configuration, or print an example.
 
-    The settings are those in force: the file, the environment over it, and defaults for the rest.
-    Passwords are not shown.
+    Prints the settings in force: those of the file, overridden by the environment, with defaults
+    for the rest. Passwords are not shown.
     """
     if example and path is None:
         typer.echo(

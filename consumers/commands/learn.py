@@ -37,7 +37,9 @@ def learn_command(
     stream: StreamName = None,
     lane: Annotated[
         str | None,
-        typer.Option(help="Only the lane of this name; no other worker may run it then."),
+        typer.Option(
+            metavar="NAME", help="Only the lane of this name; no other worker may run it then."
+        ),
     ] = None,
     shard: Annotated[
         str | None,
@@ -51,7 +53,10 @@ def learn_command(
     log_format: LogFormatOption = LogFormat.TEXT,
     supervised: Supervised = False,
 ) -> None:
-    """Run a learner: read blocks, rank, learn and publish, for all lanes of a stream or one."""
+    """Run one learner: read blocks, rank, learn and publish.
+
+    Without --lane the learner runs all lanes of the stream that have no shards.
+    """
     from consumers.learner.worker import LearnerWorker  # noqa: PLC0415 - slow to import
 
     config = configured(path)

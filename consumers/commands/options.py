@@ -17,7 +17,10 @@ ConfigFile = Annotated[
     ),
 ]
 StreamName = Annotated[
-    str | None, typer.Option(help="The stream to work on; needed if the configuration has several.")
+    str | None,
+    typer.Option(
+        metavar="NAME", help="The stream to work on; needed if the configuration has several."
+    ),
 ]
 LogLevelOption = Annotated[
     LogLevel,

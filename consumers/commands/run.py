@@ -16,7 +16,9 @@ from pipeline.errors import UsageError
 
 def run_workers_command(
     path: ConfigFile,
-    tokenizers: Annotated[int, typer.Option(min=1, max=64, help="Tokenizers per stream.")] = 1,
+    tokenizers: Annotated[
+        int, typer.Option(min=1, max=64, metavar="N", help="Tokenizers per stream.")
+    ] = 1,
     page: Annotated[
         bool, typer.Option("--page", help="Serve a live page for each stream on this machine.")
     ] = False,
@@ -25,6 +27,7 @@ def run_workers_command(
         typer.Option(
             min=0,
             max=65_535,
+            metavar="PORT",
             help="The port of the first stream's page; each further stream takes the next port. 0 "
             "takes any free ports.",
         ),
@@ -32,7 +35,10 @@ def run_workers_command(
     log_level: LogLevelOption = LogLevel.INFO,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Run all workers of a configuration on this machine, each in a process of its own."""
+    """Run all workers of a configuration on this machine.
+
+    Each worker is a process of its own, which is started again if it dies.
+    """
     from consumers.supervisor import children, supervise  # noqa: PLC0415 - slow to import
     from consumers.worker_loop import stopped_by_signals  # noqa: PLC0415
 

@@ -24,13 +24,19 @@ def tokenize_command(
     path: ConfigFile,
     stream: StreamName = None,
     instance: Annotated[
-        str, typer.Option(help="A name that no other tokenizer of the stream on this machine has.")
+        str,
+        typer.Option(
+            metavar="NAME", help="A name that no other tokenizer of the stream on this machine has."
+        ),
     ] = "0",
     log_level: LogLevelOption = LogLevel.INFO,
     log_format: LogFormatOption = LogFormat.TEXT,
     supervised: Supervised = False,
 ) -> None:
-    """Run a tokenizer: read documents, write blocks. Start several to share the work."""
+    """Run one tokenizer: read documents, write blocks.
+
+    Start several tokenizers to share the work of a stream.
+    """
     from consumers.tokenizer.worker import TokenizerWorker  # noqa: PLC0415 - slow to import
 
     config = configured(path)

@@ -1,4 +1,4 @@
-"""The `wirerank` program without Kafka: assembles the commands of this package."""
+"""Assembles the commands of this package into a program."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ from pipeline.commands.curves import curves_app
 from pipeline.commands.experiment import experiment_command
 from pipeline.commands.inspect import inspect_command
 from pipeline.commands.lanes import lanes_command
+from pipeline.commands.plain_command import PlainCommand
 from pipeline.commands.replay import replay_command
 from pipeline.commands.report import report_command
 from pipeline.replay.playback import KafkaPlayer
 
+NAME = "wirerank"
+
 
 def new_app(kafka_player: KafkaPlayer | None = None) -> typer.Typer:
-    """Build the program; `replay --kafka` needs a function that plays a source into Kafka."""
+    """Build the program; without a `kafka_player`, `replay --kafka` is refused."""
     app = typer.Typer(
         no_args_is_help=True,
-        add_completion=False,
         rich_markup_mode=None,
-        pretty_exceptions_show_locals=False,  # they may hold passwords
+        pretty_exceptions_show_locals=False,  # local variables may hold passwords
         callback=common_options,
     )
-    app.command("replay", context_settings={"obj": kafka_player})(replay_command)
+    app.command("replay", cls=PlainCommand, context_settings={"obj": kafka_player})(replay_command)
     app.command("lanes")(lanes_command)
     app.command("experiment")(experiment_command)
     app.command("report")(report_command)
-    app.command("inspect")(inspect_command)
+    app.command("inspect", cls=PlainCommand)(inspect_command)
     app.command("bench")(bench_command)
     app.add_typer(corpora_app, name="corpora")
     app.add_typer(curves_app, name="curves")
@@ -42,7 +44,7 @@ def new_app(kafka_player: KafkaPlayer | None = None) -> typer.Typer:
 
 
 def show_version(asked: bool) -> None:
-    """Print the version and end."""
+    """Print the version and exit."""
     if asked:
         typer.echo(f"wirerank {version('wirerank')}")
         raise typer.Exit
@@ -50,7 +52,10 @@ def show_version(asked: bool) -> None:
 
 def common_options(
     asked: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="The version.")
+        bool,
+        typer.Option(
+            "--version", callback=show_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Rank the topics of every document of a text stream the moment it arrives."""
@@ -59,9 +64,9 @@ def common_options(
 def run_app(app: typer.Typer) -> None:
     """Run the program with the arguments of this process."""
     try:
-        app()
+        app(prog_name=NAME)
     except OSError as error:
-        # Nothing more can be said to a standard output that is full or gone, not even at exit.
+        # Standard output is full or closed: discard what Python would still write to it at exit.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):

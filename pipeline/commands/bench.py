@@ -1,4 +1,4 @@
-"""`wirerank bench`: how fast this machine is, stage by stage."""
+"""`wirerank bench`: the speed of this machine, stage by stage."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from learners.options import OptionError
+from pipeline.commands.completion import complete_lane
 from pipeline.commands.failure import fail
 from pipeline.commands.stage_times import stage_table, stage_times
 from pipeline.commands.terminal import TerminalProgress
@@ -17,13 +18,20 @@ from pipeline.text.tokenizer import Tokenizer
 
 
 def bench_command(
-    documents: Annotated[int, typer.Option(min=1, help="Synthetic documents to measure.")] = 20_000,
-    block: Annotated[int, typer.Option(min=1, help="Documents to a block.")] = 1024,
+    documents: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Measure N synthetic documents.")
+    ] = 20_000,
+    block: Annotated[int, typer.Option(min=1, metavar="N", help="Documents per block.")] = 1024,
     lane: Annotated[
-        list[str] | None, typer.Option(help="Lanes to measure.", metavar="SPEC")
+        list[str] | None,
+        typer.Option(
+            metavar="SPEC",
+            help="A lane to measure; repeat for several.",
+            autocompletion=complete_lane,
+        ),
     ] = None,
 ) -> None:
-    """Measure this machine: microseconds a document, stage by stage."""
+    """Measure the speed of this machine, stage by stage."""
     progress = TerminalProgress()
     try:
         lanes = parse_lanes(lane or DEFAULT_LANES)

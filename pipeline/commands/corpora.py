@@ -7,18 +7,23 @@ from typing import Annotated
 
 import typer
 
+from pipeline.commands.completion import complete_fetchable
 from pipeline.commands.failure import fail
+from pipeline.commands.plain_command import PlainCommand
 from pipeline.commands.terminal import TerminalProgress
 from pipeline.corpora import SourceError, catalogue
 
 corpora_app = typer.Typer(
-    add_completion=False, rich_markup_mode=None, help="List the known corpora, and fetch one."
+    add_completion=False, rich_markup_mode=None, help="List the known corpora, or fetch one."
 )
 
 
 @corpora_app.callback(invoke_without_command=True)
 def corpora_command(context: typer.Context) -> None:
-    """List the known corpora: what each needs and its terms of use."""
+    """List the known corpora, or fetch one.
+
+    The list shows for each corpus how to name it as a SOURCE, what it needs, and its terms of use.
+    """
     if context.invoked_subcommand is not None:
         return
     for corpus in catalogue.CORPORA:
@@ -32,12 +37,21 @@ def corpora_command(context: typer.Context) -> None:
             typer.echo(f"{row[0]:<11}{row[1]}")
 
 
-@corpora_app.command("fetch")
+@corpora_app.command("fetch", cls=PlainCommand)
 def fetch_command(
-    name: Annotated[str, typer.Argument(help="A corpus that may be fetched.")],
-    into: Annotated[Path, typer.Option(help="The folder to put it in.")] = Path("corpora"),
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="The corpus to fetch; the list shows which can be fetched.",
+            autocompletion=complete_fetchable,
+        ),
+    ],
+    into: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to store it in.")] = Path(
+        "corpora"
+    ),
 ) -> None:
-    """Fetch a corpus from its home and check it against its known checksum."""
+    """Fetch a corpus from its home page and verify its checksum."""
     progress = TerminalProgress()
     try:
         corpus = catalogue.find(name)

@@ -1,4 +1,4 @@
-"""`wirerank curves export`: the curves of a replay for other programs to draw."""
+"""`wirerank curves export`: learning curves for other programs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pipeline.commands import options
 from pipeline.commands.defaults import choose_lanes, engine_settings
 from pipeline.commands.failure import fail
 from pipeline.commands.options import DEFAULTS
+from pipeline.commands.plain_command import PlainCommand
 from pipeline.commands.result import show_result
 from pipeline.commands.terminal import TerminalProgress
 from pipeline.corpora import SourceError, source_path
@@ -29,48 +30,52 @@ curves_app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="The curves of a replay for other programs to draw.",
+    help="Export learning curves for other programs.",
 )
 
 
 @curves_app.callback()
 def curves_command() -> None:
-    """The curves of a replay for other programs to draw."""
+    """Export learning curves for other programs."""
 
 
 class HistoryProgress(TerminalProgress):
-    """Somebody at a terminal who takes notes for the history books."""
+    """Shows progress at a terminal, and records the history of the curves."""
 
     def __init__(self, history: History, quiet: bool) -> None:
         super().__init__(quiet)
         self._history = history
 
     def block_learned(self, block: Block, segments: Sequence[RankedSegment]) -> None:
-        """Note what the block brought."""
+        """Add the block to the history."""
         self._history.follow(block, segments)
 
 
-@curves_app.command("export")
+@curves_app.command("export", cls=PlainCommand)
 def export_command(
     source: options.Source,
     target: Annotated[
         Path,
         typer.Option(
             "--openmetrics",
-            help="Write OpenMetrics text here, for `promtool tsdb create-blocks-from openmetrics` "
-            "(- is standard output).",
+            metavar="FILE",
+            help="Write OpenMetrics text to this file, for `promtool tsdb create-blocks-from "
+            "openmetrics`; - is standard output.",
         ),
     ],
     lane: options.Lanes = None,
     limit: options.Limit = 0,
-    stream: Annotated[str, typer.Option(help="What the label `stream` says.")] = "replay",
+    stream: Annotated[
+        str, typer.Option(metavar="NAME", help="The value of the label `stream`.")
+    ] = "replay",
     step: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=MOST,
-            help="Seconds of corpus time between two regular moments; chosen by itself if not "
-            "given, so that there are no more than 500.",
+            metavar="SECONDS",
+            help="Seconds of corpus time between two regular points. Default: chosen so that there "
+            "are at most 500 points.",
         ),
     ] = None,
     format_: options.Format = DEFAULTS.format,
@@ -84,9 +89,9 @@ def export_command(
     max_pending: options.MaxPending = DEFAULTS.engine.max_pending,
     quiet: options.Quiet = False,
 ) -> None:
-    """Replay a corpus and write its curves with the times of its own documents.
+    """Replay a source and write its curves, dated by its documents.
 
-    So that Prometheus, and what draws from it, has them on the time axis of the corpus.
+    Prometheus and Grafana can then draw the curves on the time axis of the corpus.
     """
     try:
         lanes = choose_lanes(source, lane)
@@ -99,16 +104,19 @@ def export_command(
         check_outputs([target, dead_letters], read)
         specs = parse_lanes(settings.lanes)
         if ordinal := [spec.name for spec in specs if spec.is_ordinal]:
-            fail(f"{ordinal[0]} learns ranks; so far only curves of topic lanes can be exported.")
+            fail(
+                f"lane {ordinal[0]} learns ranks, but only curves of topic lanes can be exported. "
+                "Leave this lane out."
+            )
         history = History([spec.name for spec in specs], step)
         result = replay(settings, HistoryProgress(history, quiet))
     except (UsageError, OptionError, SourceError) as error:
         fail(str(error))
     for line in (*([] if quiet else history.extent()), *history.remarks()):
         typer.echo(line, err=True)
-    dated = bool(history.moments())
-    if dated:
+    has_dates = bool(history.moments())
+    if has_dates:
         write_whole(target, openmetrics(history, stream))
-    show_result(settings, result, quiet, (target,) if dated else ())
-    if not dated:
-        fail(f"no curve of {source} can be dated: no document with labels has a usable `time`.", 1)
+    show_result(settings, result, quiet, (target,) if has_dates else ())
+    if not has_dates:
+        fail(f"no curve of {source} can be dated: no labelled document has a usable `time`.", 1)

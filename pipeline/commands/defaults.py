@@ -1,9 +1,9 @@
-"""What holds where an option is not given: lanes and ceilings, by the source.
+"""Default lanes and ceilings, which depend on the source.
 
-A text has tens of thousands of classes and millions of terms. Lanes that keep a weight for every
-pair of them would not fit into any memory, so such a source is for index lanes unless somebody says
-otherwise, and the size that it needs is made only for these. Ratings and grades have no
-topics to learn: their lanes are ordinal.
+A text has tens of thousands of classes and millions of terms. A lane with a weight for every pair
+of class and term would not fit into memory. So the default lanes of such a source are index lanes,
+and only index lanes get ceilings of that size. Ratings and grades have no topics, so their default
+lanes are ordinal.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ INDEX_LANES = ("feature-focus", "frequency")
 RANK_LEARNERS = ("prank", "widrow-hoff", "multiclass-perceptron")
 STARS = 5
 RANK_LANES = tuple(f"{learner}:ranks={STARS}" for learner in RANK_LEARNERS)
-USUAL = EngineSettings()
+ENGINE_DEFAULTS = EngineSettings()
 
 
 def choose_lanes(source: str, given: Sequence[str] | None) -> tuple[str, ...]:
-    """The lanes that were asked for, or those that suit the source."""
+    """The lanes that were given, or the default lanes of the source."""
     if given:
         return tuple(given)
     if source.startswith("movielens:"):
@@ -42,8 +42,8 @@ def engine_settings(
     max_topics: int | None,
     max_pending: int,
 ) -> EngineSettings:
-    """The engine's settings; a ceiling that is not given is the usual one, or the source's own."""
-    terms, topics = USUAL.features.max_terms, USUAL.max_topics
+    """The settings of the engine; a ceiling that is None takes its default for the source."""
+    terms, topics = ENGINE_DEFAULTS.features.max_terms, ENGINE_DEFAULTS.max_topics
     size = size_for(source)
     if size and all(parse_spec(lane).has_sparse_model for lane in lanes):
         terms, topics = max(terms, size.terms), max(topics, size.topics)

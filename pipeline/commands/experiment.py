@@ -1,4 +1,4 @@
-"""`wirerank experiment`: the experiments of the papers, with their numbers beside ours."""
+"""`wirerank experiment`: run what a paper ran, and compare the numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from learners.options import MOST, OptionError
+from pipeline.commands import options
+from pipeline.commands.completion import complete_experiment
 from pipeline.commands.failure import fail
 from pipeline.commands.terminal import TerminalProgress
 from pipeline.corpora import SourceError
@@ -31,45 +33,62 @@ FOLDER = "experiments"
 
 
 def experiment_command(
-    name: Annotated[str | None, typer.Argument(help="Which one, or all; see --list.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="The experiment to run, or all; --list shows the names.",
+            autocompletion=complete_experiment,
+        ),
+    ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     data: Annotated[
         list[str] | None,
         typer.Option(
-            help="A folder to look for its corpora in, or one of them as kind:PATH; repeatable.",
+            help="A folder with corpora, or one corpus as KIND:PATH; repeat for several.",
             metavar="PATH",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The folder of its results (default: experiments/NAME); of all, of their folders."
+            metavar="FOLDER",
+            help="Write the results to this folder (default: experiments/NAME). With the name all, "
+            "to one folder per experiment in it (default: experiments).",
         ),
     ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, max=MOST, help="Splits and sequences are drawn from it.")
+        int,
+        typer.Option(min=0, max=MOST, metavar="N", help="The seed of random splits and sequences."),
     ] = 0,
     splits: Annotated[
         int,
         typer.Option(
-            min=0, max=MOST_SPLITS, help="Random splits or repetitions; 0: as many as the paper."
+            min=0,
+            max=MOST_SPLITS,
+            metavar="N",
+            help="Random splits or repetitions; 0 takes as many as the paper.",
         ),
     ] = 0,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A part of the data, few passes, main rows only.")
+        bool,
+        typer.Option("--quick", help="Use part of the data, few passes and the main rows only."),
     ] = False,
     unconstrained: Annotated[
         bool,
-        typer.Option("--unconstrained", help="feature-focus-words: also without limits (slow)."),
+        typer.Option(
+            "--unconstrained", help="feature-focus-words: also run without limits (slow)."
+        ),
     ] = False,
     anew: Annotated[
-        bool, typer.Option("--anew", help="Throw away the results that --out has.")
+        bool, typer.Option("--anew", help="Delete earlier results in --out and start over.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No narration.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Run an experiment of a paper: tables on standard output; JSON, CSV and pictures in --out.
+    """Run an experiment of a paper and compare the numbers.
 
-    The same command goes on where an interrupted one stopped.
+    Tables go to standard output; JSON, CSV and figures go to the folder --out. After an
+    interruption the same command continues.
     """
     if list_:
         typer.echo("\n".join(listing()))
@@ -88,64 +107,68 @@ def experiment_command(
     progress = TerminalProgress(quiet, unit="parts")
     try:
         check_packages(kind)
-        found = find_data(kind.needs, data or ())
-        ended = run(kind(settings, found, progress.say), out or Path(FOLDER) / name, anew, progress)
+        corpora = find_data(kind.needs, data or ())
+        outcome = run(
+            kind(settings, corpora, progress.say), out or Path(FOLDER) / name, anew, progress
+        )
     except (UsageError, OptionError, SourceError) as error:
         fail(str(error))
-    conclude(ended, quiet)
+    finish(outcome, quiet)
 
 
 def experiment_all(choices: RunAllOptions, quiet: bool) -> None:
-    """Run all that can be run; the exit code is 1 if one failed."""
+    """Run every experiment whose data can be found; the exit code is 1 if one failed."""
     progress = TerminalProgress(quiet, unit="parts")
     try:
-        outcomes, signal = run_all(EXPERIMENTS, choices, progress, lambda one: show(one, quiet))
+        outcomes, signal = run_all(
+            EXPERIMENTS, choices, progress, lambda one: show_findings(one, quiet)
+        )
     except UsageError as error:
         fail(str(error))
     typer.echo(summary_table(outcomes))
     words = {line.outcome for line in outcomes}
     if LEFT_OUT in words and not quiet:
-        typer.echo("`wirerank corpora` says where to get corpora.", err=True)
+        typer.echo("`wirerank corpora` shows where to get corpora.", err=True)
     if signal is not None:
-        fail("interrupted; the same command goes on from there.", 128 + signal)
+        fail("interrupted; run the same command again to continue.", 128 + signal)
     if FAILED in words:
         raise typer.Exit(1)
     if RAN not in words:
-        fail("none could be run.")
+        fail("no experiment could be run; the table above gives the reasons.")
     if not quiet:
-        typer.echo(f"one page of all: wirerank report {choices.out}", err=True)
+        typer.echo(f"for one page of all results, run: wirerank report {choices.out}", err=True)
 
 
 def listing() -> list[str]:
-    """Every experiment with what it needs."""
+    """Describe every experiment and the data it needs, line by line."""
     lines = []
     for name, kind in EXPERIMENTS.items():
         lines += [name, f"  what   {kind.title}", f"  paper  {kind.paper}"]
         lines += [f"  data   {need.kind}:PATH, {need.title}" for need in kind.needs] or [
-            "  data   none, it makes its own"
+            "  data   none: the experiment generates its own"
         ]
     return lines
 
 
-def conclude(ended: RunOutcome, quiet: bool) -> None:
-    """Show what was found, or say how to go on."""
-    if ended.findings is None:
-        code = 128 + (ended.signal or 2)
+def finish(outcome: RunOutcome, quiet: bool) -> None:
+    """Show the findings, or how to continue an interrupted experiment."""
+    if outcome.findings is None:
+        code = 128 + (outcome.signal or 2)
         fail(
-            f"interrupted; {ended.done} of {ended.parts} parts are done and kept: the same command "
-            "goes on from there.",
+            f"interrupted after {outcome.done} of {outcome.parts} parts; run the same command "
+            "again to continue.",
             code,
         )
-    show(ended, quiet)
+    show_findings(outcome, quiet)
 
 
-def show(ended: RunOutcome, quiet: bool) -> None:
-    """Print what was found, and say where it is."""
-    if ended.findings is None:
+def show_findings(outcome: RunOutcome, quiet: bool) -> None:
+    """Print tables and remarks, and the names of the written files."""
+    if outcome.findings is None:
         return
-    for table in ended.findings.tables:
+    for table in outcome.findings.tables:
         typer.echo(f"{table.text()}\n")
-    for remark in ended.findings.remarks:
+    for remark in outcome.findings.remarks:
         typer.echo(remark)
     if not quiet:
-        typer.echo(f"written: {', '.join(str(path) for path in ended.written)}", err=True)
+        typer.echo(f"written: {', '.join(str(path) for path in outcome.written)}", err=True)

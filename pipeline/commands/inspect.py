@@ -14,22 +14,27 @@ from pipeline.snapshots.inspection_tables import as_json, description, listing, 
 
 
 def inspect_command(
-    snapshot: Annotated[Path, typer.Argument(help="A snapshot, or a folder that holds some.")],
-    machine: Annotated[bool, typer.Option("--json", help="As JSON, for machines.")] = False,
+    snapshot: Annotated[
+        Path, typer.Argument(metavar="SNAPSHOT", help="A snapshot, or a folder of snapshots.")
+    ],
+    machine: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Look into a snapshot, or check all in a folder; the exit code is 1 if one is damaged."""
+    """Describe a snapshot, or check all snapshots of a folder.
+
+    The exit code is 1 if a snapshot is damaged.
+    """
     try:
-        found = inspect(snapshot)
+        inspected = inspect(snapshot)
     except UsageError as error:
         fail(shown(str(error), 4096))
     several = snapshot.is_dir()
     if machine:
-        typer.echo(as_json(found, several))
+        typer.echo(as_json(inspected, several))
     elif several:
-        typer.echo(listing(found))
-    elif found[0].good:
-        typer.echo(description(found[0]))
+        typer.echo(listing(inspected))
+    elif inspected[0].good:
+        typer.echo(description(inspected[0]))
     else:
-        fail(shown(f"{found[0].problem}.", 4096), 1)
-    if not all(one.good for one in found):
+        fail(shown(f"{inspected[0].problem}.", 4096), 1)
+    if not all(one.good for one in inspected):
         raise typer.Exit(1)

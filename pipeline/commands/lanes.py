@@ -8,7 +8,7 @@ from learners.specs import LEARNERS, options_of
 
 
 def lanes_command() -> None:
-    """List the learners that a lane can have, and their options."""
+    """List the learners that lanes can have, and their options."""
     for name, learner in LEARNERS.items():
         typer.echo(f"{name}: {learner.summary}")
         rows = [

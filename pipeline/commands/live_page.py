@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 def check_page(asked: bool, port: int) -> None:
-    """Refuse a port for a page that nobody asked for."""
+    """Refuse `--page-port` without `--page`."""
     if port and not asked:
-        fail("--page-port is the port of a page; ask for one with --page.")
+        fail("--page-port needs --page.")
 
 
 def page_server() -> type[PageServer]:
-    """What serves the page, or an end with what is missing for it."""
+    """Import the server of the page; raises `UsageError` if its packages are not installed."""
     missing = [name for name in ("starlette", "uvicorn", "plotly") if not find_spec(name)]
     if missing:
         raise UsageError(
-            f"--page needs {', '.join(missing)}, not installed: pip install 'wirerank[page]'"
+            f"--page needs {', '.join(missing)}. Install it with: pip install 'wirerank[page]'"
         )
     from pipeline.page.server import PageServer  # noqa: PLC0415 - an extra, and slow to import
 

@@ -1,4 +1,4 @@
-"""Options that several commands have: what decides the result of a replay."""
+"""Arguments and options of commands that replay a source."""
 
 from __future__ import annotations
 
@@ -8,76 +8,122 @@ from typing import Annotated
 import typer
 
 from learners.options import MOST
-from pipeline.commands.defaults import INDEX_LANES, RANK_LANES, USUAL
+from pipeline.commands.completion import (
+    complete_format,
+    complete_lane,
+    complete_profile,
+    complete_source,
+)
+from pipeline.commands.defaults import ENGINE_DEFAULTS, INDEX_LANES, RANK_LANES
 from pipeline.engine.topic_index import MOST_WATCHED
 from pipeline.events.formats import FORMATS
 from pipeline.replay.settings import DEFAULT_LANES, ReplaySettings
 from pipeline.text.tokenizer import PROFILES
 
-DEFAULTS = ReplaySettings(source="")  # what holds where an option is not given
+DEFAULTS = ReplaySettings(source="")
 
 Source = Annotated[
     str,
     typer.Argument(
-        help="FILE.jsonl, FILE.jsonl.gz, - (standard input) or kind:PATH; "
-        "`wirerank corpora` lists the kinds."
+        metavar="SOURCE",
+        help="The events to read: FILE.jsonl or FILE.jsonl.gz (one JSON object per line), - for "
+        "standard input, or a corpus as KIND:PATH. synthetic:N makes N documents. `wirerank "
+        "corpora` lists the kinds.",
+        autocompletion=complete_source,
     ),
 ]
 Lanes = Annotated[
     list[str] | None,
     typer.Option(
-        help="A lane, e.g. mmp:loss=1 (repeat for several); see `wirerank lanes`. "
-        f"Default: {', '.join(DEFAULT_LANES)}; "
-        f"for sources of many classes {', '.join(INDEX_LANES)}; "
-        f"for movielens: {', '.join(RANK_LANES)}; for letor: and trec: these, with as many ranks "
-        "as there are grades.",
+        help="A learner with its options, e.g. mmp:loss=1; repeat for several lanes. `wirerank "
+        f"lanes` lists the learners. Default: {', '.join(DEFAULT_LANES)}; "
+        f"for sources with many classes {', '.join(INDEX_LANES)}; "
+        f"for movielens {', '.join(RANK_LANES)}; for letor and trec the same learners, with one "
+        "rank per grade.",
         metavar="SPEC",
+        autocompletion=complete_lane,
     ),
 ]
-Limit = Annotated[int, typer.Option(min=0, max=MOST, help="Read so many events; 0 reads all.")]
-Format = Annotated[
-    str, typer.Option("--format", help=f"What the events are: {' or '.join(FORMATS)}.")
+Limit = Annotated[
+    int, typer.Option(min=0, max=MOST, metavar="N", help="Read at most N events; 0 reads all.")
 ]
-Profile = Annotated[str, typer.Option(help=f"How text is cut: {' or '.join(PROFILES)}.")]
-Topics = Annotated[Path | None, typer.Option(help="A file that declares topics, one per line.")]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help=f"The format of the events: {' or '.join(FORMATS)}.",
+        autocompletion=complete_format,
+    ),
+]
+Profile = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help=f"How text is split into terms: {' or '.join(PROFILES)}.",
+        autocompletion=complete_profile,
+    ),
+]
+Topics = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="A file that declares topics, one per line.")
+]
 DeadLetters = Annotated[
-    Path, typer.Option(help="Malformed events go here, if there are any (JSON lines).")
+    Path,
+    typer.Option(
+        metavar="FILE",
+        help="Append events that cannot be used to this file, with the reason (JSON lines).",
+    ),
 ]
 MaxEventBytes = Annotated[
-    int, typer.Option(min=100, max=1 << 30, help="A longer event is a dead letter.")
+    int,
+    typer.Option(
+        min=100, max=1 << 30, metavar="N", help="Treat an event of more bytes as a dead letter."
+    ),
 ]
 MaxTerms = Annotated[
     int | None,
     typer.Option(
         min=16,
         max=MOST,
-        help=f"Ceiling of the vocabulary. Default: {USUAL.features.max_terms:,}, or for index "
-        "lanes what a source of many classes has.",
+        metavar="N",
+        help="Keep at most N terms in the vocabulary. Default: "
+        f"{ENGINE_DEFAULTS.features.max_terms:,}; more for index lanes on sources with many "
+        "classes.",
     ),
 ]
 MinDf = Annotated[
-    int, typer.Option(min=1, max=MOST, help="A term counts from its so-many-th document on.")
+    int,
+    typer.Option(
+        min=1, max=MOST, metavar="N", help="Ignore terms that occur in fewer than N documents."
+    ),
 ]
 MaxTopics = Annotated[
     int | None,
     typer.Option(
         min=1,
         max=MOST,
-        help=f"Ceiling of the topics. Default: {USUAL.max_topics:,}, or for index lanes what a "
-        "source of many classes has.",
+        metavar="N",
+        help=f"Keep at most N topics. Default: {ENGINE_DEFAULTS.max_topics:,}; more for index "
+        "lanes on sources with many classes.",
     ),
 ]
 MaxPending = Annotated[
-    int, typer.Option(min=0, max=MOST, help="Ceiling of documents that wait for late labels.")
+    int,
+    typer.Option(
+        min=0, max=MOST, metavar="N", help="Let at most N documents wait for their late labels."
+    ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No narration.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", help="Show results and problems only, no progress.")
+]
 MetricsPort = Annotated[
     int | None,
     typer.Option(
         min=0,
         max=65_535,
         metavar="PORT",
-        help="Serve metrics for Prometheus at this port of 127.0.0.1 while it runs; 0 is any.",
+        help="Serve metrics for Prometheus at this port of 127.0.0.1 during the run; 0 takes any "
+        "free port.",
     ),
 ]
 MetricTopics = Annotated[
@@ -85,39 +131,54 @@ MetricTopics = Annotated[
     typer.Option(
         min=0,
         max=MOST_WATCHED,
-        help="So many topics have a loss of their own among the metrics.",
+        metavar="N",
+        help="Give N topics their own loss among the metrics.",
     ),
 ]
-Page = Annotated[
-    bool, typer.Option("--page", help="Serve a live page of the run to browsers here.")
-]
+Page = Annotated[bool, typer.Option("--page", help="Serve a live page of the run on this machine.")]
 PagePort = Annotated[
-    int, typer.Option(min=0, max=65_535, help="The port of the page; 0 takes a free one.")
+    int,
+    typer.Option(
+        min=0,
+        max=65_535,
+        metavar="PORT",
+        help="The port of the live page; 0 takes any free port.",
+    ),
 ]
 Kafka = Annotated[
     str | None,
     typer.Option(
-        help="Write the events to a topic of this broker instead; the workers of `wirerank run` "
-        "rank and learn them. The same command goes on after a stop.",
         metavar="HOST:PORT",
+        help="Do not rank here: write the events to a Kafka topic of this broker, for the workers "
+        "of `wirerank run`. After an interruption the same command continues.",
     ),
 ]
 Topic = Annotated[
-    str | None, typer.Option(help="The topic; made if it is missing.", metavar="NAME")
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="With --kafka: the Kafka topic; created if it does not exist.",
+    ),
 ]
 Speed = Annotated[
     str,
     typer.Option(
-        help="As fast as it goes (max), or paced by the events' times: 60x is an hour in a minute.",
         metavar="max|FACTORx",
+        help="With --kafka: as fast as possible (max), or by the times of the events; 60x plays an "
+        "hour in a minute.",
     ),
 ]
 UntilRanked = Annotated[
-    bool, typer.Option("--until-ranked", help="Wait until every event was ranked.")
+    bool,
+    typer.Option("--until-ranked", help="With --kafka: wait until all events are ranked."),
 ]
 Pass = Annotated[
     int,
     typer.Option(
-        "--pass", min=1, max=MOST, help="2 plays a source that is there already a second time."
+        "--pass",
+        min=1,
+        max=MOST,
+        metavar="N",
+        help="With --kafka: number of this pass over the source; 2 plays it a second time.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""`wirerank replay`: through the engine in this process, or with `--kafka` to a Kafka topic."""
+"""`wirerank replay`: rank and learn a source in this process, or play it into Kafka."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from pipeline.replay.replay import replay
 from pipeline.replay.settings import ReplaySettings, check_choice
 from pipeline.storage.output_files import STANDARD_OUTPUT
 
-# Which options of `replay` go with --kafka only, and which with it and without it.
+# Options that need --kafka, and options that may be given with and without --kafka. All other
+# options may not be given with --kafka.
 ONLY_WITH_KAFKA = ("topic", "speed", "until_ranked", "pass_number")
 ALSO_WITH_KAFKA = ("source", "kafka", "limit", "format_", "max_event_bytes", "quiet")
 
@@ -42,24 +43,35 @@ def replay_command(
     limit: options.Limit = 0,
     block: Annotated[
         int,
-        typer.Option(min=1, max=100_000, help="Events to a block; results do not depend on it."),
+        typer.Option(
+            min=1, max=100_000, metavar="N", help="Events per block; results do not depend on it."
+        ),
     ] = 1024,
     format_: options.Format = DEFAULTS.format,
     profile: options.Profile = DEFAULTS.profile,
     topics: options.Topics = None,
     rankings: Annotated[
         Path | None,
-        typer.Option(help="Write ranking events here (JSON lines; - is standard output)."),
+        typer.Option(
+            metavar="FILE",
+            help="Write the rankings to this file (JSON lines); - is standard output.",
+        ),
     ] = None,
     top: Annotated[
-        int, typer.Option(min=0, max=MOST, help="Topics in a ranking event; 0 writes all.")
+        int, typer.Option(min=0, max=MOST, metavar="N", help="Topics per ranking; 0 writes all.")
     ] = 10,
     curves: Annotated[
-        Path | None, typer.Option(help="Write the learning curves here (CSV).")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the learning curves to this file (CSV)."),
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Write the report here (JSON).")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the report to this file (JSON).")
+    ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the learning curves here (PNG, SVG or PDF).")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Draw the learning curves to this file (.png, .svg or .pdf)."
+        ),
     ] = None,
     dead_letters: options.DeadLetters = DEFAULTS.dead_letters,
     max_event_bytes: options.MaxEventBytes = DEFAULTS.max_event_bytes,
@@ -78,21 +90,23 @@ def replay_command(
     until_ranked: options.UntilRanked = False,
     pass_number: options.Pass = 1,
 ) -> None:
-    """Replay a corpus through one or more lanes, as if it were live; or, with --kafka, to a topic.
+    """Rank and learn a source as if it were live.
 
-    Narration goes to standard error, the comparison of the lanes to standard output.
+    Every lane ranks each document before it learns from the labels. The comparison of the lanes
+    goes to standard output, progress to standard error. With --kafka the events are written to a
+    Kafka topic instead.
     """
     check_options(context, kafka)
     if kafka is not None:
         if topic is None:
-            fail("--kafka needs --topic NAME: the topic that the events are written to.")
+            fail("--kafka needs --topic NAME, the Kafka topic to write the events to.")
         try:
             check_choice("--format", format_, FORMATS)
-            to_play = PlaybackSettings(
+            playback = PlaybackSettings(
                 source, kafka, topic, read_speed(speed), until_ranked, pass_number, limit, format_,
                 max_event_bytes,
             )  # fmt: skip
-            play(context.obj, to_play, quiet)
+            play(context.obj, playback, quiet)
         except (UsageError, SourceError) as error:
             fail(str(error))
         return
@@ -117,10 +131,10 @@ def replay_command(
 
 @contextmanager
 def live_page(settings: ReplaySettings, asked: bool, port: int) -> Iterator[PageFeed | None]:
-    """The live page of a run, if it is asked for.
+    """Serve the live page of a run, if `--page` was given.
 
-    Who reads it at a terminal is not done when the run is: the page stays until Ctrl-C. In a script
-    it ends with the run.
+    At a terminal the page stays after the run until Ctrl-C, so that it can be read. In a script it
+    ends with the run.
     """
     check_page(asked, port)
     if not asked:
@@ -130,40 +144,40 @@ def live_page(settings: ReplaySettings, asked: bool, port: int) -> Iterator[Page
     feed = PageFeed("standard input" if settings.source == "-" else settings.source)
     with serve(feed, port) as server:
         typer.echo(f"live page: {server.address}", err=True)
-        code: typer.Exit | None = None
+        ended: typer.Exit | None = None
         try:
             yield feed
-        except typer.Exit as end:
-            code = end
+        except typer.Exit as error:
+            ended = error
         if feed.sample.state in (ENDED, FAILED) and sys.stderr.isatty():
-            words = f"the page stays at {server.address}; Ctrl-C ends it"
-            wait_for_interruption(lambda: typer.echo(words, err=True))
-        if code:
-            raise code
+            line = f"the page stays at {server.address}; press Ctrl-C to end"
+            wait_for_interruption(lambda: typer.echo(line, err=True))
+        if ended:
+            raise ended
 
 
 def check_options(context: typer.Context, kafka: str | None) -> None:
-    """Refuse options that have no meaning with --kafka, or without it."""
+    """Refuse options that need --kafka, or cannot be combined with it."""
     for option in context.command.params:
         given = context.get_parameter_source(option.name or "")
         if given is None or given.name != "COMMANDLINE":
             continue
         if kafka is None and option.name in ONLY_WITH_KAFKA:
-            fail(f"{option.opts[0]} has a meaning only with --kafka HOST:PORT.")
+            fail(f"{option.opts[0]} needs --kafka HOST:PORT.")
         if kafka is not None and option.name not in (*ONLY_WITH_KAFKA, *ALSO_WITH_KAFKA):
             fail(
-                f"{option.opts[0]} has no meaning with --kafka: the events are only written to the "
-                "topic. What becomes of them is for the workers' configuration to say."
+                f"{option.opts[0]} cannot be combined with --kafka, which only writes the events "
+                "to a Kafka topic. The workers that read the topic have their own configuration."
             )
 
 
 def play(kafka_player: KafkaPlayer | None, settings: PlaybackSettings, quiet: bool) -> None:
-    """Play a source into a topic, and end accordingly."""
+    """Play a source into a Kafka topic; ends with an exit code if it was not played whole."""
     if kafka_player is None:
-        fail("--kafka is not there in this program; run `wirerank` or `python -m consumers`.")
-    played = kafka_player(settings, TerminalProgress(quiet))
-    code = 1 if played.interrupted is None else 128 + played.interrupted
-    if played.failure is not None:
-        fail(played.failure, code)
-    if played.interrupted is not None:
+        fail("this program has no Kafka client. Run `wirerank` or `python -m consumers` instead.")
+    result = kafka_player(settings, TerminalProgress(quiet))
+    code = 1 if result.interrupted is None else 128 + result.interrupted
+    if result.failure is not None:
+        fail(result.failure, code)
+    if result.interrupted is not None:
         raise typer.Exit(code)

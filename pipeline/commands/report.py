@@ -1,4 +1,4 @@
-"""`wirerank report`: one page of all experiments that were run so far."""
+"""`wirerank report`: one page with the results of all experiments."""
 
 from __future__ import annotations
 
@@ -21,49 +21,52 @@ NAME = "report.html"
 
 def report_command(
     folder: Annotated[
-        Path, typer.Argument(help="The folder that experiments wrote their folders to.")
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="A folder with the results of `wirerank experiment`."
+        ),
     ] = Path("experiments"),
     out: Annotated[
         Path | None,
         typer.Option(
-            help=f"Write the page here (default: {NAME} in the folder; - is standard output)."
+            metavar="FILE",
+            help=f"Write the page to this file (default: {NAME} in FOLDER); - is standard output.",
         ),
     ] = None,
 ) -> None:
-    """Make one HTML page of all experiments below a folder, to look at and to send.
+    """Make one HTML page of all experiments in a folder.
 
-    What cannot be read is named on the page and on standard error; the exit code is then 1.
+    Results that cannot be read are named on the page and on standard error. The exit code is then
+    1.
     """
     from pipeline.experiments.report.experiment_folders import find_experiments  # noqa: PLC0415
     from pipeline.experiments.report.page import page  # noqa: PLC0415 - slow to import
 
     out = out or folder / NAME
     if not folder.is_dir():
-        fail(
-            f"{folder} is no folder; expected the --out of `wirerank experiment`, or one above it."
-        )
-    found = find_experiments(folder)
-    if not found:
-        fail(f"{folder} holds no results of `wirerank experiment`, nor do the folders in it.")
+        fail(f"{folder} is not a folder; expected one with the results of `wirerank experiment`.")
+    experiments = find_experiments(folder)
+    if not experiments:
+        fail(f"neither {folder} nor the folders in it have results of `wirerank experiment`.")
     try:
-        check_outputs([out], [one.path / name for one in found for name in (RESULTS, RECORD)])
+        check_outputs([out], [one.path / name for one in experiments for name in (RESULTS, RECORD)])
     except UsageError as error:
         fail(str(error))
-    write_whole(out, page(found))
-    for line in (line for one in found for line in problems(one)):
+    write_whole(out, page(experiments))
+    for line in (line for one in experiments for line in problems(one)):
         typer.echo(f"wirerank: {shown(line, 4096)}", err=True)
     if out != STANDARD_OUTPUT:
-        count = sum(1 for one in found if one.results)
-        typer.echo(f"{out}: {count} of {len(found)} experiments")
-    if any(one.problem for one in found):
+        count = sum(1 for one in experiments if one.results)
+        typer.echo(f"{out}: {count} of {len(experiments)} experiments")
+    if any(one.problem for one in experiments):
         raise typer.Exit(1)
 
 
-def problems(found: ExperimentFolder) -> list[str]:
-    """What of an experiment is not in the page."""
-    if found.problem:
-        return [f"{found.path}/{found.problem}; it is left out."]
-    files = (*(picture.file for picture in found.pictures), *found.numbers)
+def problems(experiment: ExperimentFolder) -> list[str]:
+    """Describe the files of an experiment that cannot be shown on the page."""
+    if experiment.problem:
+        return [f"{experiment.path}/{experiment.problem}; the experiment is left out."]
+    files = (*(picture.file for picture in experiment.pictures), *experiment.numbers)
     return [
-        f"{found.path}/{file.problem}; it is not in the page." for file in files if file.problem
+        f"{experiment.path}/{file.problem}; the file is left out." for file in files if file.problem
     ]

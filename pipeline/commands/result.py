@@ -31,14 +31,14 @@ def show_result(
     if letters.counts:
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in sorted(letters.counts.items()))
         total = f"{letters.counts.total():,} ({reasons})"
-        typer.echo(f"malformed events, put aside in {letters.path}: {total}", err=True)
+        typer.echo(f"events that could not be used, kept in {letters.path}: {total}", err=True)
     names = ", ".join(str(path) for path in written if path != STANDARD_OUTPUT)
     if names and not quiet:
         typer.echo(f"written: {names}", err=True)
     if result.failure is not None:
         fail(str(result.failure), 1)
     if result.interrupted is not None:
-        message = "interrupted; the numbers above are those of what was read so far."
+        message = "interrupted; the numbers above cover the events read so far."
         fail(message, 128 + result.interrupted)
     if letters.counts and not any(lane["documents"] for lane in result.report.values()):
-        fail("no event could be used; see the dead letters for the reasons.", 1)
+        fail(f"no event could be used; {letters.path} has the reasons.", 1)

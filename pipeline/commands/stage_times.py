@@ -1,4 +1,4 @@
-"""How fast this machine is: microseconds a document, stage by stage, on the synthetic newswire."""
+"""Times the stages of a replay of the synthetic newswire."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ from pipeline.text.tokenizer import Tokenizer
 
 
 class Stopwatch:
-    """Seconds spent by stage."""
+    """Adds up the seconds spent in each stage."""
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
 
     @contextmanager
     def timing(self, stage: str) -> Iterator[None]:
-        """Add the time spent inside to a stage."""
+        """Add the time spent in the `with` block to a stage."""
         started = time.perf_counter()
         yield
         self.seconds[stage] += time.perf_counter() - started
 
 
 def stage_times(lanes: Sequence[LaneSpec], documents: int, block: int) -> dict[str, float]:
-    """Seconds by stage for so many documents, one stage after the other, on one core."""
-    progress = Stopwatch()
+    """Measure the seconds per stage; the stages run one after the other, on one core."""
+    stopwatch = Stopwatch()
     source = SyntheticNewswire(documents=documents)
     tokenizer = Tokenizer()
     engine = Engine(lanes, source.topics)
     names = [lane.name for lane in lanes]
-    with progress.timing("generate"):
+    with stopwatch.timing("generate"):
         raw = list(source)
     for start in range(0, documents, block):
-        with progress.timing("decode"):
+        with stopwatch.timing("decode"):
             events = [parse_event(event) for event in raw[start : start + block]]
-        with progress.timing("tokenise"):
+        with stopwatch.timing("tokenise"):
             made = make_block(events, tokenizer)
-        with progress.timing("weigh, rank and learn"):
-            ranked = list(engine.process(made))
-        with progress.timing("write rankings"):
-            for piece in ranked:
-                for _ in ranking_events(piece, names, engine.topics.names, 10):
+        with stopwatch.timing("weigh, rank and learn"):
+            segments = list(engine.process(made))
+        with stopwatch.timing("write rankings"):
+            for segment in segments:
+                for _ in ranking_events(segment, names, engine.topics.names, 10):
                     pass
     engine.close()
     for lane in engine.lanes:
-        progress.seconds[f"  of which {lane.name}"] = lane.seconds
-    return dict(progress.seconds)
+        stopwatch.seconds[f"  of which {lane.name}"] = lane.seconds
+    return dict(stopwatch.seconds)
 
 
 def stage_table(seconds: dict[str, float], documents: int) -> str:
-    """The times as a table."""
-    rows = [("stage", "us a document", "documents/s")]
+    """Format the times as a table, per document."""
+    rows = [("stage", "us per document", "documents/s")]
     for stage, spent in seconds.items():
         rows.append((stage, f"{spent / documents * 1e6:.1f}", f"{documents / spent:,.0f}"))
     return aligned(rows)

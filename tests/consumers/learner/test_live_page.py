@@ -209,13 +209,13 @@ def test_pages_that_cannot_be_end_the_command(
         assert end.value.exit_code == 2
         return capsys.readouterr().err
 
-    assert "ask for one with --page" in refused(8000, asked=False)
+    assert "--page-port needs --page" in refused(8000, asked=False)
     assert "leaves no port for each of 2 streams" in refused(65_535)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert f"port {port}: Address already in use" in refused(port - 1)
     monkeypatch.setattr(page_checks, "find_spec", lambda name: None if name == "uvicorn" else name)
-    missing = "--page needs uvicorn, not installed: pip install 'wirerank[page]'"
+    missing = "--page needs uvicorn. Install it with: pip install 'wirerank[page]'"
     assert missing in refused(0)
     with pytest.raises(typer.Exit) as end, live_page("one", True, 0):
         pass

@@ -95,7 +95,7 @@ def test_malformed_events_are_put_aside_and_counted() -> None:
     )
     result = wirerank("replay", "bad.jsonl", "--report", "r.json", "--dead-letters", "dead.jsonl")
     assert result.exit_code == 0
-    assert "put aside in dead.jsonl: 2 (no_content 1, not_json 1)" in result.stderr
+    assert "kept in dead.jsonl: 2 (no_content 1, not_json 1)" in result.stderr
     report = orjson.loads(Path("r.json").read_bytes())["perceptron"]
     assert (report["documents"], report["dead_letters"]) == (2, 2)
     assert [orjson.loads(x)["line"] for x in Path("dead.jsonl").read_bytes().splitlines()] == [2, 3]
@@ -114,7 +114,7 @@ def test_quiet_is_not_silent_about_what_may_be_missing() -> None:
     assert "mmp:loss=1" in result.stdout
     Path("bad.jsonl").write_bytes(b'{"id":1,"text":"x","topics":["a"]}\nrubbish\n')
     result = wirerank("replay", "bad.jsonl", "--quiet")
-    assert "put aside in wirerank-dead-letters.jsonl: 1 (not_json 1)" in result.stderr
+    assert "kept in wirerank-dead-letters.jsonl: 1 (not_json 1)" in result.stderr
 
 
 def test_ninjs() -> None:

@@ -7,7 +7,13 @@ from pathlib import Path
 import orjson
 import pytest
 
-from pipeline.commands.defaults import INDEX_LANES, RANK_LANES, USUAL, choose_lanes, engine_settings
+from pipeline.commands.defaults import (
+    ENGINE_DEFAULTS,
+    INDEX_LANES,
+    RANK_LANES,
+    choose_lanes,
+    engine_settings,
+)
 from pipeline.corpora.synthetic_classes import SyntheticClasses
 from pipeline.replay.settings import DEFAULT_LANES
 from tests.support.command_line import wirerank
@@ -31,7 +37,10 @@ def test_lanes_suit_the_source() -> None:
 
 
 def test_a_source_of_many_classes_has_room_for_them() -> None:
-    assert ceilings(NEWS, INDEX_LANES) == (USUAL.features.max_terms, USUAL.max_topics)
+    assert ceilings(NEWS, INDEX_LANES) == (
+        ENGINE_DEFAULTS.features.max_terms,
+        ENGINE_DEFAULTS.max_topics,
+    )
     assert ceilings(CLASSES, INDEX_LANES) == (302_000, 50_000)
     assert ceilings("synthetic:9,classes=3", INDEX_LANES) == ceilings(NEWS, INDEX_LANES)
     assert ceilings("text:x", ("independent",)) == (1 << 22, 1 << 16)
@@ -40,7 +49,7 @@ def test_a_source_of_many_classes_has_room_for_them() -> None:
 def test_an_explicit_ceiling_wins() -> None:
     assert ceilings(CLASSES, INDEX_LANES, topics=7) == (302_000, 7)
     assert ceilings(CLASSES, INDEX_LANES, terms=70) == (70, 50_000)
-    assert ceilings(CLASSES, ("mmp",), topics=9_000) == (USUAL.features.max_terms, 9_000)
+    assert ceilings(CLASSES, ("mmp",), topics=9_000) == (ENGINE_DEFAULTS.features.max_terms, 9_000)
 
 
 @pytest.mark.parametrize("lane", ["mmp:loss=2", "perceptron", "rocchio", "committee"])

@@ -100,7 +100,7 @@ def test_interruption_ends_with_the_report_so_far(number: int) -> None:
         process.send_signal(number)
         assert process.wait(30) == 128 + number
         errors = process.stderr.read().decode()
-    assert "interrupted; the numbers above are those of what was read so far" in errors
+    assert "interrupted; the numbers above cover the events read so far" in errors
     assert "Traceback" not in errors
     assert orjson.loads(Path("r.json").read_bytes())["mmp"]["rounds"] == 1
 

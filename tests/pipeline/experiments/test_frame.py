@@ -29,7 +29,7 @@ def test_list_names_experiments_papers_and_data() -> None:
     assert result.exit_code == 0
     assert "feature-focus-text\n" in result.stdout
     assert "text:PATH" in result.stdout
-    assert "data   none, it makes its own" in result.stdout
+    assert "data   none: the experiment generates its own" in result.stdout
 
 
 def test_an_unknown_experiment_is_refused() -> None:
@@ -156,7 +156,7 @@ def test_a_signal_ends_a_run_between_two_parts(tmp_path: Path) -> None:
     finally:
         process.kill()
     assert process.returncode == 128 + signal.SIGINT
-    assert "parts are done and kept: the same command goes on from there." in said
+    assert "parts; run the same command again to continue." in said
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_a_signal_ends_all_of_it_and_the_same_command_goes_on(
     assert found["pulled"].startswith("interrupted")
     assert found["pulled"].endswith("2 of 4 parts are done and stored")
     assert found["tiny"] == "not begun"
-    assert "the same command goes on" in stopped.stderr
+    assert "run the same command again to continue" in stopped.stderr
     kept = {path: path.stat().st_mtime_ns for path in (among / "out").glob("*/parts/*")}
     assert len(kept) == 2
     choose(monkeypatch, Calm, Tiny)

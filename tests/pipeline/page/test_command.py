@@ -134,11 +134,11 @@ def test_a_port_can_be_chosen_and_may_be_taken() -> None:
 def test_a_port_without_a_page_is_a_mistake() -> None:
     result = wirerank("replay", write_events(), "--page-port", "8000")
     assert result.exit_code == 2
-    assert "ask for one with --page" in result.stderr
+    assert "--page-port needs --page" in result.stderr
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_page, "find_spec", lambda name: None if name == "uvicorn" else name)
     result = wirerank("replay", write_events(), "--page")
     assert result.exit_code == 2
-    assert "--page needs uvicorn, not installed: pip install 'wirerank[page]'" in result.stderr
+    assert "--page needs uvicorn. Install it with: pip install 'wirerank[page]'" in result.stderr

@@ -164,7 +164,7 @@ def test_an_interrupted_run_goes_on_and_finds_the_same(
     stopped = wirerank("experiment", NAME, *arguments)
     assert stopped.exit_code == 130
     assert "5 of" in stopped.stderr
-    assert "the same command goes on" in stopped.stderr
+    assert "run the same command again to continue" in stopped.stderr
     assert not (tmp_path / "results.json").exists()
     kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "parts").iterdir()}
     assert len(kept) == 5
