@@ -84,6 +84,7 @@ def test_shown_command(command: str, tmp_path: Path) -> None:
 
 def test_options_that_the_documents_name_exist() -> None:
     commands = (
+        "",
         "replay",
         "curves export",
         "experiment",
@@ -106,10 +107,12 @@ def test_options_that_the_documents_name_exist() -> None:
     assert not unknown
 
 
-def test_make_targets_that_the_readme_names_exist() -> None:
+def test_make_targets_that_the_documents_name_exist() -> None:
     makefile = (REPOSITORY / "Makefile").read_text()
-    for target in set(re.findall(r"make ([a-z]+)", "\n".join(shown_commands()))):
-        assert f"\n{target}:" in makefile
+    text = "\n".join(page.read_text() for page in EVERY_PAGE)
+    named = set(re.findall(r"(?:`|^\$ |^    )make ([a-z-]+)", text, re.M))
+    assert {"demo", "test", "kafka"} <= named
+    assert not [target for target in named if f"\n{target}:" not in makefile]
 
 
 @pytest.mark.slow
