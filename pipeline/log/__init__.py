@@ -1,1 +1,1 @@
-"""The log of rounds: blocks of tokenized events, their records, and how they are made."""
+"""The log: blocks of tokenized events, their records, and how they are written and read."""

@@ -1,4 +1,4 @@
-"""A block: a run of tokenised documents and late labels in the order that everybody agrees on."""
+"""A block: consecutive events of the log, tokenized."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pipeline.text.tokenizer import TermCounts, Tokenizer
 
 
 class Entry(NamedTuple):
-    """A document (with the row of its terms) or a late label (no row)."""
+    """One event of a block: a document, or a late label if `row` is None."""
 
     id: Id
-    row: int | None
+    row: int | None  # the document's row in the block's term counts
     topics: tuple[str, ...] | None
     time: str | None
     rank: int | None = None
@@ -25,15 +25,15 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Entries in log order, and the counted terms of the documents among them."""
+    """Entries in log order, and the term counts of their documents."""
 
     entries: list[Entry]
     counts: TermCounts
-    ready: Bools  # of each row: ready-made features, used as they are
+    ready: Bools  # per row: True if its values are ready-made features, not counts
 
 
 def make_block(events: Sequence[Event], tokenizer: Tokenizer) -> Block:
-    """Tokenise a run of events."""
+    """Tokenize consecutive events."""
     contents = [event.content for event in events if event.content is not None]
     entries = []
     row = 0

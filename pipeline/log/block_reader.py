@@ -1,4 +1,4 @@
-"""From raw events to blocks: decode, put the malformed aside, group what is good."""
+"""Read a source as blocks: decode its events and set the malformed ones aside."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ from pipeline.events.event import MAX_EVENT_BYTES, Decoder, Event, MalformedEven
 from pipeline.log.block import Block, make_block
 from pipeline.text.tokenizer import Tokenizer
 
-MAX_BLOCK_BYTES = 1 << 24  # huge events make smaller blocks
+MAX_BLOCK_BYTES = 1 << 24  # a block of very large events has fewer of them
 
 
 class SourceBlock(NamedTuple):
-    """A block, the malformed events among it, and how many events were read up to its end.
-
-    `began` is when its first event was there, by `time.perf_counter`.
-    """
+    """A block that was read from a source, with the malformed events between its events."""
 
     block: Block
     dead_letters: list[DeadLetter]
-    events: int
-    began: float
+    events: int  # events read from the source so far, malformed ones included
+    began: float  # when the first event of the block was read, by `time.perf_counter`
 
 
 class BlockReader:
@@ -45,10 +42,10 @@ class BlockReader:
         self._limit = limit
         self._max_event_bytes = max_event_bytes
         self._decode = decode
-        self._events = 0
+        self._event_count = 0
         self._began = 0.0
-        self._waiting: list[Event] = []
-        self._dead: list[DeadLetter] = []
+        self._events: list[Event] = []
+        self._dead_letters: list[DeadLetter] = []
 
     def __iter__(self) -> Iterator[SourceBlock]:
         size = 0
@@ -57,36 +54,36 @@ class BlockReader:
             try:
                 line, raw = next(lines, (0, None))
             except SourceError:
-                if self._waiting or self._dead:
-                    yield self._next_block()  # what came before the damage counts
+                if self._events or self._dead_letters:
+                    yield self._next_block()  # the events before the damage count
                 raise
-            if raw:  # not empty, which says that nothing more is there for now
+            if raw:  # empty bytes mean that no more events are available for now
                 if not size:
                     self._began = time.perf_counter()
                 size += len(raw)
-                self._take(line, raw)
-            done = raw is None or (self._limit and self._events >= self._limit)
-            held = len(self._waiting) + len(self._dead)
-            full = held >= self._block or size >= MAX_BLOCK_BYTES
-            if held and (done or full or not raw):
+                self._add(line, raw)
+            done = raw is None or (self._limit and self._event_count >= self._limit)
+            count = len(self._events) + len(self._dead_letters)
+            full = count >= self._block or size >= MAX_BLOCK_BYTES
+            if count and (done or full or not raw):
                 yield self._next_block()
                 size = 0
             if done:
                 return
 
-    def _take(self, line: int, raw: bytes) -> None:
-        """Decode a line that is not blank; what cannot be used is put aside."""
+    def _add(self, line: int, raw: bytes) -> None:
+        """Decode a line. Blank lines are skipped, and malformed events become dead letters."""
         event = raw.rstrip(b"\r\n")
         if not event.strip():
             return
-        self._events += 1
+        self._event_count += 1
         try:
-            self._waiting.append(self._decode(event, self._max_event_bytes))
+            self._events.append(self._decode(event, self._max_event_bytes))
         except MalformedEvent as problem:
-            self._dead.append(DeadLetter(raw, line, problem))
+            self._dead_letters.append(DeadLetter(raw, line, problem))
 
     def _next_block(self) -> SourceBlock:
-        block = make_block(self._waiting, self._tokenizer)
-        reading = SourceBlock(block, self._dead, self._events, self._began)
-        self._waiting, self._dead = [], []
-        return reading
+        block = make_block(self._events, self._tokenizer)
+        result = SourceBlock(block, self._dead_letters, self._event_count, self._began)
+        self._events, self._dead_letters = [], []
+        return result

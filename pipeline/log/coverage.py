@@ -1,4 +1,9 @@
-"""Which offsets of its sources a log covers: drop what is repeated, stop where some are missing."""
+"""Which source offsets the log covers so far: skip repeated events, and stop at a gap.
+
+Tokenizers write at least once: a tokenizer may repeat what another one wrote before it died. Every
+record names the source offsets that it covers. So every reader can skip the events that an earlier
+record covered, and can tell when events are missing.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +18,11 @@ from pipeline.text.tokenizer import TermCounts
 
 
 class GapError(Exception):
-    """The log lacks a stretch of its source; the message says which, and what to do."""
+    """Some offsets of a source are missing in the log; the message says which and what to do."""
 
 
 class Coverage:
-    """How far a log has come in each partition of its sources."""
+    """The next offset that the log needs from each partition of its sources."""
 
     def __init__(self, reached: dict[tuple[str, str, int], int] | None = None) -> None:
         self.reached = reached or {}
@@ -27,46 +32,48 @@ class Coverage:
         """Restore a coverage from what `state` returned."""
         return cls({(topic, identity, part): offset for topic, identity, part, offset in state})
 
-    def admit(self, record: LogRecord, name: str) -> Block | None:
-        """What is new in a record, or None if nothing is; raise `GapError` if something is missing.
+    def state(self) -> list[list[Any]]:
+        """Return the coverage as lists, for a snapshot."""
+        return [[*source, offset] for source, offset in self.reached.items()]
 
-        The first record of a partition may start anywhere: a log need not begin with its source.
+    def admit(self, record: LogRecord, name: str) -> Block | None:
+        """Return the entries of a record that are new, or None if there are none.
+
+        Raises `GapError` if offsets are missing before the record. The first record of a partition
+        may start at any offset, because a log need not begin with its source.
         """
-        old = np.empty(len(record.spans), np.int64)
+        reached_before = np.empty(len(record.spans), np.int64)
         for i, span in enumerate(record.spans):
             reached = self.reached.get(span.source, span.start)
             if span.start > reached:
                 missing = Span(span.topic, span.partition, reached, span.start)
                 raise GapError(
                     f"{name} begins after a gap: {missing} are in no earlier record of the log. "
-                    "If the source still holds them, set the tokenizers' group back to "
-                    f"{reached} and remove the log from here on; if not, start a new log."
+                    "If the source still holds them, reset the tokenizers' consumer group to "
+                    f"offset {reached} and remove the log from here on. If it does not, start a "
+                    "new log."
                 )
-            old[i] = reached
+            reached_before[i] = reached
         for span in record.spans:
             self.reached[span.source] = max(self.reached.get(span.source, 0), span.stop)
-        fresh = record.offsets >= old[record.span_of]
-        if fresh.all():
-            return record.block if len(fresh) else None
-        return select_entries(record.block, np.flatnonzero(fresh).tolist()) if fresh.any() else None
-
-    def state(self) -> list[list[Any]]:
-        """What a snapshot keeps of it."""
-        return [[*source, offset] for source, offset in self.reached.items()]
+        new = record.offsets >= reached_before[record.span_of]
+        if new.all():
+            return record.block if len(new) else None
+        return select_entries(record.block, np.flatnonzero(new).tolist()) if new.any() else None
 
 
-def select_entries(block: Block, places: list[int]) -> Block:
-    """The block with only these of its entries."""
+def select_entries(block: Block, indices: list[int]) -> Block:
+    """Return a block with only some entries of another."""
     entries, rows = [], []
-    for place in places:
-        entry = block.entries[place]
+    for i in indices:
+        entry = block.entries[i]
         if entry.row is not None:
             rows.append(entry.row)
             entry = entry._replace(row=len(rows) - 1)
         entries.append(entry)
     counts = block.counts
-    pieces = [np.arange(counts.starts[row], counts.starts[row + 1]) for row in rows]
-    chosen = np.concatenate([np.empty(0, np.int64), *pieces])
-    starts = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
-    kept = TermCounts(counts.table, starts, counts.terms[chosen], counts.values[chosen])
-    return Block(entries, kept, block.ready[rows])
+    ranges = [np.arange(counts.starts[row], counts.starts[row + 1]) for row in rows]
+    chosen = np.concatenate([np.empty(0, np.int64), *ranges])
+    starts = np.cumsum([0, *map(len, ranges)], dtype=np.int64)
+    selected = TermCounts(counts.table, starts, counts.terms[chosen], counts.values[chosen])
+    return Block(entries, selected, block.ready[rows])

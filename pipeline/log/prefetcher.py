@@ -1,4 +1,4 @@
-"""Produce blocks in a thread of their own while earlier blocks are being learned."""
+"""Prepare the next blocks in a thread while earlier blocks are being learned."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 class Prefetcher(Generic[T]):
-    """Blocks made by a thread of their own, a few ahead, while earlier ones are being learned.
+    """Iterates over blocks in a thread of its own, at most `ahead` blocks in advance.
 
-    Whoever iterates is never stuck waiting: `None` says that no block is ready yet.
+    Iterating over a prefetcher never blocks for long: it yields `None` if no block is ready.
     """
 
     def __init__(self, blocks: Iterable[T], ahead: int = 2, patience_s: float = 0.1) -> None:
@@ -30,7 +30,7 @@ class Prefetcher(Generic[T]):
                 self._put(block)
                 if self._stop.is_set():
                     return
-        except BaseException as error:  # handed on, to be raised where the blocks are used
+        except BaseException as error:  # raised again in the thread that uses the blocks
             end = error
         self._put(end)
 
@@ -57,7 +57,7 @@ class Prefetcher(Generic[T]):
             yield item
 
     def close(self) -> None:
-        """Make no more blocks. A thread that waits for input is left behind; it ends with us."""
+        """Stop preparing blocks. A thread that still waits for input ends with the process."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=2 * self._patience_s)

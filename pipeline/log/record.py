@@ -1,8 +1,6 @@
-"""The log of rounds: blocks as records that say which stretch of which source they cover.
+"""Records of the log: a block, and the source offsets that it covers.
 
-Tokenizers write at least once, and any of them may repeat what another wrote before it died. So
-every record names the offsets it covers, and every reader drops what an earlier record covered
-and stops where something is missing. Nobody's word has to be trusted for that.
+`pipeline.log.coverage` uses these offsets to skip repeated events and to detect missing ones.
 """
 
 from __future__ import annotations
@@ -25,17 +23,17 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a source: the offsets from `start` up to, not including, `stop`."""
+    """A range of offsets of a source partition: from `start` up to, but not including, `stop`."""
 
     topic: str
     partition: int
     start: int
     stop: int
-    identity: str = ""  # of the topic: one that is deleted and made anew counts from 0 again
+    identity: str = ""  # the Kafka topic's id; a topic that is deleted and recreated gets a new one
 
     @property
     def source(self) -> tuple[str, str, int]:
-        """Whose offsets these are."""
+        """The partition that the offsets belong to: Kafka topic, its identity, partition number."""
         return self.topic, self.identity, self.partition
 
     def __str__(self) -> str:
@@ -44,17 +42,17 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """A block, the spans it covers, and where each of its entries came from."""
+    """A block, the spans that it covers, and the source offset of each entry."""
 
     block: Block
     spans: tuple[Span, ...]
-    span_of: Longs  # of each entry: which of the spans
-    offsets: Longs  # of each entry: its offset there
-    arrived: int = 0  # when its first event was written to its source: ms since 1970, 0 if unknown
+    span_of: Longs  # per entry: the index of its span
+    offsets: Longs  # per entry: its offset in the source
+    arrived: int = 0  # when its first event was written to the source, in ms since 1970; 0: unknown
 
 
 def encode_record(record: LogRecord) -> bytes:
-    """The record as bytes (see `pipeline.storage.container` for the layout)."""
+    """Return a record as bytes; `pipeline.storage.container` describes the layout."""
     block, counts = record.block, record.block.counts
     used = int(counts.table.size[0])
     content = {
@@ -68,40 +66,40 @@ def encode_record(record: LogRecord) -> bytes:
     if any(entry.rank is not None for entry in block.entries):
         content["ranks"] = [entry.rank for entry in block.entries]
     arrays = {
-        "span_of": narrowed(record.span_of),
+        "span_of": narrow(record.span_of),
         "offsets": record.offsets,
         "ready": block.ready,
-        "starts": narrowed(counts.starts),
-        "terms": narrowed(counts.terms),
-        "values": narrowed(counts.values),
-        "term_ends": narrowed(counts.table.ends[: used + 1]),
+        "starts": narrow(counts.starts),
+        "terms": narrow(counts.terms),
+        "values": narrow(counts.values),
+        "term_ends": narrow(counts.table.ends[: used + 1]),
         "term_letters": counts.table.letters[: counts.table.ends[used]],
     }
     return pack(KIND, VERSION, content, arrays)
 
 
-def narrowed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same numbers in as few bytes as hold them all: most counts of a term are below 256."""
+def narrow(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the same numbers in the smallest type that holds them; most counts fit a byte."""
     if np.signbit(array).any():
-        return array  # also keeps the sign of a zero
+        return array  # unsigned types would also lose the sign of -0.0
     for small in (np.uint8, np.uint16):
-        with np.errstate(invalid="ignore"):  # not a number, or too large: then they differ
-            fits = array.astype(small)
-        if np.array_equal(fits, array):
-            return fits
+        with np.errstate(invalid="ignore"):  # NaN and too large values compare unequal below
+            narrow_array = array.astype(small)
+        if np.array_equal(narrow_array, array):
+            return narrow_array
     return array
 
 
 def decode_record(data: bytes, name: str) -> LogRecord:
-    """Read a record; `name` is what messages call it. Anything odd is a `DamagedError`."""
+    """Decode a record; raise `DamagedError`, with `name` in the message, if it is not valid."""
     content, arrays = unpack(data, KIND, VERSION, name)
     try:
-        topics = [None if named is None else tuple(named) for named in content["topics"]]
-        ranks = content.get("ranks", [None] * len(topics))  # most streams have none
+        topics = [None if names is None else tuple(names) for names in content["topics"]]
+        ranks = content.get("ranks", [None] * len(topics))  # absent in streams without ranks
         columns = content["ids"], content["rows"], topics, content["times"], ranks
         entries = list(map(Entry._make, zip(*columns, strict=True)))
         counts = TermCounts(
-            checked_table(arrays["term_ends"], arrays["term_letters"]),
+            decode_terms(arrays["term_ends"], arrays["term_letters"]),
             arrays["starts"].astype(np.int64),
             arrays["terms"].astype(np.int32),
             arrays["values"].astype(np.float64),
@@ -112,32 +110,32 @@ def decode_record(data: bytes, name: str) -> LogRecord:
         record = LogRecord(block, spans, span_of, offsets, int(content["arrived"]))
         check_record(record)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise DamagedError(f"{name} does not hold what a block must hold: {error!r}") from None
+        raise DamagedError(f"{name} is not a valid block: {error!r}") from None
     return record
 
 
 def check_record(record: LogRecord) -> None:
-    """Refuse what would lead kernels astray: they trust their indices."""
+    """Raise ValueError if indices are out of range, because kernels do not check them."""
     block, counts = record.block, record.block.counts
     rows = [entry.row for entry in block.entries if entry.row is not None]
     if rows != list(range(len(block.ready))) or len(counts.starts) != len(rows) + 1:
-        raise ValueError("rows are not numbered in order")
-    for array, most in ((counts.terms, counts.table.size[0]), (record.span_of, len(record.spans))):
-        if len(array) and not 0 <= array.min() <= array.max() < most:
-            raise ValueError("a number is out of range")
+        raise ValueError("the rows of documents must be 0, 1, 2, ...")
+    for array, bound in ((counts.terms, counts.table.size[0]), (record.span_of, len(record.spans))):
+        if len(array) and not 0 <= array.min() <= array.max() < bound:
+            raise ValueError("an index of a term or span is out of range")
     if not len(counts.terms) == len(counts.values) == counts.starts[-1] >= counts.starts[0] == 0:
-        raise ValueError("terms and values do not fit their rows")
+        raise ValueError("the number of terms or values does not match the rows")
     if (np.diff(counts.starts) < 0).any():
-        raise ValueError("rows overlap")
+        raise ValueError("the starts of rows must not decrease")
     if not len(record.span_of) == len(record.offsets) == len(block.entries):
-        raise ValueError("offsets do not fit the entries")
+        raise ValueError("the number of offsets does not match the entries")
 
 
-def checked_table(ends: Longs, letters: Bytes) -> TermTable:
-    """The terms of a record, numbered as they were written."""
+def decode_terms(ends: Longs, letters: Bytes) -> TermTable:
+    """Return the terms of a record, in the numbering that it was written with."""
     if len(ends) == 0 or ends[0] != 0 or ends[-1] != len(letters) or (np.diff(ends) < 0).any():
-        raise ValueError("terms do not fit their letters")
+        raise ValueError("the ends of terms do not match their letters")
     table = rebuilt(ends.astype(np.int64), letters.astype(np.uint8))
     if table.size[0] != len(ends) - 1:
-        raise ValueError("a term stands twice")
+        raise ValueError("a term occurs twice")
     return table

@@ -1,4 +1,4 @@
-"""Events to records of the log, split where one would be too large for the broker."""
+"""Encode batches of events as records of the log, split where a record would be too large."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from pipeline.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
-    """A span of a source, and the events found there with their offsets; there may be none."""
+    """The usable events of one span of a source, with their offsets; there may be none."""
 
     span: Span
     offsets: list[int]
     events: list[Event]
-    arrived: int = 0  # when the first of them was written there, in ms since 1970
+    arrived: int = 0  # when the first event was written to the source, in ms since 1970
 
     def halves(self) -> list[EventBatch]:
-        """The same in two, each with half of the events."""
+        """Split the batch into two, each with half of the events."""
         half = len(self.events) // 2
         span, border = self.span, self.offsets[half]
         return [
@@ -43,30 +43,30 @@ class EventBatch:
 
 
 def encode_batches(
-    stretches: Sequence[EventBatch], tokenizer: Tokenizer, most_bytes: int
+    batches: Sequence[EventBatch], tokenizer: Tokenizer, max_bytes: int
 ) -> Iterator[bytes]:
-    """Records that cover these stretches, in order, none larger than so many bytes.
+    """Encode batches as records, in order, each of at most `max_bytes`.
 
-    A single event cannot be split; that it fits is for the limit on events to see to.
+    A single event cannot be split. The limit on the size of events must ensure that it fits.
     """
-    data = encode_record(one_record(stretches, tokenizer))
-    if len(data) <= most_bytes or sum(len(stretch.events) for stretch in stretches) <= 1:
+    data = encode_record(one_record(batches, tokenizer))
+    if len(data) <= max_bytes or sum(len(batch.events) for batch in batches) <= 1:
         yield data
         return
-    parts = [[stretch] for stretch in stretches]
-    if len(stretches) == 1:
-        parts = [[half] for half in stretches[0].halves()]
+    parts = [[batch] for batch in batches]
+    if len(batches) == 1:
+        parts = [[half] for half in batches[0].halves()]
     for part in parts:
-        yield from encode_batches(part, tokenizer, most_bytes)
+        yield from encode_batches(part, tokenizer, max_bytes)
 
 
-def one_record(stretches: Sequence[EventBatch], tokenizer: Tokenizer) -> LogRecord:
-    """All these stretches in one record."""
-    span_of = [i for i, stretch in enumerate(stretches) for _ in stretch.events]
+def one_record(batches: Sequence[EventBatch], tokenizer: Tokenizer) -> LogRecord:
+    """Put all batches into one record."""
+    span_of = [i for i, batch in enumerate(batches) for _ in batch.events]
     return LogRecord(
-        make_block([event for stretch in stretches for event in stretch.events], tokenizer),
-        tuple(stretch.span for stretch in stretches),
+        make_block([event for batch in batches for event in batch.events], tokenizer),
+        tuple(batch.span for batch in batches),
         np.array(span_of, np.int64),
-        np.array([offset for stretch in stretches for offset in stretch.offsets], np.int64),
-        min((stretch.arrived for stretch in stretches), default=0),
+        np.array([offset for batch in batches for offset in batch.offsets], np.int64),
+        min((batch.arrived for batch in batches), default=0),
     )

@@ -17,7 +17,7 @@ from pipeline.log.record import (
     Span,
     decode_record,
     encode_record,
-    narrowed,
+    narrow,
 )
 from pipeline.log.writer import EventBatch, encode_batches
 from pipeline.storage.container import DamagedError, pack, unpack
@@ -154,7 +154,7 @@ def test_numbers_that_would_lead_astray_are_damage(name: str, value: int) -> Non
     content, arrays = unpack(encode_record(record(0, 20)), KIND, VERSION, "r")
     arrays[name] = arrays[name].astype(np.int64)
     arrays[name][len(arrays[name]) // 2] = value
-    with pytest.raises(DamagedError, match="r does not hold what a block must hold"):
+    with pytest.raises(DamagedError, match="r is not a valid block"):
         decode_record(pack(KIND, VERSION, content, arrays), "r")
 
 
@@ -163,8 +163,8 @@ def test_numbers_that_would_lead_astray_are_damage(name: str, value: int) -> Non
 )
 def test_numbers_come_back_as_they_were(numbers: list[float]) -> None:
     values = np.array(numbers)
-    assert narrowed(values).astype(np.float64).tobytes() == values.tobytes()
-    assert narrowed(values).nbytes <= values.nbytes
+    assert narrow(values).astype(np.float64).tobytes() == values.tobytes()
+    assert narrow(values).nbytes <= values.nbytes
 
 
 def test_a_topic_made_anew_counts_from_the_start_again() -> None:
