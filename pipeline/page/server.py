@@ -11,6 +11,7 @@ import asyncio
 import importlib.util
 import logging
 import os
+import re
 import secrets
 import socket
 import threading
@@ -40,6 +41,7 @@ HOST = "127.0.0.1"
 STATIC = Path(__file__).parent / "static"
 PATIENCE_SECONDS = 20.0  # with a client that does nothing
 CONNECTIONS = 100
+STYLE_ID = re.compile(rb'document\.getElementById\("([0-9a-f]{64})"\)')
 SECURITY = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -77,13 +79,26 @@ def plotly_script() -> Path:
     return Path(spec.submodule_search_locations[0]) / "package_data" / "plotly.min.js"
 
 
+def page_html(script: Path) -> bytes:
+    """Return the page, prepared for the plotly script at this path.
+
+    The script carries a map library that adds a style element when it is loaded, unless the page
+    has an element with the id of these styles. The page's policy blocks such an element, which is
+    an error in the browser's console. An empty template with the id keeps the script from trying.
+    """
+    ids = STYLE_ID.findall(script.read_bytes())
+    templates = b"\n  ".join(b'<template id="%b"></template>' % name for name in dict.fromkeys(ids))
+    return (STATIC / "page.html").read_bytes().replace(b"<!-- STYLE IDS OF PLOTLY -->", templates)
+
+
 def page_app(feed: PageFeed) -> Starlette:
     """The page, its files, and what is new."""
     run = secrets.token_hex(8)  # so that a viewer of an earlier run starts from the beginning
     script = plotly_script()
+    html = page_html(script)
 
     async def page(request: Request) -> Response:
-        return FileResponse(STATIC / "page.html")
+        return Response(html, media_type="text/html")
 
     async def plotly(request: Request) -> Response:
         return FileResponse(script, media_type="text/javascript")

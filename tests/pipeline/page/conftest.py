@@ -10,9 +10,6 @@ from playwright.sync_api import Browser, ConsoleMessage, Page
 from pipeline.page.server import PageServer
 from tests.support.page_stream import Stream
 
-# Plotly's bundle carries a map library that tries to add its own styles when it is loaded. The
-# page's policy blocks them, as it should; nothing here draws maps.
-OF_PLOTLY = "Applying inline style violates"
 GONE = "net::ERR_"  # the server may end before the page that asks it
 
 Viewer = Callable[..., Page]
@@ -36,8 +33,7 @@ def view(browser: Browser) -> Iterator[Viewer]:
     opened: list[Page] = []
 
     def heard(message: ConsoleMessage) -> None:
-        harmless = OF_PLOTLY in message.text or GONE in message.text
-        if message.type == "error" and not harmless:
+        if message.type in ("error", "warning") and GONE not in message.text:
             problems.append(message.text)
 
     def open_page(address: str, width: int = 1200, scheme: str = "light") -> Page:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
+from pipeline.curves.confidence import ROUNDS
 from pipeline.events.event import Event
 from pipeline.page.server import PageServer
 from tests.pipeline.page.conftest import Viewer
@@ -35,6 +36,25 @@ BEYOND = """() => [...document.querySelectorAll("main *, header *")]
   .filter((element) => !element.closest(".scroll, svg, .unseen"))
   .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
   .map((element) => element.outerHTML.slice(0, 80))"""
+# Numbers of the page itself that stand on more than one line; texts of documents may break.
+BROKEN = """() => {
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const broken = [];
+  while (texts.nextNode()) {
+    const text = texts.currentNode;
+    const element = text.parentElement;
+    if (element.closest("svg, select, .unseen, .about, .topic, .terms i, th, label")) continue;
+    if (element.closest(".pairs td:is(:nth-child(4), :nth-child(6))")) continue;
+    for (const number of text.data.matchAll(/[\\d\u2212][\\d.,:]*/g)) {
+      const range = document.createRange();
+      range.setStart(text, number.index);
+      range.setEnd(text, number.index + number[0].length);
+      const tops = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+      if (tops.size > 1) broken.push(`${number[0]} in ${text.data}`);
+    }
+  }
+  return broken;
+}"""
 CONTRASTS = (Path(__file__).parent / "contrasts.js").read_text()
 
 
@@ -89,6 +109,32 @@ def test_no_width_needs_sideways_scrolling(view: Viewer, width: int) -> None:
         page.get_by_text("The curves as a table").click()
         assert page.evaluate("document.documentElement.scrollWidth") == width
         assert page.evaluate(BEYOND) == []
+
+
+@pytest.mark.parametrize("width", [320, 1100, 1280])
+def test_no_number_is_broken_over_two_lines(view: Viewer, width: int) -> None:
+    lanes = [f"mmp:loss={loss},margin=0.5,norm=l2,average=true" for loss in (1, 2, 3)]
+    stream = Stream(lanes, total=400_000)
+    for group in stream.engine.lane_groups:  # as if they had been compared for long
+        group.differences.tallies[..., ROUNDS] = 400_000.0
+    stream.process([small(n) for n in range(150)])
+    with PageServer(stream.feed) as server:
+        page = view(server.address, width=width)
+        wait_for_documents(page, 150)
+        expect(page.locator("#pairs tbody tr").first).to_contain_text("400,150")
+        assert page.evaluate(BROKEN) == []
+
+
+def test_nothing_is_logged_to_the_console(browser: Browser, server: PageServer) -> None:
+    """Neither errors nor warnings: the page keeps to its own Content-Security-Policy."""
+    page = browser.new_page()
+    logged: list[str] = []
+    page.on("console", lambda message: logged.append(message.text))
+    page.goto(server.address)
+    expect(page.locator("#state")).to_have_text("running")
+    expect(page.locator("#chart .main-svg").first).to_be_visible()
+    page.close()
+    assert logged == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
