@@ -8,7 +8,7 @@ from pipeline.engine.engine import Engine
 from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.follower import Follower
 from pipeline.page.feed import Feed
-from pipeline.page.samples import STARTING, Standing
+from pipeline.page.samples import STARTING, ReadProgress
 
 STARTS_AGAIN = "The worker was interrupted; it takes up where it was as soon as it can."
 
@@ -53,5 +53,5 @@ class LearnerPage:
         self._feed.end(STARTING, note=STARTS_AGAIN)
         self._engine = None
 
-    def _standing(self, follower: Follower, end: int | None) -> Standing:
-        return Standing(follower.position, end, behind=self._behind)
+    def _standing(self, follower: Follower, end: int | None) -> ReadProgress:
+        return ReadProgress(follower.position, end, behind=self._behind)

@@ -41,7 +41,7 @@ from learners.specs import LaneSpec, helpers_of, resolved
 from pipeline.engine.engine import Engine
 from pipeline.engine.warmup import warm_up
 from pipeline.follower import Follower
-from pipeline.metrics.collectors import Followed, LearnerMetrics
+from pipeline.metrics.collectors import LearnedBlock, LearnerMetrics
 from pipeline.snapshots.folder import SnapshotFolder
 from pipeline.snapshots.snapshot import Snapshot
 from pipeline.text.tokenizer import Tokenizer
@@ -201,7 +201,7 @@ class LearnerWorker:
         """Rank and learn the next records, and have their rankings published."""
         follower = following.follower
         outgoing: list[Outgoing] = []
-        blocks: list[Followed] = []
+        blocks: list[LearnedBlock] = []
         for message in following.reader.poll(most, timeout_ms):
             if self._shard is not None and self._shard.is_agreed(message.timestamp):
                 self._published(follower, outgoing, blocks)
@@ -220,7 +220,7 @@ class LearnerWorker:
                     outgoing.append(written)
             seconds, documents = time.perf_counter() - began, follower.engine.documents - documents
             arrived = (follower.arrived or message.timestamp) / 1000
-            blocks.append(Followed(documents, seconds, arrived))
+            blocks.append(LearnedBlock(documents, seconds, arrived))
             self._page.advance(follower, following.reader.end)
             if sum(len(records.values.data) for records in outgoing) > BYTES_AT_ONCE:
                 self._published(follower, outgoing, blocks)
@@ -231,14 +231,14 @@ class LearnerWorker:
             self._page.idle(follower, following.reader.end)
 
     def _published(
-        self, follower: Follower, outgoing: Sequence[Outgoing], blocks: Sequence[Followed]
+        self, follower: Follower, outgoing: Sequence[Outgoing], blocks: Sequence[LearnedBlock]
     ) -> None:
         """Have what was said of some blocks published, and then shown."""
         if blocks:
             self._publisher.publish(outgoing, follower.names, follower.position)
             self._show(blocks)
 
-    def _show(self, blocks: Sequence[Followed]) -> None:
+    def _show(self, blocks: Sequence[LearnedBlock]) -> None:
         """Have those lanes shown that are where they had been, once what they said is published."""
         engines = [
             following.follower.engine

@@ -10,22 +10,22 @@ import typer
 from pipeline.commands.failure import fail
 from pipeline.replay.replay import ReplayResult
 from pipeline.replay.settings import ReplaySettings
-from pipeline.reports.lane_comparison import verdicts
-from pipeline.reports.report import comparison, remarks, sizes
+from pipeline.reports.lane_comparison import comparison_lines
+from pipeline.reports.report import lane_table, run_notes, run_totals
 from pipeline.storage.output_files import STANDARD_OUTPUT
 
 
 def show_result(
     settings: ReplaySettings, result: ReplayResult, quiet: bool, also_written: Sequence[Path] = ()
 ) -> None:
-    """Show the comparison, the dead letters and the written files; ends with a failure if any."""
+    """Show the table of lanes, the dead letters and the written files; exit if one failed."""
     outputs = (settings.rankings, settings.curves, settings.report, settings.plot, *also_written)
     written = [path for path in outputs if path]
-    for line in (comparison(result.report), *verdicts(result.report)):
+    for line in (lane_table(result.report), *comparison_lines(result.report)):
         typer.echo(line, err=STANDARD_OUTPUT in written)
     if not quiet:
-        typer.echo(sizes(result.report), err=True)
-    for line in remarks(result.report):  # --quiet does not hide what may be missing
+        typer.echo(run_totals(result.report), err=True)
+    for line in run_notes(result.report):  # --quiet does not hide what may be missing
         typer.echo(line, err=True)
     letters = result.dead_letters
     if letters.counts:

@@ -108,7 +108,7 @@ def boundary(spread: Floats, alpha: float) -> Floats:
     return bound
 
 
-class Difference(NamedTuple):
+class LossDifference(NamedTuple):
     """The loss of a lane less that of another: the mean, and where its expectation is."""
 
     rounds: int
@@ -116,10 +116,10 @@ class Difference(NamedTuple):
     low: float
     high: float
 
-    def turned(self) -> Difference:
+    def turned(self) -> LossDifference:
         """The same with the two lanes in each other's place."""
         mean = None if self.mean is None else 0.0 - self.mean
-        return Difference(self.rounds, mean, 0.0 - self.high, 0.0 - self.low)
+        return LossDifference(self.rounds, mean, 0.0 - self.high, 0.0 - self.low)
 
 
 class LaneDifferences:
@@ -176,7 +176,7 @@ class LaneDifferences:
         lanes = len(self.tallies)
         return lanes * (lanes - 1) // 2 * len(COMPARED)
 
-    def between(self, one: int, other: int, among: int | None = None) -> dict[str, Difference]:
+    def between(self, one: int, other: int, among: int | None = None) -> dict[str, LossDifference]:
         """How the losses of one lane differ from those of another, by loss.
 
         All intervals hold at once, and so they do if they are `among` more than there are here.
@@ -188,25 +188,25 @@ class LaneDifferences:
         found = zip(self.losses, self.spans, tallies, bounds, strict=True)
         for loss, span, (rounds, total, _), bound in found:
             if not rounds:
-                differences[loss] = Difference(0, None, -span, span)
+                differences[loss] = LossDifference(0, None, -span, span)
                 continue
             mean, margin = float(sign * total / rounds), float(bound / rounds)
             low, high = max(-1.0, mean - margin), min(1.0, mean + margin)
-            differences[loss] = Difference(int(rounds), span * mean, span * low, span * high)
+            differences[loss] = LossDifference(int(rounds), span * mean, span * low, span * high)
         return differences
 
 
-class Comparison:
+class StreamDifferences:
     """The differences of all lanes of a stream; those of different kinds have none."""
 
     def __init__(self, parts: Sequence[tuple[Sequence[int], LaneDifferences]]) -> None:
         self._parts = parts  # of lanes that can be compared: their numbers, and the differences
 
-    def copy(self) -> Comparison:
+    def copy(self) -> StreamDifferences:
         """The differences as they are now, for good."""
-        return Comparison([(numbers, found.copy()) for numbers, found in self._parts])
+        return StreamDifferences([(numbers, found.copy()) for numbers, found in self._parts])
 
-    def between(self, one: int, other: int) -> dict[str, Difference]:
+    def between(self, one: int, other: int) -> dict[str, LossDifference]:
         """How the losses of one lane differ from those of another, by loss."""
         for numbers, found in self._parts:
             if one in numbers and other in numbers:

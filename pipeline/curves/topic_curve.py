@@ -193,7 +193,7 @@ class LearningCurve(ABC):
         """Go on from a state that `state` gave."""
 
 
-class Curve(LearningCurve):
+class TopicCurve(LearningCurve):
     """The cumulative measures of one lane."""
 
     measures = summed = MEASURES

@@ -15,7 +15,7 @@ from typing import TypeVar
 from learners.learner import Learner
 from learners.scores import RowScores
 from learners.specs import LaneSpec, resolved
-from pipeline.curves.confidence import Comparison
+from pipeline.curves.confidence import StreamDifferences
 from pipeline.engine.explanations import ExplainedDocument, strongest_terms
 from pipeline.engine.labels import RankLabels, TopicLabels
 from pipeline.engine.lane import Lane, SharedSegment
@@ -113,9 +113,9 @@ class Engine:
         return groups[0].pending.ignored_labels if len(groups) == 1 else 0
 
     @property
-    def differences(self) -> Comparison:
+    def differences(self) -> StreamDifferences:
         """The differences in loss between any two lanes of the same group."""
-        return Comparison(
+        return StreamDifferences(
             [
                 (
                     [self.lanes.index(lane) for lane in self._without_helpers(group, group.lanes)],

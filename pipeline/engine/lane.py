@@ -15,7 +15,7 @@ from learners.scores import LabelKind, RowScores
 from learners.segment import Rows, Segment
 from learners.specs import LaneSpec
 from pipeline.curves.rank_curve import RankCurve
-from pipeline.curves.topic_curve import Curve, LearningCurve
+from pipeline.curves.topic_curve import LearningCurve, TopicCurve
 
 TINY = 1e-100
 
@@ -68,7 +68,7 @@ def new_curve(learner: Learner) -> LearningCurve:
     """The learning curve for the kind of label that a learner learns from."""
     if learner.label_kind() is LabelKind.RANKS:
         return RankCurve(learner.ranks)
-    return Curve()
+    return TopicCurve()
 
 
 class Lane:

@@ -24,14 +24,14 @@ from prometheus_client.core import Metric
 from pipeline.engine.engine import Engine
 from pipeline.events.event import REASONS
 from pipeline.metrics import families
-from pipeline.metrics.families import NO_DURATIONS, Collected, Durations
+from pipeline.metrics.families import NO_DURATIONS, Durations, Scrape
 from pipeline.metrics.health import Health
 from pipeline.metrics.topic_losses import TopicsSample, collect_topics, sample_topics
 
 Clock = Callable[[], float]
 
 
-class Followed(NamedTuple):
+class LearnedBlock(NamedTuple):
     """A block that was ranked and learned."""
 
     documents: int
@@ -160,9 +160,9 @@ class LearnerMetrics:
     def begin(self) -> None:
         """A worker begins, perhaps after one that failed: what was not committed is forgotten."""
         self._engines: tuple[EngineSample, ...] | None = None
-        self._blocks: list[Followed] = []
+        self._blocks: list[LearnedBlock] = []
 
-    def learned(self, engines: Sequence[Engine], blocks: Sequence[Followed] = ()) -> None:
+    def learned(self, engines: Sequence[Engine], blocks: Sequence[LearnedBlock] = ()) -> None:
         """Remember the engines as they are after these blocks, to be shown once that is committed.
 
         Several engines are lanes at several places of the log, the foremost last. One that is not
@@ -198,7 +198,7 @@ class LearnerMetrics:
     def collect(self) -> Iterable[Metric]:
         """The last committed sample, as a scrape shows it."""
         sample, snapshot = self._sample, self._snapshot
-        found = Collected(families.LEARNER, *self._common)
+        found = Scrape(families.LEARNER, *self._common)
         for engine in sample.engines:
             collect_models(found, engine)
             if self._speaks:
@@ -218,7 +218,7 @@ class LearnerMetrics:
         return found.metrics()
 
 
-def collect_models(found: Collected, engine: EngineSample) -> None:
+def collect_models(found: Scrape, engine: EngineSample) -> None:
     """Add what each lane's model, or this shard's share of it, costs."""
     for lane in engine.lanes:
         found.add(families.MODEL_BYTES, lane.model_bytes, lane.name)
@@ -228,7 +228,7 @@ def collect_models(found: Collected, engine: EngineSample) -> None:
             found.add(families.SHARD_SECONDS[part], seconds, lane.name)
 
 
-def collect_lanes(found: Collected, engine: EngineSample) -> None:
+def collect_lanes(found: Scrape, engine: EngineSample) -> None:
     """Add what each lane has learned; what does not exist yet has no sample, never 0."""
     for lane in engine.lanes:
         found.add(families.ROUNDS, lane.rounds, lane.name)
@@ -240,7 +240,7 @@ def collect_lanes(found: Collected, engine: EngineSample) -> None:
                 found.add(families.ROUND_AVERAGED_LOSS, average, lane.name, measure)
 
 
-def collect_counts(found: Collected, engine: EngineSample) -> None:
+def collect_counts(found: Scrape, engine: EngineSample) -> None:
     """Add what all lanes share."""
     for family, value in engine.counts:
         found.add(family, value)
@@ -282,7 +282,7 @@ class TokenizerMetrics:
     def collect(self) -> Iterable[Metric]:
         """What was counted so far, as a scrape shows it."""
         sample = self._sample
-        found = Collected(families.TOKENIZER, self._stream)
+        found = Scrape(families.TOKENIZER, self._stream)
         found.add(families.EVENTS_READ, sample.events)
         found.add(families.BLOCKS_WRITTEN, sample.blocks)
         for reason, count in sample.dead_letters.items():
@@ -309,7 +309,7 @@ class LagMetrics:
 
     def collect(self) -> Iterable[Metric]:
         """The lag now: it grows while a worker that is behind hangs."""
-        found, now = Collected(families.LAG, self._stream), self._clock()
+        found, now = Scrape(families.LAG, self._stream), self._clock()
         for partition, position in self._positions.items():
             behind = max(0, position.end - position.next)
             found.add(families.LAG_RECORDS, behind, partition)
@@ -335,7 +335,7 @@ class ProcessMetrics:
 
     def collect(self) -> Iterable[Metric]:
         """How the process is now."""
-        found = Collected(families.PROCESS)
+        found = Scrape(families.PROCESS)
         found.add(families.BUILD, 1, *self._build)
         found.add(families.READY, self._health.ready)
         found.add(families.LOOP_AGE, self._health.loop_age_s)

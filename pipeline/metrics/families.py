@@ -171,7 +171,7 @@ class Durations(NamedTuple):
 NO_DURATIONS = Durations()
 
 
-class Collected:
+class Scrape:
     """The families of one scrape as they fill; `common` label values come first in each sample."""
 
     def __init__(self, families: Iterable[Family], *common: str) -> None:

@@ -8,7 +8,12 @@ from prometheus_client import CollectorRegistry
 
 from pipeline.engine.engine import Engine
 from pipeline.log.block_reader import SourceBlock
-from pipeline.metrics.collectors import Followed, LearnerMetrics, ProcessMetrics, TokenizerMetrics
+from pipeline.metrics.collectors import (
+    LearnedBlock,
+    LearnerMetrics,
+    ProcessMetrics,
+    TokenizerMetrics,
+)
 from pipeline.metrics.health import Health
 from pipeline.metrics.server import MetricsServer
 
@@ -41,7 +46,7 @@ class ReplayMetrics:
         """A block was ranked and learned, which took so long, and its rankings are written."""
         arrived = time.time() - (time.perf_counter() - reading.began)
         documents = len(reading.block.ready)
-        self._learner.learned([engine], [Followed(documents, seconds, arrived)])
+        self._learner.learned([engine], [LearnedBlock(documents, seconds, arrived)])
         self._learner.committed()
         # Last, as it is scraped first: what a scrape says is read, it also shows as learned.
         reasons = [letter.problem.reason for letter in reading.dead_letters]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from learners.arrays import Floats
 from pipeline.engine.engine import Engine
 from pipeline.metrics import families
-from pipeline.metrics.families import Collected
+from pipeline.metrics.families import Scrape
 
 OTHERS = "(others)"  # a topic that is really called this is one of them
 
@@ -38,7 +38,7 @@ def sample_topics(engine: Engine, most: int) -> TopicsSample | None:
     )
 
 
-def collect_topics(found: Collected, sample: TopicsSample) -> None:
+def collect_topics(found: Scrape, sample: TopicsSample) -> None:
     """Add the rounds and the loss of each topic, and of all others together."""
     own = {i: name for i, name in enumerate(sample.names) if name != OTHERS}
     for lane, rounds, loss in sample.lanes:

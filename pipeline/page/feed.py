@@ -32,11 +32,11 @@ from pipeline.page.samples import (
     RUNNING,
     STARTING,
     TOPICS,
-    CourseSample,
+    GroupSample,
     LaneSample,
+    ReadProgress,
     Sample,
     ShownDocument,
-    Standing,
     TimedPoint,
     TrueTopic,
     milliseconds,
@@ -77,7 +77,7 @@ def harmless(
 class Feed:
     """What a run tells of itself, block by block. Here nobody listens; see `PageFeed`."""
 
-    def begin(self, engine: Engine, standing: Standing) -> None:
+    def begin(self, engine: Engine, progress: ReadProgress) -> None:
         """The run begins, with an engine that is new or goes on from where it was left.
 
         It begins anew when the engine is another one, or has other lanes.
@@ -90,10 +90,10 @@ class Feed:
     def take(self, ranked: RankedSegment) -> None:
         """A piece of a block was ranked and learned."""
 
-    def advance(self, block: Block, standing: Standing) -> None:
+    def advance(self, block: Block, progress: ReadProgress) -> None:
         """A block is done, and the run stands there."""
 
-    def idle(self, standing: Standing | None = None) -> None:
+    def idle(self, progress: ReadProgress | None = None) -> None:
         """Nothing is there to be done for now; where the run stands, if that may have changed."""
 
     def end(self, state: str, seconds: float | None = None, note: str = "") -> None:
@@ -121,7 +121,7 @@ class PageFeed(Feed):
         self._allowed_at = clock()
         self._rates: deque[tuple[float, int]] = deque()
         self._stream_time: str | None = None
-        self._standing = Standing(0, None)
+        self._progress = ReadProgress(0, None)
         self._began = self._sampled_at = clock()
         self._unsampled = False
         self._documents_before = 0
@@ -134,13 +134,13 @@ class PageFeed(Feed):
         return round(1000 * (self._epoch + self._clock()))
 
     @harmless
-    def begin(self, engine: Engine, standing: Standing) -> None:
+    def begin(self, engine: Engine, progress: ReadProgress) -> None:
         """Show an engine, from where it stands; of lanes shown before, times are still known."""
         known = {lane.name: lane.points for lane in self.sample.lanes}
         self._engine = engine
         self._begun = self._next
         self._began = self._clock()
-        self._standing = standing
+        self._progress = progress
         self._points = [[] for _ in engine.lanes]
         self._take_points(engine, None)
         for points, lane in zip(self._points, engine.lanes, strict=True):
@@ -180,9 +180,9 @@ class PageFeed(Feed):
             self._stream_time = ranked.documents[-1].time
 
     @harmless
-    def advance(self, block: Block, standing: Standing) -> None:
+    def advance(self, block: Block, progress: ReadProgress) -> None:
         """Take the labels that came, and make a sample if it is time for one."""
-        self._standing = standing
+        self._progress = progress
         if any(shown.true is None or self._waits_for_rank(shown) for shown in self._documents):
             self._label_documents(block)
         self._unsampled = True
@@ -190,12 +190,12 @@ class PageFeed(Feed):
             self._make(RUNNING)
 
     @harmless
-    def idle(self, standing: Standing | None = None) -> None:
+    def idle(self, progress: ReadProgress | None = None) -> None:
         """Show what was not shown yet, and let the rate fall."""
         if self._engine is None:
             return
-        if standing is not None and standing != self._standing:
-            self._standing = standing
+        if progress is not None and progress != self._progress:
+            self._progress = progress
             self._unsampled = True
         since = self._clock() - self._sampled_at
         if self._unsampled or (since >= RATE_SECONDS / 10 and self.sample.rate):
@@ -294,7 +294,7 @@ class PageFeed(Feed):
             courses=tuple(course_sample(engine, course) for course in engine.lane_groups),
             stream_time=self._stream_time,
             wall_ms=self._wall_ms(),
-            standing=self._standing,
+            progress=self._progress,
             average_rate=new_documents / seconds if seconds > 0 else None,
             rate=rate if state == RUNNING else None,
             lanes=tuple(map(lane_sample, engine.lanes, self._points)),
@@ -313,9 +313,9 @@ class PageFeed(Feed):
         return (documents - before) / (now - then) if now > then else None
 
 
-def course_sample(engine: Engine, course: LaneGroup) -> CourseSample:
+def course_sample(engine: Engine, course: LaneGroup) -> GroupSample:
     """Where the lanes of one kind stand."""
-    return CourseSample(
+    return GroupSample(
         kind=RANKS if course is engine.rank_group else TOPICS,
         lanes=tuple(place for place, lane in enumerate(engine.lanes) if lane in course.lanes),
         losses=course.differences.losses,

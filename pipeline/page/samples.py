@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from pipeline.curves.confidence import Comparison
+from pipeline.curves.confidence import StreamDifferences
 from pipeline.engine.explanations import ExplainedDocument
 
 STARTING = "starting"
@@ -21,7 +21,7 @@ TOPICS = "topics"
 RANKS = "ranks"
 
 
-class Standing(NamedTuple):
+class ReadProgress(NamedTuple):
     """How far a run has come through its source: events, or records of a log."""
 
     read: int  # so far
@@ -40,7 +40,7 @@ class TimedPoint(NamedTuple):
     values: dict[str, float | None]  # by measure
 
 
-class CourseSample(NamedTuple):
+class GroupSample(NamedTuple):
     """The lanes that learn from one kind of label, and what they share."""
 
     kind: str  # TOPICS or RANKS
@@ -97,14 +97,14 @@ class Sample:
     rounds: int = 0
     topics: int = 0
     terms: int = 0
-    courses: tuple[CourseSample, ...] = ()
+    courses: tuple[GroupSample, ...] = ()
     stream_time: str | None = None  # of the last document, as it was written
     wall_ms: int | None = None  # when this sample was made
-    standing: Standing = field(default=Standing(0, None))
+    progress: ReadProgress = field(default=ReadProgress(0, None))
     average_rate: float | None = None  # documents a second since the run began
     rate: float | None = None  # documents a second, of late
     lanes: tuple[LaneSample, ...] = ()
-    differences: Comparison = field(default_factory=lambda: Comparison([]))
+    differences: StreamDifferences = field(default_factory=lambda: StreamDifferences([]))
     last_documents: tuple[ShownDocument, ...] = ()  # oldest first
 
 

@@ -33,7 +33,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pipeline.errors import UsageError
 from pipeline.page.feed import PageFeed
-from pipeline.page.updates import heading, news
+from pipeline.page.updates import run_header, update_since
 
 log = logging.getLogger(__name__)
 
@@ -113,9 +113,9 @@ def page_app(feed: PageFeed) -> Starlette:
             seen = 0  # it knows other lanes, or these from before they were begun anew
         if seen >= sample.version:
             return Response(status_code=204, headers={"cache-control": "no-store"})
-        told = {"run": run, **news(sample, seen)}
+        told = {"run": run, **update_since(sample, seen)}
         if seen == 0:
-            told["heading"] = heading(sample)
+            told["heading"] = run_header(sample)
         return Response(
             orjson.dumps(told, default=tuple),
             media_type="application/json",

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from learners.measures import MEASURES
-from pipeline.curves.confidence import CONFIDENCE, Difference
+from pipeline.curves.confidence import CONFIDENCE, LossDifference
 from pipeline.curves.rank_curve import WINDOW, value_of
 from pipeline.page.feed import LAST_DOCUMENTS
 from pipeline.page.samples import LaneSample, Sample, ShownDocument, milliseconds
-from pipeline.reports.lane_comparison import SHOWN, as_text
-from pipeline.reports.report import HIGHER_IS_BETTER, OF_RANKS, column, columns_for
+from pipeline.reports.lane_comparison import COLUMN_FORMATS, format_difference
+from pipeline.reports.report import HIGHER_IS_BETTER, RANK_COLUMNS, columns_for, format_column
 
 MEANINGS = {
     "loss1": "share of rankings with an error, in percent",
@@ -29,10 +29,10 @@ MEANINGS = {
     "miss_rate": "share of documents whose rank was not hit, in percent",
     "tau_b": "Kendall's tau-b of said and true ranks",
 }
-RANK_CURVES = tuple(key for _, key, _, _ in OF_RANKS)
+RANK_CURVES = tuple(key for _, key, _, _ in RANK_COLUMNS)
 
 
-def heading(sample: Sample) -> dict[str, Any]:
+def run_header(sample: Sample) -> dict[str, Any]:
     """What never changes during a run."""
     return {
         "source": sample.source,
@@ -44,7 +44,7 @@ def heading(sample: Sample) -> dict[str, Any]:
                 "kind": course.kind,
                 "lanes": course.lanes,
                 "best_in": course.losses[0],  # by which the best of them is told
-                "titles": [SHOWN[loss][0] for loss in course.losses],
+                "titles": [COLUMN_FORMATS[loss][0] for loss in course.losses],
             }
             for course in sample.courses
             if len(course.lanes) > 1
@@ -70,7 +70,7 @@ def columns_of(lanes: Sequence[LaneSample]) -> tuple[tuple[str, str, int, int], 
     return columns_for(lane.learner for lane in lanes)
 
 
-def news(sample: Sample, since: int) -> dict[str, Any]:
+def update_since(sample: Sample, since: int) -> dict[str, Any]:
     """A sample as JSON; of curves and documents only what came after the version `since`.
 
     Where the run stands is always told whole. That is small, and it changes all the time.
@@ -91,10 +91,10 @@ def news(sample: Sample, since: int) -> dict[str, Any]:
             "stream_time": sample.stream_time,
             "stream_ms": milliseconds(sample.stream_time),
             "wall_ms": sample.wall_ms,
-            "read": sample.standing.read,
-            "total": sample.standing.total,
-            "put_aside": sample.standing.put_aside,
-            "behind": sample.standing.behind,
+            "read": sample.progress.read,
+            "total": sample.progress.total,
+            "put_aside": sample.progress.put_aside,
+            "behind": sample.progress.behind,
             "rate": sample.rate,
             "average_rate": sample.average_rate,
         },
@@ -120,7 +120,7 @@ def news(sample: Sample, since: int) -> dict[str, Any]:
 def table(lanes: Sequence[LaneSample]) -> list[list[tuple[str, bool]]]:
     """The comparison of the lanes as the report prints it: a row of texts to a lane."""
     shown = (
-        column([lane.values.get(key) for lane in lanes], key, scale, digits)
+        format_column([lane.values.get(key) for lane in lanes], key, scale, digits)
         for _, key, scale, digits in columns_of(lanes)
     )
     return [list(row) for row in zip(*shown, strict=True)]
@@ -141,12 +141,14 @@ def against(sample: Sample) -> list[list[dict[str, Any]]]:
     return rows
 
 
-def compared(other: int, found: dict[str, Difference]) -> dict[str, Any]:
+def compared(other: int, found: dict[str, LossDifference]) -> dict[str, Any]:
     """One lane against another: texts as the report prints them, and whether it is better."""
     return {
         "other": other,
         "rounds": min(difference.rounds for difference in found.values()),
-        "losses": [(as_text(loss, d), d.high < 0, d.low > 0) for loss, d in found.items()],
+        "losses": [
+            (format_difference(loss, d), d.high < 0, d.low > 0) for loss, d in found.items()
+        ],
     }
 
 

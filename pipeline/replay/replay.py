@@ -23,7 +23,7 @@ from pipeline.log.block import Block
 from pipeline.log.block_reader import BlockReader, SourceBlock
 from pipeline.log.prefetcher import Prefetcher
 from pipeline.page.feed import Feed
-from pipeline.page.samples import ENDED, FAILED, INTERRUPTED, Standing
+from pipeline.page.samples import ENDED, FAILED, INTERRUPTED, ReadProgress
 from pipeline.replay.progress import Progress
 from pipeline.replay.settings import ReplaySettings, check_settings, parse_lanes, read_topics
 from pipeline.reports.loss_table import LossTable
@@ -109,12 +109,12 @@ def replay(settings: ReplaySettings, progress: Progress, feed: Feed | None = Non
         writer = RankingWriter([lane.name for lane in lanes], settings.top)
         progress.begin(total)
         stack.callback(progress.end)
-        feed.begin(engine, Standing(0, total))
+        feed.begin(engine, ReadProgress(0, total))
         table = LossTable(engine.lanes, progress.say)
         try:
             for reading in read_until_stopped(reader, interruption, stack, metrics, feed):
                 dead_letters.write(reading.dead_letters)
-                standing = Standing(reading.events, total, dead_letters.counts.total())
+                standing = ReadProgress(reading.events, total, dead_letters.counts.total())
                 began = time.perf_counter()
                 segments = learn_block(engine, reading.block, rankings, writer, feed, standing)
                 if metrics is not None:
@@ -173,7 +173,7 @@ def learn_block(
     rankings: IO[bytes] | None,
     writer: RankingWriter,
     feed: Feed,
-    standing: Standing,
+    standing: ReadProgress,
 ) -> list[RankedSegment]:
     """Rank and learn a block, write its rankings, and feed the page; returns the rankings."""
     lanes = range(len(engine.lanes))

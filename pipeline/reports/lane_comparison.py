@@ -6,16 +6,18 @@ import textwrap
 from collections.abc import Iterator
 from itertools import combinations
 
-from pipeline.curves.confidence import CONFIDENCE, LOSSES, Difference
+from pipeline.curves.confidence import CONFIDENCE, LOSSES, LossDifference
 from pipeline.curves.rank_curve import RankCurve
-from pipeline.reports.report import COLUMNS, OF_RANKS, Report
+from pipeline.reports.report import RANK_COLUMNS, TOPIC_COLUMNS, Report
 
 WIDTH = 80
 MOST_LINES = 24  # of decided pairs; four lanes have half as many
-SHOWN = {key: (title, scale, digits) for title, key, scale, digits in (*COLUMNS, *OF_RANKS)}
+COLUMN_FORMATS = {
+    key: (title, scale, digits) for title, key, scale, digits in (*TOPIC_COLUMNS, *RANK_COLUMNS)
+}
 
 
-def verdicts(report: Report) -> Iterator[str]:
+def comparison_lines(report: Report) -> Iterator[str]:
     """A line for every two lanes of which one is better, and what is open; of one lane nothing."""
     decided: list[str] = []
     undecided: dict[str, list[str]] = {}
@@ -26,7 +28,7 @@ def verdicts(report: Report) -> Iterator[str]:
             found = report[one]["against"][other][loss]
             if found["better"]:
                 better, worse = (one, other) if found["better"] == one else (other, one)
-                decided.append(verdict(report, loss, better, worse))
+                decided.append(decided_line(report, loss, better, worse))
             elif found["rounds"]:
                 undecided.setdefault(loss, []).append(f"{one} / {other}")
     if decided:
@@ -37,26 +39,26 @@ def verdicts(report: Report) -> Iterator[str]:
     every = len(report) * (len(report) - 1) // 2
     for loss, pairs in undecided.items():
         shown = "all pairs" if 1 < len(pairs) == every else ", ".join(pairs)
-        yield from folded(f"undecided in {loss}: {shown}")
+        yield from wrapped(f"undecided in {loss}: {shown}")
 
 
-def verdict(report: Report, loss: str, better: str, worse: str) -> str:
+def decided_line(report: Report, loss: str, better: str, worse: str) -> str:
     """By how much one lane is better than another, in the units of the table of lanes."""
     found = report[better]["against"][worse][loss]
-    known = Difference(found["rounds"], found["difference"], found["low"], found["high"])
-    title, *_ = SHOWN[loss]
-    return f"{better} is better than {worse} in {title}: {as_text(loss, known)}"
+    known = LossDifference(found["rounds"], found["difference"], found["low"], found["high"])
+    title, *_ = COLUMN_FORMATS[loss]
+    return f"{better} is better than {worse} in {title}: {format_difference(loss, known)}"
 
 
-def as_text(loss: str, found: Difference) -> str:
+def format_difference(loss: str, found: LossDifference) -> str:
     """A difference and its interval, in the units of the table of lanes."""
-    _, scale, digits = SHOWN[loss]
+    _, scale, digits = COLUMN_FORMATS[loss]
     numbers = (found.mean, found.low, found.high)
     mean, low, high = ("n.a." if n is None else f"{scale * n:z.{digits}f}" for n in numbers)
     return f"{mean} ({low} to {high})"
 
 
-def folded(line: str) -> Iterator[str]:
+def wrapped(line: str) -> Iterator[str]:
     """A line in as many as it takes; pairs stay together."""
     bound = line.replace(" / ", "\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}")
     for part in textwrap.wrap(bound, WIDTH, break_long_words=False, break_on_hyphens=False):

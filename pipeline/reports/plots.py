@@ -28,12 +28,12 @@ class Panel(NamedTuple):
     logarithmic: bool = False
 
 
-OF_TOPICS = (
+TOPIC_PANELS = (
     Panel("loss1", 100, "loss1: rankings with an error, %"),
     Panel("loss2", 1, "loss2: wrong pairs", logarithmic=True),
     Panel("loss3", 100, "loss3: share of pairs wrong, %", logarithmic=True),
 )
-OF_RANKS = (
+RANK_PANELS = (
     Panel("ranking_loss", 1, "rank loss: distance from the true rank"),
     Panel("miss_rate", 100, "miss: ranks not hit, %"),
     Panel("tau_b", 1, f"tau-b of the last {WINDOW:,} rounds"),
@@ -80,7 +80,7 @@ def picture(lanes: Sequence[Lane], title: str) -> Figure:
     numbered = list(enumerate(lanes))
     ordinal = [(number, lane) for number, lane in numbered if lane.is_ordinal]
     of_topics = [(number, lane) for number, lane in numbered if not lane.is_ordinal]
-    kinds = [(OF_TOPICS, of_topics), (OF_RANKS, ordinal)]
+    kinds = [(TOPIC_PANELS, of_topics), (RANK_PANELS, ordinal)]
     rows = [(panels, members) for panels, members in kinds if members]
     figure = Figure(figsize=(13, 0.4 + 4.4 * len(rows)), layout="constrained")
     shown = title if len(title) <= 60 else f"...{title[-57:]}"

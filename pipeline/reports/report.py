@@ -1,4 +1,4 @@
-"""What a run leaves behind: the report, the curves as a table, and the comparison of lanes."""
+"""What a run leaves behind: the report, the curves as a table, and the table of lanes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def make_report(
         options = {o.name: getattr(lane.learner, o.name) for o in lane.learner.options}
         mine = {"learner": lane.spec.learner, "norm": lane.spec.norm, "options": options}
         measured = lane_report(engine, lane, seconds, dead_letters)
-        against = {"against": against_others(engine, number), "confidence": CONFIDENCE}
+        against = {"against": differences_to_others(engine, number), "confidence": CONFIDENCE}
         report[lane.name] = {**measured, **against, "settings": {**settings, **mine}}
     return report
 
 
-def against_others(engine: Engine, number: int) -> dict[str, dict[str, dict[str, Any]]]:
+def differences_to_others(engine: Engine, number: int) -> dict[str, dict[str, dict[str, Any]]]:
     """How the losses of a lane differ from those of each other one; `better` is who has less."""
     against: dict[str, dict[str, dict[str, Any]]] = {}
     lane = engine.lanes[number]
@@ -105,7 +105,7 @@ def write_curves(path: Path, lanes: Iterable[Lane]) -> None:
     write_whole(path, file.getvalue().encode())
 
 
-COLUMNS = (
+TOPIC_COLUMNS = (
     ("loss1 %", "loss1", 100, 2),
     ("loss2", "loss2", 1, 3),
     ("loss3 %", "loss3", 100, 3),
@@ -115,28 +115,28 @@ COLUMNS = (
     ("maxF1", "max_f1", 1, 4),
 )
 # With many topics what counts is whether the best true one was retrieved, and how far up.
-OF_RETRIEVAL = (("R1 %", "r1", 100, 2), ("R5 %", "r5", 100, 2), ("MRR", "mrr", 1, 4))
-OF_RANKS = (
+RETRIEVAL_COLUMNS = (("R1 %", "r1", 100, 2), ("R5 %", "r5", 100, 2), ("MRR", "mrr", 1, 4))
+RANK_COLUMNS = (
     ("rank loss", "ranking_loss", 1, 4),
     ("miss %", "miss_rate", 100, 2),
     ("tau-b", "tau_b", 1, 4),
 )
 HIGHER_IS_BETTER = frozenset({"average_precision", "max_f1", "r1", "r5", "mrr", "tau_b"})
-ColumnOfLanes = tuple[str, str, int, int]  # its title and key, what to multiply by, digits
+TableColumn = tuple[str, str, int, int]  # its title and key, what to multiply by, digits
 
 
-def columns_for(learners: Iterable[str]) -> tuple[ColumnOfLanes, ...]:
+def columns_for(learners: Iterable[str]) -> tuple[TableColumn, ...]:
     """The columns to show when lanes of these learners are compared."""
     kinds = [LEARNERS[learner] for learner in learners]
     ordinal = [issubclass(kind, OrdinalLearner) for kind in kinds]
     return (
-        *(COLUMNS if not all(ordinal) or not kinds else ()),
-        *(OF_RETRIEVAL if any(issubclass(kind, IndexLearner) for kind in kinds) else ()),
-        *(OF_RANKS if any(ordinal) else ()),
+        *(TOPIC_COLUMNS if not all(ordinal) or not kinds else ()),
+        *(RETRIEVAL_COLUMNS if any(issubclass(kind, IndexLearner) for kind in kinds) else ()),
+        *(RANK_COLUMNS if any(ordinal) else ()),
     )
 
 
-def comparison(report: Report) -> str:
+def lane_table(report: Report) -> str:
     """The lanes side by side, as the papers print them; the best of each column is starred."""
     columns = columns_for(lane["settings"]["learner"] for lane in report.values())
     header = ["lane", "rounds ", *(f"{title} " for title, *_ in columns)]
@@ -144,16 +144,16 @@ def comparison(report: Report) -> str:
     if any(lane["rounds"] != lane["rounds_with_topics"] for lane in report.values()):
         header.insert(2, "with topics ")  # the measures, unlike the losses, are averaged over these
         for row, lane in zip(rows, report.values(), strict=True):
-            of_topics = learns(lane) == TOPICS
+            of_topics = label_kind(lane) == TOPICS
             row.append(f"{lane['rounds_with_topics']:,} " if of_topics else "n.a. ")
     for _, key, scale, digits in columns:
-        shown = column([lane.get(key) for lane in report.values()], key, scale, digits)
+        shown = format_column([lane.get(key) for lane in report.values()], key, scale, digits)
         for row, (text, best) in zip(rows, shown, strict=True):
             row.append(text + ("*" if best else " "))
     return aligned([header, *rows], gap=1)
 
 
-def column(
+def format_column(
     values: Sequence[float | None], key: str, scale: float, digits: int
 ) -> Iterator[tuple[str, bool]]:
     """A measure of all lanes as it is printed, and whether it is the best of them."""
@@ -165,11 +165,11 @@ def column(
         yield text, value is not None and value == best
 
 
-def sizes(report: Report) -> str:
+def run_totals(report: Report) -> str:
     """How much was read and learned, and how fast."""
     lane = next(iter(report.values()))
     keys = ["documents", "rounds", "topics", "vocabulary_terms"]
-    if all(learns(lane) == RANK for lane in report.values()):
+    if all(label_kind(lane) == RANK for lane in report.values()):
         keys.remove("topics")
     shown = "   ".join(f"{key.removeprefix('vocabulary_')} {lane[key]:,}" for key in keys)
     return f"{shown}   documents/s {lane['documents_per_second'] or 0:,.0f}"
@@ -183,23 +183,23 @@ NOTES = {
     "ignored_labels": "late labels with only {other}, which no lane learns",
     "ranks_refused": "ranks past the last one that lanes have, which teach nothing",
 }
-OF_THE_STREAM = {
+STREAM_NOTES = {
     "topics_refused": "labels of a topic past the ceiling (--max-topics)",
     "terms_refused": "terms that found no room in the vocabulary (--max-terms)",
 }
 TOPICS, RANK = "topics", "rank"
 
 
-def learns(lane: dict[str, Any]) -> str:
+def label_kind(lane: dict[str, Any]) -> str:
     """Which kind of label a lane learns, as events call it."""
     return RANK if issubclass(LEARNERS[lane["settings"]["learner"]], OrdinalLearner) else TOPICS
 
 
-def remarks(report: Report) -> Iterator[str]:
+def run_notes(report: Report) -> Iterator[str]:
     """What a person should know about the run besides its numbers."""
     kinds: dict[str, dict[str, Any]] = {}
     for lane in report.values():  # lanes of a kind have the same rounds
-        kinds.setdefault(learns(lane), lane)
+        kinds.setdefault(label_kind(lane), lane)
     if not any(lane["documents"] for lane in report.values()):
         yield "no document came, so nothing was ranked"
     for kind, lane in kinds.items():
@@ -213,7 +213,7 @@ def remarks(report: Report) -> Iterator[str]:
             if lane.get(key):
                 said = note.format(other="a rank" if kind == TOPICS else "topics")
                 yield f"{said}{which if key != 'ranks_refused' else ''}: {lane[key]:,}"
-    for key, note in OF_THE_STREAM.items():
+    for key, note in STREAM_NOTES.items():
         if lane[key]:
             yield f"{note}: {lane[key]:,}"
     for name, lane in report.items():

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from learners.options import Value
-from pipeline.reports.report import COLUMNS, OF_RANKS, ColumnOfLanes, aligned
+from pipeline.reports.report import RANK_COLUMNS, TOPIC_COLUMNS, TableColumn, aligned
 from pipeline.snapshots.inspection import FEATURES, LOSSES, RANK_LOSSES, Inspection
 
 MATCHED = (
@@ -27,7 +27,9 @@ MATCHED = (
 )
 MOST_LETTERS, MOST_LETTERS_OF_A_PATH = 120, 4096
 MOST_ROWS = 40
-SCALES = [column for column in (*COLUMNS, *OF_RANKS) if column[1] in (*LOSSES, *RANK_LOSSES)]
+SCALES = [
+    column for column in (*TOPIC_COLUMNS, *RANK_COLUMNS) if column[1] in (*LOSSES, *RANK_LOSSES)
+]
 
 
 def as_json(found: Sequence[Inspection], several: bool) -> str:
@@ -145,7 +147,7 @@ def standing(lane: dict[str, Any]) -> str:
     return "published" if lane["published"] else "watched"
 
 
-def columns(facts: dict[str, Any]) -> list[ColumnOfLanes]:
+def columns(facts: dict[str, Any]) -> list[TableColumn]:
     """The columns of the losses that some lane has."""
     return [
         column for column in SCALES if any(column[1] in lane for lane in facts["lanes"].values())

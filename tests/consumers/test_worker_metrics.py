@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from pipeline.corpora import open_source
-from pipeline.curves.topic_curve import Curve
+from pipeline.curves.topic_curve import TopicCurve
 from tests.support.kafka_stream import Streaming, eventually
 from tests.support.scraping import scrape_url
 
@@ -84,7 +84,7 @@ def test_curves_without_a_tooth(broker: str, tmp_path: Path) -> None:
         for loss, value in lane.curve.last().values.items():
             labels = {**where, "lane": lane.name, "loss": loss}
             assert final["wirerank_round_averaged_loss", frozenset(labels.items())] == value
-        assert isinstance(lane.curve, Curve)
+        assert isinstance(lane.curve, TopicCurve)
         rounds, losses = lane.curve.topic_losses()
         for number, topic in enumerate(engine.topics.names[:8]):
             its = frozenset({**where, "lane": lane.name, "topic": topic}.items())

@@ -15,8 +15,8 @@ from pipeline.engine.engine import Engine, EngineSettings
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
 from pipeline.page.feed import PageFeed
-from pipeline.page.samples import FROZEN, Standing
-from pipeline.page.updates import news
+from pipeline.page.samples import FROZEN, ReadProgress
+from pipeline.page.updates import update_since
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
 from pipeline.snapshots.snapshot import MismatchError, restore_engine, take_snapshot
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events
@@ -94,15 +94,15 @@ def test_a_stacker_of_all_lanes_is_another_one_with_one_lane_more() -> None:
 
 def test_the_page_of_a_stacker_alone_shows_it_alone() -> None:
     engine, page = engine_of("stacked"), PageFeed("a test")
-    page.begin(engine, Standing(0, None))
+    page.begin(engine, ReadProgress(0, None))
     block = make_block(random_events(5, 100), TOKENIZER)
     for ranked in engine.process(block, to_explain=3):
         page.take(ranked)
         assert len(ranked.scores) == len(ranked.measures) == 1
-    page.advance(block, Standing(100, None))
+    page.advance(block, ReadProgress(100, None))
     page.idle()
     assert page.sample.state != FROZEN
-    told = orjson.loads(orjson.dumps(news(page.sample, 0), default=tuple))
+    told = orjson.loads(orjson.dumps(update_since(page.sample, 0), default=tuple))
     assert [lane["name"] for lane in told["lanes"]] == ["stacked"]
     assert told["lanes"][0]["rounds"] == engine.rounds > 0
     assert {len(shown.explained.rankings) for shown in page.sample.last_documents} == {1}
@@ -110,11 +110,11 @@ def test_the_page_of_a_stacker_alone_shows_it_alone() -> None:
 
 def test_the_page_of_a_stacker_beside_the_others_compares_them() -> None:
     engine, page = engine_of("stacked", FIRST, SECOND), PageFeed("a test")
-    page.begin(engine, Standing(0, None))
+    page.begin(engine, ReadProgress(0, None))
     feed(engine, random_events(5, 100))
-    page.advance(make_block([], TOKENIZER), Standing(100, None))
+    page.advance(make_block([], TOKENIZER), ReadProgress(100, None))
     page.idle()
-    told = orjson.loads(orjson.dumps(news(page.sample, 0), default=tuple))
+    told = orjson.loads(orjson.dumps(update_since(page.sample, 0), default=tuple))
     assert [lane["name"] for lane in told["lanes"]] == [FIRST, SECOND, "stacked"]
     assert [row["other"] for row in told["against"][2]] == [0, 1]
     assert {row["rounds"] for row in told["against"][2]} == {engine.rounds}

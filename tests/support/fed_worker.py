@@ -22,8 +22,8 @@ from pipeline.engine.engine import Engine
 from pipeline.events.event import MalformedEvent, parse_event
 from pipeline.log.block_reader import SourceBlock
 from pipeline.metrics.collectors import (
-    Followed,
     LagMetrics,
+    LearnedBlock,
     LearnerMetrics,
     Position,
     ProcessMetrics,
@@ -111,7 +111,7 @@ class FedLearner:
     def follow(self, number: int, reading: SourceBlock) -> None:
         arrived, began = time.time(), time.perf_counter()
         learn(self.engine, reading)
-        block = Followed(BLOCK, time.perf_counter() - began, arrived)
+        block = LearnedBlock(BLOCK, time.perf_counter() - began, arrived)
         self._metrics.learned([self.engine], [block])
         partial = self._committed.with_suffix(".partial")
         partial.write_text(str(number + 1))

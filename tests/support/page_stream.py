@@ -12,7 +12,7 @@ from pipeline.engine.engine import Engine
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
 from pipeline.page.feed import PageFeed
-from pipeline.page.samples import Standing
+from pipeline.page.samples import ReadProgress
 from pipeline.text.tokenizer import Tokenizer
 
 TOKENIZER = Tokenizer()
@@ -45,7 +45,7 @@ class Stream:
         self.feed = PageFeed(source, self.clock)
         self.total = total
         self.read = 0
-        self.feed.begin(self.engine, Standing(0, total))
+        self.feed.begin(self.engine, ReadProgress(0, total))
 
     def process(self, events: Sequence[Event], seconds: float = 1.0) -> None:
         """Take a block that lasts so long."""
@@ -54,7 +54,7 @@ class Stream:
         self.read += len(events)
         for ranked in self.engine.process(block, self.feed.wanted()):
             self.feed.take(ranked)
-        self.feed.advance(block, Standing(self.read, self.total))
+        self.feed.advance(block, ReadProgress(self.read, self.total))
 
 
 def small(number: int) -> Event:

@@ -13,8 +13,8 @@ from pipeline.corpora import open_source
 from pipeline.engine.engine import Engine
 from pipeline.log.block_reader import BlockReader, SourceBlock
 from pipeline.metrics.collectors import (
-    Followed,
     LagMetrics,
+    LearnedBlock,
     LearnerMetrics,
     Position,
     ProcessMetrics,
@@ -85,7 +85,7 @@ def everything(stream: str = "wire") -> CollectorRegistry:
     engine = new_engine((*LANES[1:], "feature-focus", divided))
     for reading in readings("synthetic:300", 100):
         learn(engine, reading)
-        learner.learned([engine], [Followed(100, 0.1, 1.0)])
+        learner.learned([engine], [LearnedBlock(100, 0.1, 1.0)])
         learner.committed()
     learner.snapshot(1.0, 1, 1.0)
     TokenizerMetrics(registry, stream).written(300)

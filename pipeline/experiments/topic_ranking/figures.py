@@ -9,7 +9,7 @@ from pipeline.experiments.experiment import Result
 from pipeline.experiments.figures import new_figure
 from pipeline.experiments.topic_ranking.methods import MethodResults, TopicMethod
 from pipeline.experiments.topic_ranking.result_tables import mean_precision_recall
-from pipeline.reports.plots import COLOURS, OF_TOPICS, sparse
+from pipeline.reports.plots import COLOURS, TOPIC_PANELS, sparse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,10 +32,10 @@ def legend_below(figure: Figure) -> None:
 
 def draw_losses(title: str, curves: Sequence[tuple[TopicMethod, Result]]) -> Figure:
     """Learning curves of the online learners: round-averaged losses, rounds on a log axis."""
-    figure, axes = new_figure(len(OF_TOPICS), 3.2)
+    figure, axes = new_figure(len(TOPIC_PANELS), 3.2)
     figure.set_size_inches(14.0, 4.9)
     figure.suptitle(title, fontsize=12)
-    for axis, panel in zip(axes, OF_TOPICS, strict=True):
+    for axis, panel in zip(axes, TOPIC_PANELS, strict=True):
         for method, curve in curves:
             values = [panel.scale * value for value in curve[panel.measure]]
             axis.plot(

@@ -10,7 +10,7 @@ from learners.learner import Learner
 from learners.prototypes.rocchio import Rocchio
 from learners.scores import RowScores
 from learners.specs import LaneSpec, parse_spec, resolved
-from pipeline.curves.topic_curve import Curve
+from pipeline.curves.topic_curve import TopicCurve
 from pipeline.engine.lane import share
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.topic_ranking.folds import Fold
@@ -66,14 +66,14 @@ def train_lane(spec: str, fold: Fold, lanes: Sequence[str] = ()) -> Result:
         scores = combined_pass(lane, said, fold)
     else:
         scores = one_pass(lane, fold)
-    learning = Curve()
+    learning = TopicCurve()
     learning.follow(fold.training_segment().steps, scores.learned)
     return {"lane": spec, **judged(scores.tested, fold), "curve": learning_curve(learning)}
 
 
 def judged(scores: RowScores, fold: Fold) -> Result:
     """The measures of the test documents, ranked by these scores."""
-    curve = Curve()
+    curve = TopicCurve()
     curve.follow(fold.true_topics(), scores)
     return measures_on_test(curve)
 

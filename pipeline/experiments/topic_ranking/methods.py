@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pipeline.curves.topic_curve import Curve
+from pipeline.curves.topic_curve import TopicCurve
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.learner_colours import LEARNER_COLOURS
 from pipeline.reports.plots import COLOURS
@@ -53,7 +53,7 @@ class MethodResults(NamedTuple):
         return [fold["measures"][measure] for fold in self.folds]
 
 
-def measures_on_test(curve: Curve) -> Result:
+def measures_on_test(curve: TopicCurve) -> Result:
     """The measures of a test set that a curve followed, with precision and recall at each rank."""
     values = {**curve.last().values, "max_f1": curve.max_f1()}
     precision, recall = curve.precision_recall()
@@ -64,7 +64,7 @@ def measures_on_test(curve: Curve) -> Result:
     }
 
 
-def learning_curve(curve: Curve) -> Result:
+def learning_curve(curve: TopicCurve) -> Result:
     """The round-averaged losses at the rounds that a curve keeps."""
     points = list(curve.all_points())
     return {

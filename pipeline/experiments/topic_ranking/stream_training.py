@@ -14,7 +14,7 @@ from learners.prototypes.rocchio import Rocchio
 from learners.scores import RowScores
 from learners.segment import Rows, Segment, Steps
 from learners.specs import parse_spec
-from pipeline.curves.topic_curve import Curve
+from pipeline.curves.topic_curve import TopicCurve
 from pipeline.engine.lane import share
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.topic_ranking.methods import TopicMethod, learning_curve, measures_on_test
@@ -61,7 +61,7 @@ class StreamLearner(ABC):
 
     def __init__(self, method: TopicMethod) -> None:
         self.method = method
-        self.tested = Curve()
+        self.tested = TopicCurve()
 
     @abstractmethod
     def learn(self, segment: Segment) -> None:
@@ -97,7 +97,7 @@ class StreamLane(StreamLearner):
         self.norm = spec.norm
         # The paper's Rocchio is a batch learner: its prototypes are made at the end of training.
         self.learner: Learner = Rocchio(refresh=0) if spec.learner == "rocchio" else spec.build()
-        self.curve = Curve()
+        self.curve = TopicCurve()
 
     @property
     def is_online(self) -> bool:

@@ -24,8 +24,8 @@ from pipeline.commands import live_page as page_checks
 from pipeline.corpora import open_source
 from pipeline.engine.engine import Engine
 from pipeline.page.feed import PageFeed
-from pipeline.page.samples import Standing
-from pipeline.page.updates import news
+from pipeline.page.samples import ReadProgress
+from pipeline.page.updates import update_since
 from tests.support.kafka_stream import Streaming, eventually
 from tests.support.page_texts import drawn, figure
 
@@ -60,8 +60,8 @@ def shows(address: str, documents: int, lanes: int) -> Callable[[], bool]:
 def of_engine(engine: Engine) -> dict[str, Any]:
     """What the page of an engine that nothing ever happened to would tell."""
     feed = PageFeed("alone")
-    feed.begin(engine, Standing(0, None))
-    update: dict[str, Any] = orjson.loads(orjson.dumps(news(feed.sample, 0), default=tuple))
+    feed.begin(engine, ReadProgress(0, None))
+    update: dict[str, Any] = orjson.loads(orjson.dumps(update_since(feed.sample, 0), default=tuple))
     return update
 
 

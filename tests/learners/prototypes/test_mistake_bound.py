@@ -9,7 +9,7 @@ from learners.arrays import Floats
 from learners.scores import DenseScores
 from learners.segment import Rows, Segment, Steps
 from learners.specs import parse_spec
-from pipeline.curves.topic_curve import Curve
+from pipeline.curves.topic_curve import TopicCurve
 
 TOPICS, FEATURES = 6, 8
 
@@ -60,7 +60,7 @@ def test_cumulative_loss_is_bounded(loss: int, seed: int) -> None:
     segment, longest, margin = separable(seed)
     scores = np.zeros((len(segment.rows), TOPICS))
     parse_spec(f"mmp:loss={loss}").build().follow(segment, DenseScores(scores))
-    curve = Curve()
+    curve = TopicCurve()
     curve.follow(segment.steps, DenseScores(scores))
     average = curve.last().values[f"loss{loss}"]
     assert average is not None

@@ -17,14 +17,14 @@ from pipeline.curves.confidence import (
     LOSSES,
     SPREAD,
     SUM,
-    Comparison,
     LaneDifferences,
+    StreamDifferences,
     arranged,
     boundary,
 )
 from pipeline.engine.engine import Engine
 from pipeline.log.block import make_block
-from pipeline.reports.lane_comparison import MOST_LINES, verdicts
+from pipeline.reports.lane_comparison import MOST_LINES, comparison_lines
 from pipeline.reports.report import make_report
 from pipeline.slow.twins import SlowDifference
 from pipeline.snapshots.snapshot import restore_engine, take_snapshot
@@ -322,7 +322,7 @@ def judged(means: dict[str, float], margin: float, rounds: int = 100) -> dict[st
 
 
 def test_verdicts_in_words() -> None:
-    lines = list(verdicts(judged({"b": 0.5, "a": 0.25, "c": 0.125}, 0.2)))
+    lines = list(comparison_lines(judged({"b": 0.5, "a": 0.25, "c": 0.125}, 0.2)))
     assert lines == [
         "95 % sure of all these lines at once, however often you look:",
         "c is better than b in loss1 %: -37.50 (-57.50 to -17.50)",
@@ -335,20 +335,20 @@ def test_verdicts_in_words() -> None:
 
 
 def test_verdicts_are_brief_about_what_is_open() -> None:
-    assert list(verdicts(judged({"a": 0.1, "b": 0.2, "c": 0.2}, 0.5))) == [
+    assert list(comparison_lines(judged({"a": 0.1, "b": 0.2, "c": 0.2}, 0.5))) == [
         "undecided in loss1: all pairs",
         "undecided in loss3: all pairs",
     ]
-    assert list(verdicts(judged({"a": 0.1}, 0.5))) == []
-    assert list(verdicts(judged({"a": 0.1, "b": 0.1}, 0.5, rounds=0))) == []
+    assert list(comparison_lines(judged({"a": 0.1}, 0.5))) == []
+    assert list(comparison_lines(judged({"a": 0.1, "b": 0.1}, 0.5, rounds=0))) == []
     names = {f"a-lane-with-a-long-name-{n}": n / 10 for n in range(5)}
-    lines = list(verdicts(judged(names, 0.15)))
+    lines = list(comparison_lines(judged(names, 0.15)))
     assert max(map(len, lines[-4:])) <= 80
     assert "a-lane-with-a-long-name-2 / a-lane-with-a-long-name-3" in "\n".join(lines)
 
 
 def test_verdicts_of_many_lanes_do_not_fill_the_screen() -> None:
-    lines = list(verdicts(judged({f"lane{n:02}": n / 20 for n in range(12)}, 0.01)))
+    lines = list(comparison_lines(judged({f"lane{n:02}": n / 20 for n in range(12)}, 0.01)))
     assert len(lines) == 1 + MOST_LINES + 1
     assert lines[-1] == f"and {132 - MOST_LINES} lines more; --report writes them all"
 
@@ -357,7 +357,7 @@ def test_lanes_of_both_kinds_share_what_may_go_wrong() -> None:
     """All intervals of a report hold at once: three pairs of topic lanes, one of ordinal lanes."""
     measured = losses(5, 3, 400)
     topics, ranks = followed(measured, 50), followed(measured[:2], 50)
-    both = Comparison([([0, 1, 3], topics), ([2, 4], ranks)])
+    both = StreamDifferences([([0, 1, 3], topics), ([2, 4], ranks)])
     assert both.between(0, 2) == {}
     tally = ranks.tallies[1, 0, 0]
     margin = float(boundary(tally[SPREAD], ALPHA / 8 / 2)) / 400  # 4 pairs, 2 losses, 2 sides
@@ -365,4 +365,4 @@ def test_lanes_of_both_kinds_share_what_may_go_wrong() -> None:
         assert interval.high - interval.low == pytest.approx(2 * margin, rel=1e-9)
     alone = ranks.between(0, 1)["loss1"]
     assert alone.high - alone.low < 2 * margin
-    assert Comparison([([0, 1, 2], topics)]).between(0, 2) == topics.between(0, 2)
+    assert StreamDifferences([([0, 1, 2], topics)]).between(0, 2) == topics.between(0, 2)

@@ -12,7 +12,7 @@ from learners.arrays import Floats
 from learners.scores import DenseScores
 from learners.segment import Steps
 from learners.slow.prototypes import slow_measures, slow_topic_losses
-from pipeline.curves.topic_curve import Curve, is_kept
+from pipeline.curves.topic_curve import TopicCurve, is_kept
 from pipeline.slow.twins import slow_is_kept
 from tests.support.random_streams import learned
 
@@ -31,8 +31,8 @@ def learning_steps(relevant: list[set[int]], ranked: Sequence[int] | None = None
 
 def curve_of(
     scores: Floats, relevant: list[set[int]], block: int, ranked: Sequence[int] | None = None
-) -> Curve:
-    curve = Curve()
+) -> TopicCurve:
+    curve = TopicCurve()
     for start in range(0, len(relevant), block):
         stop = start + block
         steps = learning_steps(relevant[start:stop], ranked and ranked[start:stop])
@@ -117,7 +117,7 @@ def test_a_state_of_before_topics_were_looked_at_begins_there() -> None:
     scores, relevant = rounds(6, 100)
     older = curve_of(scores, relevant, 50).state()
     del older["topic_rounds"], older["topic_loss"]
-    curve = Curve()
+    curve = TopicCurve()
     curve.restore(older)
     curve.follow(learning_steps(relevant[:30]), DenseScores(scores[:30]))
     assert curve.rounds == 130
@@ -131,7 +131,7 @@ def test_a_state_of_before_there_was_r1_has_none_for_good() -> None:
     older = newer.state()
     for name in ("tally", "points"):
         older[name] = np.delete(older[name], np.s_[-6:-3], axis=-1)
-    curve = Curve()
+    curve = TopicCurve()
     curve.restore(older)
     for each in (newer, curve):
         each.follow(learning_steps(relevant[:30]), DenseScores(scores[:30]))
@@ -175,7 +175,7 @@ def test_precision_recall_and_max_f1() -> None:
 
 
 def test_what_does_not_exist_is_none() -> None:
-    empty = Curve()
+    empty = TopicCurve()
     assert empty.max_f1() is None
     assert set(empty.last().values.values()) == {None}
     assert list(empty.all_points()) == []
@@ -190,7 +190,7 @@ def test_what_does_not_exist_is_none() -> None:
 def test_resume_from_state_equals_a_straight_run() -> None:
     scores, relevant = rounds(4, 300)
     straight = curve_of(scores, relevant, 50)
-    first, second = curve_of(scores[:111], relevant[:111], 50), Curve()
+    first, second = curve_of(scores[:111], relevant[:111], 50), TopicCurve()
     second.restore(first.state())
     second.follow(learning_steps(relevant[111:]), DenseScores(scores[111:]))
     assert list(second.all_points()) == list(straight.all_points())

@@ -14,14 +14,14 @@ from learners.scores import (
 )
 from learners.specs import parse_spec
 from pipeline.curves.rank_curve import RankCurve
-from pipeline.curves.topic_curve import Curve, LearningCurve
+from pipeline.curves.topic_curve import LearningCurve, TopicCurve
 from pipeline.engine.lane import Lane, share
 from tests.support.random_streams import random_stream
 
 KINDS: list[tuple[str, type[RowScores], type[LearningCurve]]] = [
-    ("mmp", DenseScores, Curve),
-    ("mmp:shards=2", DenseScores, Curve),
-    ("feature-focus", SparseScores, Curve),
+    ("mmp", DenseScores, TopicCurve),
+    ("mmp:shards=2", DenseScores, TopicCurve),
+    ("feature-focus", SparseScores, TopicCurve),
     ("prank:ranks=9", RankScores, RankCurve),
 ]
 
@@ -52,4 +52,4 @@ def test_scores_of_another_curve_are_an_error() -> None:
     with pytest.raises(ScoresMismatchError, match="Expected RankScores, got DenseScores"):
         RankCurve(5).follow(steps, DenseScores.new(1, 9))
     with pytest.raises(ScoresMismatchError, match="Expected Scores, got RankScores"):
-        Curve().follow(steps, RankScores(1))
+        TopicCurve().follow(steps, RankScores(1))

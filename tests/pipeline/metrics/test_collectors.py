@@ -16,8 +16,8 @@ from pipeline.events.event import REASONS, Event
 from pipeline.log.block import make_block
 from pipeline.metrics import families
 from pipeline.metrics.collectors import (
-    Followed,
     LagMetrics,
+    LearnedBlock,
     LearnerMetrics,
     Position,
     TokenizerMetrics,
@@ -51,7 +51,7 @@ class Clock:
         return self.now
 
 
-def show(metrics: LearnerMetrics, engine: Engine, *blocks: Followed) -> None:
+def show(metrics: LearnerMetrics, engine: Engine, *blocks: LearnedBlock) -> None:
     """Learned and committed."""
     metrics.learned([engine], blocks)
     metrics.committed()
@@ -164,7 +164,7 @@ def test_only_what_is_committed_is_shown() -> None:
     for number, reading in enumerate(readings("synthetic:240,topics=20", 40)):
         metrics.committed()  # of the block before, while this one is being learned
         learn(engine, reading)
-        metrics.learned([engine], [Followed(40, 0.1, None)])
+        metrics.learned([engine], [LearnedBlock(40, 0.1, None)])
         if number == 3:
             metrics.begin()  # a crash of the worker, not of its process: this block comes again
         rounds.append(scrape(registry).get("wirerank_documents_total"))
@@ -253,7 +253,7 @@ def test_durations_fall_into_the_bucket_that_ends_at_them() -> None:
 def test_latency_is_counted_for_each_document_when_its_rankings_are_out() -> None:
     clock, registry = Clock(), CollectorRegistry()
     metrics = LearnerMetrics(registry, "wire", clock=clock)
-    blocks = [Followed(3, 0.02, 999.0), Followed(2, 0.2, 960.0), Followed(5, 0.2, None)]
+    blocks = [LearnedBlock(3, 0.02, 999.0), LearnedBlock(2, 0.2, 960.0), LearnedBlock(5, 0.2, None)]
     show(metrics, new_engine(("frequency",)), *blocks)
     scraped = scrape(registry)
     assert scraped.value("wirerank_block_seconds_count") == 3

@@ -12,8 +12,8 @@ from pipeline.engine import lane_group
 from pipeline.events.event import Event
 from pipeline.page import feed as feed_module
 from pipeline.page.feed import LAST_DOCUMENTS, TRUE_TOPICS, Feed, PageFeed
-from pipeline.page.samples import ENDED, FROZEN, RUNNING, Standing, milliseconds
-from pipeline.page.updates import news
+from pipeline.page.samples import ENDED, FROZEN, RUNNING, ReadProgress, milliseconds
+from pipeline.page.updates import update_since
 from pipeline.replay.progress import Progress
 from pipeline.replay.replay import replay
 from pipeline.replay.settings import ReplaySettings
@@ -22,7 +22,7 @@ from tests.support.page_stream import Stream, small
 
 
 def as_json(stream: Stream, since: int = 0) -> bytes:
-    return orjson.dumps(news(stream.feed.sample, since), default=tuple)
+    return orjson.dumps(update_since(stream.feed.sample, since), default=tuple)
 
 
 def test_points_are_those_of_the_curves() -> None:
@@ -88,7 +88,7 @@ def test_samples_never_change() -> None:
     stream.process([small(n) for n in range(100)])
     before, told = stream.feed.sample, as_json(stream)
     stream.process([unlabelled("d98", {"x": 1.0}), *(small(n) for n in range(100, 300))])
-    assert orjson.dumps(news(before, 0), default=tuple) == told
+    assert orjson.dumps(update_since(before, 0), default=tuple) == told
     assert stream.feed.sample.version > before.version
 
 
@@ -220,7 +220,7 @@ def test_a_lane_that_joins_is_shown_from_its_beginning() -> None:
         late.process([small(n) for n in range(50 * block, 50 * block + 50)])
     before = stream.feed.sample
     stream.engine.merge(late.engine, ["frequency", "mmp:loss=1", "perceptron"])
-    stream.feed.begin(stream.engine, Standing(200, None))
+    stream.feed.begin(stream.engine, ReadProgress(200, None))
     joined = stream.feed.sample
     assert joined.begun == joined.version > before.version
     assert [lane.name for lane in joined.lanes] == ["frequency", "mmp:loss=1", "perceptron"]

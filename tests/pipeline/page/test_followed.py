@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Browser, expect
 
 from pipeline.page.feed import LAST_DOCUMENTS
-from pipeline.page.samples import Standing
+from pipeline.page.samples import ReadProgress
 from pipeline.page.server import PageServer
 from tests.pipeline.page.conftest import Viewer
 from tests.support.page_stream import LANES, Stream, small
@@ -84,11 +84,11 @@ def test_a_lane_that_joins_appears_to_who_is_looking(
     late = Stream(["mmp:loss=3"])
     for one in (stream, late):
         one.process([small(n) for n in range(60)])
-    stream.feed.idle(Standing(60, 80, behind=("mmp:loss=3",)))
+    stream.feed.idle(ReadProgress(60, 80, behind=("mmp:loss=3",)))
     page = view(server.address)
     expect(figure(page, "Lanes catching up")).to_have_text("1")
     stream.engine.merge(late.engine, ["mmp:loss=3", *LANES])
-    stream.feed.begin(stream.engine, Standing(60, 80))
+    stream.feed.begin(stream.engine, ReadProgress(60, 80))
     expect(page.locator("#switches label")).to_have_text(["mmp:loss=3", *LANES])
     expect(figure(page, "Lanes catching up")).to_have_count(0)
     stream.process([small(n) for n in range(60, 80)])

@@ -13,11 +13,11 @@ from playwright.sync_api import Page, expect
 from pipeline.events.event import Event
 from pipeline.page.feed import PageFeed
 from pipeline.page.server import PageServer
-from pipeline.page.updates import heading, news
+from pipeline.page.updates import run_header, update_since
 from pipeline.replay.progress import Progress
 from pipeline.replay.replay import ReplayResult, replay
 from pipeline.replay.settings import ReplaySettings
-from pipeline.reports.report import OF_RANKS, comparison
+from pipeline.reports.report import RANK_COLUMNS, lane_table
 from tests.pipeline.engine.test_engine import label, unlabelled
 from tests.pipeline.page.conftest import Viewer
 from tests.pipeline.page.test_usable import BEYOND, CONTRASTS
@@ -26,12 +26,12 @@ from tests.support.page_texts import drawn, figure, wait_for_documents
 
 ORDINAL = ("prank:ranks=5", "widrow-hoff:ranks=5,rate=0.1", "multiclass-perceptron:ranks=5")
 MIXED = ("mmp:loss=1", "prank:ranks=5", "perceptron", "widrow-hoff:ranks=5,rate=0.1")
-RANK_TITLES = [title for title, *_ in OF_RANKS]
+RANK_TITLES = [title for title, *_ in RANK_COLUMNS]
 
 
 def told(stream: Stream, since: int = 0) -> dict[str, Any]:
     content: dict[str, Any] = orjson.loads(
-        orjson.dumps(news(stream.feed.sample, since), default=tuple)
+        orjson.dumps(update_since(stream.feed.sample, since), default=tuple)
     )
     return content
 
@@ -51,16 +51,16 @@ def test_curves_have_the_measures_that_the_table_has() -> None:
     assert ordinal["curve"]["tau_b"] == [point.values["tau_b"] for point in points]
     assert "ranking_loss" not in of_topics["curve"]
     assert "loss1" not in ordinal["curve"]
-    assert set(ordinal["last"]) == {key for _, key, *_ in OF_RANKS}
+    assert set(ordinal["last"]) == {key for _, key, *_ in RANK_COLUMNS}
 
 
 def test_lanes_of_a_kind_are_compared_by_their_own_losses() -> None:
-    of_topics, of_ranks = heading(Stream(MIXED).feed.sample)["compared"]
+    of_topics, of_ranks = run_header(Stream(MIXED).feed.sample)["compared"]
     assert (of_topics["lanes"], of_topics["titles"]) == ((0, 2), ["loss1 %", "loss3 %"])
     assert (of_ranks["lanes"], of_ranks["titles"]) == ((1, 3), ["rank loss", "miss %"])
     pairs = told(Stream(MIXED))["against"]
     assert [[row["other"] for row in rows] for rows in pairs] == [[2], [3], [0], [1]]
-    alone = heading(Stream(["perceptron", "prank:ranks=3"]).feed.sample)
+    alone = run_header(Stream(["perceptron", "prank:ranks=3"]).feed.sample)
     assert alone["compared"] == []
 
 
@@ -126,7 +126,7 @@ def test_the_table_is_that_of_the_report(
     expect(page.locator("#state")).to_have_text("ended")
     rows = page.locator("#lanes tbody tr").all()
     shown = [row.locator("th, td").all_inner_texts() for row in rows]
-    printed = [line.split() for line in comparison(outcome.report).splitlines()[1:]]
+    printed = [line.split() for line in lane_table(outcome.report).splitlines()[1:]]
     assert [[cell.split()[0] for cell in row] for row in shown] == [
         [cell.rstrip("*") for cell in row] for row in printed
     ]

@@ -21,15 +21,15 @@ from pipeline.page.server import PageServer
 from pipeline.replay.progress import Progress
 from pipeline.replay.replay import replay
 from pipeline.replay.settings import ReplaySettings
-from pipeline.reports.report import COLUMNS, OF_RANKS, OF_RETRIEVAL, Report
+from pipeline.reports.report import RANK_COLUMNS, RETRIEVAL_COLUMNS, TOPIC_COLUMNS, Report
 from tests.pipeline.page.conftest import Viewer
 from tests.support.page_stream import as_file, ranked
 
 SOURCE = "synthetic:1500"
 LANES = ("mmp:loss=1", "feature-focus", "frequency")
 ORDINAL = ("prank:ranks=5", "widrow-hoff:ranks=5,rate=0.01", "multiclass-perceptron:ranks=5")
-RANK_MEASURES = tuple(key for _, key, *_ in OF_RANKS)
-SCALES = {key: scale for _, key, scale, _ in (*COLUMNS, *OF_RETRIEVAL, *OF_RANKS)}
+RANK_MEASURES = tuple(key for _, key, *_ in RANK_COLUMNS)
+SCALES = {key: scale for _, key, scale, _ in (*TOPIC_COLUMNS, *RETRIEVAL_COLUMNS, *RANK_COLUMNS)}
 PIXELS = 3  # how far a reading may be off: a tick's text is not set to the pixel
 
 # Of every tick of the vertical axis what is written there and how far down; and the colour that the

@@ -14,7 +14,7 @@ from pipeline.page.server import PageServer
 from pipeline.replay.progress import Progress
 from pipeline.replay.replay import ReplayResult, replay
 from pipeline.replay.settings import ReplaySettings
-from pipeline.reports.report import COLUMNS, comparison
+from pipeline.reports.report import TOPIC_COLUMNS, lane_table
 from tests.pipeline.engine.test_engine import label, unlabelled
 from tests.pipeline.page.conftest import Viewer
 from tests.support.page_stream import Stream, small
@@ -22,7 +22,7 @@ from tests.support.page_texts import drawn, figure
 
 SOURCE = "synthetic:2500"
 LANES = ("mmp:loss=1", "mmp:loss=2", "perceptron", "frequency")
-SCALES = {key: scale for _, key, scale, _ in COLUMNS}
+SCALES = {key: scale for _, key, scale, _ in TOPIC_COLUMNS}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_numbers_are_those_of_the_report(
     expect(page.locator("#state")).to_have_text("ended")
     rows = page.locator("#lanes tbody tr").all()
     shown = [row.locator("th, td").all_inner_texts() for row in rows]
-    printed = [line.split() for line in comparison(outcome.report).splitlines()[1:]]
+    printed = [line.split() for line in lane_table(outcome.report).splitlines()[1:]]
     assert [[cell.split()[0] for cell in row] for row in shown] == [
         [cell.rstrip("*") for cell in row] for row in printed
     ]

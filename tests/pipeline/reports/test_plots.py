@@ -12,7 +12,7 @@ from learners.specs import parse_spec
 from pipeline.curves.rank_curve import value_of
 from pipeline.engine.engine import Engine
 from pipeline.log.block import make_block
-from pipeline.reports.plots import OF_RANKS, OF_TOPICS, Panel, can_plot, picture, plot_curves
+from pipeline.reports.plots import RANK_PANELS, TOPIC_PANELS, Panel, can_plot, picture, plot_curves
 from pipeline.text.tokenizer import Tokenizer
 from tests.conftest import missing
 from tests.support.page_stream import ranked
@@ -38,7 +38,11 @@ def followed(lanes: list[str], events: int) -> Engine:
 
 @pytest.mark.parametrize(
     ("lanes", "rows"),
-    [(TOPIC_LANES, [OF_TOPICS]), (ORDINAL_LANES, [OF_RANKS]), (MIXED, [OF_TOPICS, OF_RANKS])],
+    [
+        (TOPIC_LANES, [TOPIC_PANELS]),
+        (ORDINAL_LANES, [RANK_PANELS]),
+        (MIXED, [TOPIC_PANELS, RANK_PANELS]),
+    ],
 )
 def test_every_line_is_the_curve_of_its_lane(
     lanes: list[str], rows: list[tuple[Panel, ...]]
@@ -48,7 +52,7 @@ def test_every_line_is_the_curve_of_its_lane(
     axes = iter(figure.axes)
     colours: dict[str, set[str]] = {}
     for panels in rows:
-        mine = [lane for lane in engine.lanes if lane.is_ordinal == (panels is OF_RANKS)]
+        mine = [lane for lane in engine.lanes if lane.is_ordinal == (panels is RANK_PANELS)]
         for panel in panels:
             axis = next(axes)
             assert axis.get_title().startswith(panel.label)
