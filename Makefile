@@ -8,7 +8,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 TEST_PROCESSES = $(shell expr 2 \* $$(nproc))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lint check test bounds bench kafka kafka-stop prometheus dashboards lock clean
+.PHONY: help demo lint check test bounds bench kafka kafka-stop prometheus dashboards pictures lock clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -60,6 +60,9 @@ prometheus:  ## Scrape Wirerank on this machine, at 127.0.0.1:9090, until Ctrl-C
 
 dashboards: $(VENV)/.experiments  ## Write the Grafana dashboards anew from their code
 	@$(BIN)/python -m deploy.grafana
+
+pictures: $(VENV)/.dev  ## Draw the pictures of the README again, from a real run (needs chromium)
+	@$(BIN)/python docs/pictures
 
 bounds: $(VENV)/.dev  ## Run the tests of all kernels with every index checked
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/pytest --quiet --numprocesses auto --dist loadfile \
