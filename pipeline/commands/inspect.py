@@ -10,7 +10,7 @@ import typer
 from pipeline.commands.failure import fail
 from pipeline.errors import UsageError
 from pipeline.snapshots.inspection import inspect
-from pipeline.snapshots.inspection_tables import as_json, description, listing, shown
+from pipeline.snapshots.inspection_tables import as_json, description, listing, printable
 
 
 def inspect_command(
@@ -26,7 +26,7 @@ def inspect_command(
     try:
         inspected = inspect(snapshot)
     except UsageError as error:
-        fail(shown(str(error), 4096))
+        fail(printable(str(error), 4096))
     several = snapshot.is_dir()
     if machine:
         typer.echo(as_json(inspected, several))
@@ -35,6 +35,6 @@ def inspect_command(
     elif inspected[0].good:
         typer.echo(description(inspected[0]))
     else:
-        fail(shown(f"{inspected[0].problem}.", 4096), 1)
+        fail(printable(f"{inspected[0].problem}.", 4096), 1)
     if not all(one.good for one in inspected):
         raise typer.Exit(1)

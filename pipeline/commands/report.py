@@ -10,7 +10,7 @@ import typer
 from pipeline.commands.failure import fail
 from pipeline.errors import UsageError
 from pipeline.experiments.results_folder import RECORD, RESULTS
-from pipeline.snapshots.inspection_tables import shown
+from pipeline.snapshots.inspection_tables import printable
 from pipeline.storage.output_files import STANDARD_OUTPUT, check_outputs, write_whole
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def report_command(
         fail(str(error))
     write_whole(out, page(experiments))
     for line in (line for one in experiments for line in problems(one)):
-        typer.echo(f"wirerank: {shown(line, 4096)}", err=True)
+        typer.echo(f"wirerank: {printable(line, 4096)}", err=True)
     if out != STANDARD_OUTPUT:
         count = sum(1 for one in experiments if one.results)
         typer.echo(f"{out}: {count} of {len(experiments)} experiments")

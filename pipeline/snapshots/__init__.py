@@ -1,1 +1,1 @@
-"""Everything that an engine is, in a file: written, read, and looked into."""
+"""Snapshots of the engine's state: taken, written, restored and inspected."""

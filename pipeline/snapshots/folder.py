@@ -1,8 +1,8 @@
-"""A folder of snapshots: written so that a crash leaves a whole one, read with doubt.
+"""A folder of snapshots. A crash never damages one, and damaged files are skipped.
 
-The order of writing is: the whole file under another name, flushed to the disk, then renamed, and
-the folder flushed too. A crash before the renaming leaves the older snapshots as they were; one
-after it leaves the new one whole. Files that do not check out are passed over for older ones.
+A snapshot is written to a temporary file and flushed to the disk. Then the file is renamed and the
+folder is flushed. After a crash before the renaming, the older snapshots are still there. After a
+crash behind it, the new snapshot is complete.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ SUFFIX = ".wirerank"
 
 
 def read_snapshot(path: Path) -> Snapshot:
-    """Read one file, or raise `DamagedError`."""
+    """Read a snapshot, or raise `DamagedError`."""
     return Snapshot(*unpack(path.read_bytes(), KIND, VERSION, str(path)))
 
 
 def read_description(path: Path) -> Snapshot:
-    """Read what a file says of itself, without its arrays; much faster, and less certain."""
+    """Read a snapshot without its arrays: much faster, but the checksum is not verified."""
     with path.open("rb") as file:
         return Snapshot(read_content(file, KIND, VERSION, str(path)), {})
 
 
 class SnapshotFolder:
-    """The last few snapshots of every lane of a stream.
+    """The newest snapshots of each lane of a stream.
 
-    Several workers may keep theirs in the same folder, each of its own lanes.
+    Several workers may share a folder; each writes the snapshots of its own lanes.
     """
 
     def __init__(self, path: Path, keep: int = 3) -> None:
@@ -44,7 +44,7 @@ class SnapshotFolder:
         path.mkdir(parents=True, exist_ok=True)
 
     def write(self, snapshot: Snapshot) -> Path:
-        """Keep a snapshot, and let the oldest go."""
+        """Write a snapshot and remove those that are no longer needed."""
         lanes = zlib.crc32("\n".join(snapshot.lanes).encode())
         path = self.path / f"{snapshot.position:020d}-{lanes:08x}{SUFFIX}"
         partial = path.with_suffix(f".partial-{os.getpid()}")
@@ -62,25 +62,25 @@ class SnapshotFolder:
             os.fsync(folder)
         finally:
             os.close(folder)
-        self._forget_old()
+        self._remove_old()
         return path
 
     def files(self) -> list[Path]:
-        """The snapshots there are, newest first."""
+        """Return the snapshots in the folder, newest first."""
         return sorted(self.path.glob(f"*{SUFFIX}"), reverse=True)
 
     def descriptions(self, damaged: list[str]) -> Iterator[tuple[Path, Snapshot]]:
-        """What the files say of themselves, newest first; what is wrong goes to `damaged`."""
+        """Yield the snapshots without arrays, newest first; add problems to `damaged`."""
         for path in self.files():
             try:
                 yield path, read_description(path)
             except FileNotFoundError:
-                continue  # another worker has just forgotten it
+                continue  # another worker has just removed it
             except (DamagedError, OSError) as error:
                 damaged.append(str(error))
 
     def newest(self, damaged: list[str]) -> Snapshot | None:
-        """The newest snapshot that checks out; what is wrong with newer ones goes to `damaged`."""
+        """Return the newest valid snapshot; add the problems of newer ones to `damaged`."""
         for path in self.files():
             try:
                 return read_snapshot(path)
@@ -88,8 +88,11 @@ class SnapshotFolder:
                 damaged.append(str(error))
         return None
 
-    def _forget_old(self) -> None:
-        """Remove the files all of whose lanes are in enough newer ones; passing ones in any."""
+    def _remove_old(self) -> None:
+        """Remove a file if each of its lanes is in at least `keep` newer files.
+
+        A file marked as passing is only needed until one newer file has its lanes.
+        """
         newer: Counter[str] = Counter()
         for path, snapshot in self.descriptions([]):
             passing = snapshot.content.get("passing", False)
@@ -102,6 +105,6 @@ class SnapshotFolder:
                 abandoned.unlink(missing_ok=True)
 
 
-def is_alive(process: int) -> bool:
-    """Whether a process of this number runs on this machine."""
-    return Path(f"/proc/{process}").exists()
+def is_alive(pid: int) -> bool:
+    """Return whether a process with this number runs on this machine."""
+    return Path(f"/proc/{pid}").exists()

@@ -1,7 +1,7 @@
-"""Snapshots: everything that an engine is, so that it can go on where it was.
+"""Snapshots: the full state of an engine at an offset of the log.
 
-An engine with some of a snapshot's lanes can go on from it too: what lanes share (vocabulary,
-topics, waiting documents) is the same for all that have followed the log as far.
+An engine with only some of a snapshot's lanes can be restored from it too. What lanes share (the
+vocabulary, topics and pending documents) is equal for all lanes at the same offset.
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ from pipeline.storage.container import Arrays
 
 
 class MismatchError(Exception):
-    """A snapshot of another configuration; the message says which part differs."""
+    """A snapshot does not match the configuration; the message says which setting differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A state of an engine, and where in the log it was taken."""
+    """The state of an engine, and the offset of the log where it was taken."""
 
     content: dict[str, Any]
     arrays: Arrays
 
     @property
     def position(self) -> int:
-        """How far into the log the engine was: the next entry to read."""
+        """The offset of the next record to read."""
         return int(self.content["position"])
 
     @property
     def all_lanes(self) -> list[str]:
-        """The names of the lanes that it has arrays of."""
+        """The names of all lanes, helpers included."""
         return list(self.content["settings"]["lanes"])
 
     @property
     def lanes(self) -> list[str]:
-        """The names of its lanes: not of helpers, which others may keep themselves, elsewhere."""
+        """The names of the lanes without helpers, which may have their own snapshots elsewhere."""
         helpers = self.content.get("helpers", ())
         return [lane for lane in self.all_lanes if lane not in helpers]
 
 
 def take_snapshot(engine: Engine, position: int) -> Snapshot:
-    """The state of an engine that has processed the log up to `position`."""
+    """Return the state of an engine that has processed the log up to `position`."""
     arrays: Arrays = {}
     add_arrays(arrays, "vocabulary", engine.vocabulary.state())
     for number, lane in enumerate(engine.all_lanes):
         add_arrays(arrays, f"lane{number}/learner", lane.learner.state())
         add_arrays(arrays, f"lane{number}/curve", lane.curve.state())
-        waiting = engine.group_of(lane).pending.documents.values()
-        place = engine.group_of(lane).lanes.index(lane)
-        kept = [document.scores[place] for document in waiting]
-        add_arrays(arrays, f"lane{number}/pending", waiting_scores(kept))
+        group = engine.group_of(lane)
+        index = group.lanes.index(lane)
+        scores = [document.scores[index] for document in group.pending.documents.values()]
+        add_arrays(arrays, f"lane{number}/pending", pending_scores(scores))
     content = {
         "position": position,
         "settings": settings_of(engine),
@@ -78,15 +78,15 @@ def take_snapshot(engine: Engine, position: int) -> Snapshot:
 
 
 def take_group_state(group: LaneGroup, prefix: str, arrays: Arrays) -> dict[str, Any]:
-    """What the lanes of a group share; arrays join the others under a prefix."""
+    """Return what the lanes of a group share; its arrays are added to `arrays` under a prefix."""
     pending = group.pending
-    waiting = list(pending.documents.values())
-    starts = np.cumsum([0, *(len(document.terms) for document in waiting)], dtype=np.int64)
+    documents = list(pending.documents.values())
+    starts = np.cumsum([0, *(len(document.terms) for document in documents)], dtype=np.int64)
     arrays[f"{prefix}differences"] = group.differences.tallies.copy()
     arrays[f"{prefix}pending/starts"] = starts
-    arrays[f"{prefix}pending/terms"] = joined([d.terms for d in waiting], np.int32)
-    arrays[f"{prefix}pending/values"] = joined([d.values for d in waiting], np.float64)
-    arrays[f"{prefix}pending/known"] = np.array([d.known for d in waiting], np.int64)
+    arrays[f"{prefix}pending/terms"] = concatenated([d.terms for d in documents], np.int32)
+    arrays[f"{prefix}pending/values"] = concatenated([d.values for d in documents], np.float64)
+    arrays[f"{prefix}pending/known"] = np.array([d.known for d in documents], np.int64)
     return {
         "rounds": group.rounds,
         "pending": list(pending.documents),
@@ -99,7 +99,10 @@ def take_group_state(group: LaneGroup, prefix: str, arrays: Arrays) -> dict[str,
 
 
 def restore_engine(engine: Engine, snapshot: Snapshot) -> None:
-    """Make a new engine of the same configuration, with some or all of the lanes, go on."""
+    """Give a new engine the state of a snapshot.
+
+    The engine must have the same settings, and some or all of the snapshot's lanes.
+    """
     content, arrays = snapshot.content, snapshot.arrays
     check_settings(content["settings"], settings_of(engine))
     engine.vocabulary.restore(arrays_under(arrays, "vocabulary"))
@@ -108,7 +111,7 @@ def restore_engine(engine: Engine, snapshot: Snapshot) -> None:
         number = snapshot.all_lanes.index(lane.name)
         lane.learner.restore(arrays_under(arrays, f"lane{number}/learner"))
         lane.curve.restore(arrays_under(arrays, f"lane{number}/curve"))
-    if engine.topic_group.lanes:  # without such lanes nothing would keep the topics up to date
+    if engine.topic_group.lanes:  # without topic lanes nothing would keep the topics up to date
         engine.topics.restore(content["topics"], content["topics_refused"])
         restore_group_state(engine.topic_group, "", content, snapshot)
     if engine.rank_group.lanes:
@@ -117,94 +120,95 @@ def restore_engine(engine: Engine, snapshot: Snapshot) -> None:
 
 
 def restore_group_state(
-    group: LaneGroup, prefix: str, content: dict[str, Any], taken: Snapshot
+    group: LaneGroup, prefix: str, content: dict[str, Any], snapshot: Snapshot
 ) -> None:
-    """Restore what `take_group_state` took, with the scores of the lanes that are here."""
-    arrays, pending = taken.arrays, group.pending
+    """Restore what `take_group_state` returned, with the scores of the group's lanes."""
+    arrays, pending = snapshot.arrays, group.pending
     group.rounds = content["rounds"]
-    mine = group_lanes(taken.content["settings"]["lanes"], prefix)
-    if f"{prefix}differences" in arrays:  # older versions compared nothing: then it begins here
-        places = [mine.index(lane.name) for lane in group.lanes]
-        group.differences.tallies = arranged(arrays[f"{prefix}differences"], places)
+    # Older versions did not compare lanes; then the comparison begins here.
+    if f"{prefix}differences" in arrays:
+        names = group_lanes(snapshot.content["settings"]["lanes"], prefix)
+        indices = [names.index(lane.name) for lane in group.lanes]
+        group.differences.tallies = arranged(arrays[f"{prefix}differences"], indices)
     pending.early = {key: tuple(label) for key, label in content["early"]}
     pending.expired_documents = content["expired_documents"]
     pending.unmatched_labels = content["unmatched_labels"]
     pending.superseded = content["superseded"]
     pending.ignored_labels = content["ignored_labels"]
-    numbers = [taken.all_lanes.index(lane.name) for lane in group.lanes]
-    waiting = waiting_documents(arrays, prefix, numbers)
-    pending.documents = dict(zip(content["pending"], waiting, strict=True))
+    numbers = [snapshot.all_lanes.index(lane.name) for lane in group.lanes]
+    documents = pending_documents(arrays, prefix, numbers)
+    pending.documents = dict(zip(content["pending"], documents, strict=True))
 
 
 def group_lanes(lanes: dict[str, dict[str, Any]], prefix: str) -> list[str]:
-    """Of a snapshot's lanes those of one group, in its order; ordinal ones have ranks."""
+    """Return the names of one group's lanes in a snapshot; the prefix of topic lanes is empty."""
     return [name for name, settings in lanes.items() if ("ranks" in settings) == bool(prefix)]
 
 
-def waiting_scores(kept: list[Kept]) -> State:
-    """The scores that a lane gave waiting documents, as named arrays."""
-    state: State = {"scores": joined([scores.values for scores in kept], np.float64)}
-    topics = [scores.topics for scores in kept if scores.topics is not None]
+def pending_scores(documents: list[Kept]) -> State:
+    """Return a lane's scores of the pending documents as named arrays."""
+    state: State = {"scores": concatenated([scores.values for scores in documents], np.float64)}
+    topics = [scores.topics for scores in documents if scores.topics is not None]
     if topics:
-        state["topics"] = joined(topics, np.int32)
-    state["counts"] = np.array([len(scores.values) for scores in kept], np.int64)
+        state["topics"] = concatenated(topics, np.int32)
+    state["counts"] = np.array([len(scores.values) for scores in documents], np.int64)
     return state
 
 
-def waiting_documents(
+def pending_documents(
     arrays: Arrays, prefix: str, lanes: Sequence[int]
 ) -> Iterator[PendingDocument]:
-    """The documents that waited for their labels, with the scores of these lanes."""
+    """Yield the pending documents of a snapshot, with the scores of these lanes."""
     starts = arrays[f"{prefix}pending/starts"].tolist()
     known = arrays[f"{prefix}pending/known"].tolist()
-    scores = [kept_scores(arrays, f"lane{number}/pending", known) for number in lanes]
+    scores = [scores_by_document(arrays, f"lane{number}/pending", known) for number in lanes]
     for i, count in enumerate(known):
         yield PendingDocument(
             None,
             arrays[f"{prefix}pending/terms"][starts[i] : starts[i + 1]].copy(),
             arrays[f"{prefix}pending/values"][starts[i] : starts[i + 1]].copy(),
             count,
-            [next(kept) for kept in scores],
+            [next(lane_scores) for lane_scores in scores],
         )
 
 
-def kept_scores(arrays: Arrays, lane: str, known: Sequence[int]) -> Iterator[Kept]:
-    """Of one document after another, what `waiting_scores` wrote."""
-    scores, topics = scores_in(arrays, lane), arrays.get(f"{lane}/topics")
+def scores_by_document(arrays: Arrays, lane: str, known: Sequence[int]) -> Iterator[Kept]:
+    """Yield a lane's scores of each pending document, from the arrays of `pending_scores`."""
+    scores, topics = all_scores(arrays, lane), arrays.get(f"{lane}/topics")
     counts = arrays[f"{lane}/counts"].tolist() if f"{lane}/counts" in arrays else known
-    at = 0
+    start = 0
     for count in counts:
-        mine = slice(at, at + count)
-        yield Kept(scores[mine].copy(), None if topics is None else topics[mine].copy())
-        at += count
+        span = slice(start, start + count)
+        yield Kept(scores[span].copy(), None if topics is None else topics[span].copy())
+        start += count
 
 
-def scores_in(arrays: Arrays, lane: str) -> Any:  # noqa: ANN401 - an array
-    """The scores of waiting documents; older versions had no other arrays beside them."""
+def all_scores(arrays: Arrays, lane: str) -> Any:  # noqa: ANN401 - an array
+    """Return a lane's scores of pending documents; in older versions they were its only array."""
     return arrays[lane] if lane in arrays else arrays[f"{lane}/scores"]
 
 
 def learner_state(snapshot: Snapshot, lane: str) -> State:
-    """The state of a lane's learner."""
+    """Return the state of a lane's learner."""
     return arrays_under(snapshot.arrays, f"lane{snapshot.all_lanes.index(lane)}/learner")
 
 
 def single_lane_snapshot(snapshot: Snapshot, lane: str, state: State) -> Snapshot:
-    """The snapshot with one of its topic lanes only, whose learner has this state instead."""
-    place = snapshot.all_lanes.index(lane)
+    """Return a snapshot with only one of the topic lanes, whose learner gets another state."""
+    number = snapshot.all_lanes.index(lane)
     settings = snapshot.content["settings"]
     arrays = {
         name: array
         for name, array in snapshot.arrays.items()
         if not name.startswith(("lane", "ranks/"))
     }
-    add_arrays(arrays, "lane0/pending", arrays_under(snapshot.arrays, f"lane{place}/pending"))
-    arrays["lane0/pending/scores"] = scores_in(snapshot.arrays, f"lane{place}/pending")
-    add_arrays(arrays, "lane0/curve", arrays_under(snapshot.arrays, f"lane{place}/curve"))
+    add_arrays(arrays, "lane0/pending", arrays_under(snapshot.arrays, f"lane{number}/pending"))
+    arrays["lane0/pending/scores"] = all_scores(snapshot.arrays, f"lane{number}/pending")
+    add_arrays(arrays, "lane0/curve", arrays_under(snapshot.arrays, f"lane{number}/curve"))
     add_arrays(arrays, "lane0/learner", state)
     if "differences" in arrays:
-        of_topics = group_lanes(settings["lanes"], "")
-        arrays["differences"] = arranged(arrays["differences"], [of_topics.index(lane)])
+        topic_lanes = group_lanes(settings["lanes"], "")
+        arrays["differences"] = arranged(arrays["differences"], [topic_lanes.index(lane)])
     content = {
         **snapshot.content,
         "settings": {**settings, "lanes": {lane: settings["lanes"][lane]}},
@@ -217,7 +221,7 @@ def single_lane_snapshot(snapshot: Snapshot, lane: str, state: State) -> Snapsho
 
 
 def settings_of(engine: Engine) -> dict[str, Any]:
-    """What two engines must have in common for one to go on where the other was."""
+    """Return the settings that an engine and a snapshot must have in common."""
     features = engine.settings.features
     return {
         "max_terms": features.max_terms,
@@ -230,35 +234,35 @@ def settings_of(engine: Engine) -> dict[str, Any]:
     }
 
 
-def check_settings(found: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Refuse a snapshot that another configuration wrote."""
-    lanes = found["lanes"]
-    pairs = [(key, found.get(key), value) for key, value in expected.items() if key != "lanes"]
+def check_settings(actual: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Raise `MismatchError` if the settings of a snapshot differ from those of the engine."""
+    lanes = actual["lanes"]
+    pairs = [(key, actual.get(key), value) for key, value in expected.items() if key != "lanes"]
     for name, value in expected["lanes"].items():
         was = lanes.get(name)
-        if was is not None and was["learner"] in LEARNERS:  # options that it did not have yet
+        if was is not None and was["learner"] in LEARNERS:  # an older version lacks newer options
             was = {**parse_spec(was["learner"]).settings, **was}
         pairs.append((f"lane {name}", was, value))
     for key, was, value in pairs:
         if was != value:
             raise MismatchError(
                 f"the snapshot was written with {key} = {was}, but the configuration says {value}: "
-                "go back to the old setting, give a changed lane another name, or start anew with "
-                "an empty snapshot folder"
+                "restore the old setting, give a changed lane another name, or start again from "
+                "the beginning of the log with an empty snapshot folder"
             )
 
 
 def add_arrays(arrays: Arrays, prefix: str, state: State) -> None:
-    """Add a part's arrays under its name."""
+    """Add arrays to others, with a prefix before their names."""
     arrays.update({f"{prefix}/{name}": array for name, array in state.items()})
 
 
 def arrays_under(arrays: Arrays, prefix: str) -> State:
-    """The arrays of a part."""
+    """Return the arrays whose names have a prefix, without the prefix."""
     start = f"{prefix}/"
     return {name.removeprefix(start): a for name, a in arrays.items() if name.startswith(start)}
 
 
-def joined(pieces: list[Any], dtype: type[np.generic]) -> Any:  # noqa: ANN401 - any array
-    """The pieces one after another; of no pieces, an empty array."""
-    return np.concatenate([np.empty(0, dtype), *pieces])
+def concatenated(parts: list[Any], dtype: type[np.generic]) -> Any:  # noqa: ANN401 - any array
+    """Concatenate arrays; of no arrays, return an empty one."""
+    return np.concatenate([np.empty(0, dtype), *parts])

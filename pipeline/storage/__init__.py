@@ -1,1 +1,1 @@
-"""Files and arrays: the checked container format, output files, arrays of byte strings."""
+"""Files and arrays: the container format, output files, arrays of byte strings."""

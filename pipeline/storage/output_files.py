@@ -1,4 +1,4 @@
-"""Files that a run writes: checked before it begins, and there whole or not at all."""
+"""Output files of a run: checked before the run begins, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ STANDARD_OUTPUT = Path("-")
 
 
 def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path]) -> None:
-    """Refuse what would fail at the end of a long run, or destroy what it reads or writes."""
-    taken = {path.resolve(): "is read" for path in inputs}
+    """Raise UsageError if an output cannot be written, or would overwrite an input or output."""
+    uses = {path.resolve(): "read" for path in inputs}
     for path in outputs:
         if path != STANDARD_OUTPUT:
             if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
                 raise UsageError(
-                    f"{path} cannot be written: {path.parent} is no folder to write to."
+                    f"{path} cannot be written: {path.parent} is not a folder that you can write "
+                    "to. Create the folder or choose another one."
                 )
             if path.is_dir():
                 raise UsageError(f"{path} is a folder; expected the name of a file to write.")
-        use = taken.get(path.resolve())
+        use = uses.get(path.resolve())
         if use is not None and path != Path(os.devnull):
-            raise UsageError(f"{path} {use} by this run already; write to another file.")
-        taken[path.resolve()] = "is written"
+            raise UsageError(f"{path} is already {use} by this run; write to another file.")
+        uses[path.resolve()] = "written"
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all; `-` is standard output."""
+    """Write a file whole or not at all; the path `-` is standard output."""
     if path == STANDARD_OUTPUT:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()

@@ -353,9 +353,9 @@ def damaged(shards: Shards, how: str) -> tuple[bytes, bytes]:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ("checksum", "its checksum is not the one"),
+        ("checksum", "its checksum does not match"),
         ("kind", "begins with b'WRSN'"),
-        ("version", "is of version 2"),
+        ("version", "has version 2"),
         ("empty", "is cut off"),
         ("no such part", "part 1 of 1"),
         ("too many parts", "part 0 of 100000"),

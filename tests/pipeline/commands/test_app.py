@@ -180,13 +180,13 @@ def test_gzip_is_known_by_what_it_is() -> None:
         ("replay synthetic:10 --lane mmp:loss=9", "must be one of 1, 2, 3. Got '9'"),
         ("replay synthetic:10 --lane mmp --lane mmp", "Two lanes are called 'mmp'"),
         ("replay synthetic:10 --profile x", "--profile must be one of reuters2000, reuters21578"),
-        ("replay synthetic:10 --report no/such/r.json", "is no folder to write to"),
+        ("replay synthetic:10 --report no/such/r.json", "is not a folder that you can write to"),
         ("replay synthetic:10 --topics absent.txt", "The list of topics absent.txt cannot be read"),
         ("replay synthetic:10 --max-topics 2", "103 topics are declared, but max_topics is 2"),
         ("replay synthetic:10 --report .", "is a folder"),
         ("replay synthetic:10 --plot curves.xyz", "must end in .png, .svg or .pdf"),
-        ("replay synthetic:10 --report x --curves x", "x is written by this run already"),
-        ("replay synthetic:10 --report - --curves -", "- is written by this run already"),
+        ("replay synthetic:10 --report x --curves x", "x is already written by this run"),
+        ("replay synthetic:10 --report - --curves -", "- is already written by this run"),
         ("replay synthetic:ten", "'ten' is not a number"),
         ("replay synthetic:10 --dead-letters -", "--dead-letters must be a file"),
         (
@@ -213,7 +213,7 @@ def test_an_output_never_replaces_what_is_read(option: str) -> None:
     for target in (name, f"./{name}", "topics.txt"):
         result = wirerank("replay", name, "--topics", "topics.txt", option, target)
         assert result.exit_code == 2
-        assert "is read by this run already" in result.stderr
+        assert "is already read by this run" in result.stderr
     assert Path(name).read_bytes() == before
     assert Path("topics.txt").read_text() == "grain\n"
 

@@ -276,8 +276,8 @@ def test_mistakes_are_explained() -> None:
     name = dated("1987-02-26T10:00:00Z", "1999-02-26T10:00:00Z")
     before = Path(name).read_bytes()
     for arguments, message in (
-        (f"{name} --openmetrics {name}", "is read by this run already"),
-        (f"{name} --openmetrics no/such/c.om", "is no folder to write to"),
+        (f"{name} --openmetrics {name}", "is already read by this run"),
+        (f"{name} --openmetrics no/such/c.om", "is not a folder that you can write to"),
         (f"{name} --openmetrics c.om --step 60", "choose a larger --step"),
         (f"{name} --openmetrics c.om --profile x", "--profile must be one of reuters2000"),
         (f"{name} --openmetrics c.om --format x", "--format must be one of wirerank, ninjs"),

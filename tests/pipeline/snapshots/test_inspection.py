@@ -28,7 +28,7 @@ from pipeline.log.writer import EventBatch, encode_batches
 from pipeline.snapshots.folder import KIND, SUFFIX, VERSION, SnapshotFolder, read_snapshot
 from pipeline.snapshots.inspection import inspect
 from pipeline.snapshots.inspection_tables import as_json, description, listing
-from pipeline.storage.container import CHUNK_BYTES, LENGTH, MOST_HEADER_BYTES, PREFIX, pack
+from pipeline.storage.container import CHUNK_BYTES, LENGTH, MAX_HEADER_BYTES, PREFIX, pack
 from pipeline.text.features import FeatureSettings
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events
 from tests.support.command_line import wirerank
@@ -176,7 +176,7 @@ def test_a_stacker_says_what_it_makes_of_the_others(helped: bool, tmp_path: Path
     shown = " ".join(f"{w:.4g}" for w in mine["combines"][LANES[0]].values())
     assert f"{LANES[0]} {shown}" in lines
     (note,) = [line for line in lines if line.startswith("it ranks")]
-    assert note.endswith("documents kept to train on: 30")
+    assert note.endswith("training documents kept: 30")
     assert bool([line for line in lines if line.startswith(f"{LANES[0]} helper")]) is helped
     listed = wirerank("inspect", str(tmp_path)).stdout
     assert ("good     stacked" in listed) is helped
@@ -262,8 +262,8 @@ def test_a_folder_is_listed_newest_first(path: Path, follower: Follower, tmp_pat
         (lambda data: data[:-9], "checksum"),
         (lambda data: data[: len(data) // 2] + b"\x07" + data[len(data) // 2 + 1 :], "checksum"),
         (lambda data: b"", "cut off: 0 bytes"),
-        (lambda data: b"%PDF" + data[4:], "something else"),
-        (lambda data: data[:4] + b"\x63" + data[5:], "version 99, and this is a program for"),
+        (lambda data: b"%PDF" + data[4:], "wrong file type"),
+        (lambda data: data[:4] + b"\x63" + data[5:], "version 99, but this program reads"),
     ],
 )
 def test_damage_is_named(damage: Any, reason: str, path: Path, follower: Follower) -> None:  # noqa: ANN401
@@ -363,7 +363,7 @@ def check_no_harm(path: Path) -> None:
         assert len(said) < 10_000
 
 
-def boxed(header: bytes, arrays: bytes, length: int | None = None) -> bytes:
+def container(header: bytes, arrays: bytes, length: int | None = None) -> bytes:
     """A file with a right checksum."""
     body = LENGTH.pack(len(header) if length is None else length) + header + arrays
     return PREFIX.pack(KIND, VERSION, 0, zlib.crc32(body)) + body
@@ -387,12 +387,12 @@ def test_no_index_of_arrays_does_harm(name: str, path: Path) -> None:
     ]
     for key, odd in changes:
         header["arrays"][name] = {**good, key: odd}
-        path.write_bytes(boxed(orjson.dumps(header), arrays))
+        path.write_bytes(container(orjson.dumps(header), arrays))
         check_no_harm(path)
     entries: list[Any] = [None, [], {}, "x"]
     for entry in entries:
         header["arrays"][name] = entry
-        path.write_bytes(boxed(orjson.dumps(header), arrays))
+        path.write_bytes(container(orjson.dumps(header), arrays))
         (found,) = inspect(path)
         assert not found.good
 
@@ -404,7 +404,7 @@ def test_no_sums_do_harm(path: Path) -> None:
         for column in range(11):
             at = start + 8 * column
             changed = arrays[:at] + struct.pack("<d", odd) + arrays[at + 8 :]
-            path.write_bytes(boxed(orjson.dumps(header), changed))
+            path.write_bytes(container(orjson.dumps(header), changed))
             check_no_harm(path)
 
 
@@ -414,7 +414,7 @@ def test_no_sums_do_harm(path: Path) -> None:
      b'{"content": {}, "arrays": []}', b"\xff\xfe", b'{"content": {"position": ' + b"9" * 5000],
 )  # fmt: skip
 def test_no_header_does_harm(header: bytes, path: Path) -> None:
-    path.write_bytes(boxed(header, b"12345678"))
+    path.write_bytes(container(header, b"12345678"))
     check_no_harm(path)
     (found,) = inspect(path)
     assert not found.good
@@ -422,7 +422,7 @@ def test_no_header_does_harm(header: bytes, path: Path) -> None:
 
 def test_a_header_that_says_it_is_longer_than_the_file(path: Path) -> None:
     for length in (10, 2**31, 2**32 - 1):
-        path.write_bytes(boxed(b"{}", b"", length))
+        path.write_bytes(container(b"{}", b"", length))
         (found,) = inspect(path)
         assert "its header cannot be read" in str(found.problem)
 
@@ -435,7 +435,7 @@ def test_random_rubbish(path: Path) -> None:
         for _ in range(rng.randrange(1, 5)):
             at = rng.randrange(PREFIX.size, len(data))
             data[at : at + rng.randrange(4)] = rng.randbytes(rng.randrange(4))
-        path.write_bytes(boxed(bytes(data[PREFIX.size + LENGTH.size :]), b""))
+        path.write_bytes(container(bytes(data[PREFIX.size + LENGTH.size :]), b""))
         check_no_harm(path)
         path.write_bytes(bytes(data))
         check_no_harm(path)
@@ -448,7 +448,7 @@ def test_large_arrays_take_no_memory(path: Path) -> None:
     header["arrays"]["lane2/learner/more"] = {
         "type": "float64", "shape": [room // 8], "start": len(arrays)
     }  # fmt: skip
-    data = boxed(orjson.dumps(header), arrays)
+    data = container(orjson.dumps(header), arrays)
     checksum = zlib.crc32(data[PREFIX.size :])
     for _ in range(room // CHUNK_BYTES):
         checksum = zlib.crc32(bytes(CHUNK_BYTES), checksum)
@@ -464,7 +464,7 @@ def test_large_arrays_take_no_memory(path: Path) -> None:
 
 
 def test_a_header_beyond_the_limit_is_not_read(path: Path) -> None:
-    room = MOST_HEADER_BYTES + 1
+    room = MAX_HEADER_BYTES + 1
     checksum = zlib.crc32(LENGTH.pack(room))
     left = room
     while left > 0:
@@ -473,7 +473,7 @@ def test_a_header_beyond_the_limit_is_not_read(path: Path) -> None:
     path.write_bytes(PREFIX.pack(KIND, VERSION, 0, checksum) + LENGTH.pack(room))
     os.truncate(path, PREFIX.size + LENGTH.size + room)
     (found,) = inspect(path)
-    assert "up to 67,108,864 are read" in str(found.problem)
+    assert "at most 67,108,864 are read" in str(found.problem)
 
 
 def test_very_many_partitions_and_lanes_are_cut_short(path: Path) -> None:
@@ -481,7 +481,7 @@ def test_very_many_partitions_and_lanes_are_cut_short(path: Path) -> None:
     snapshot.content["coverage"] = [["wire.documents", "i", n, n] for n in range(10_000)]
     path.write_bytes(pack(KIND, VERSION, snapshot.content, snapshot.arrays))
     done = wirerank("inspect", str(path))
-    assert "and 9,960 partitions more; --json has them all" in done.stdout
+    assert "and 9,960 more partitions; --json shows all of them" in done.stdout
     assert len(done.stdout) < 10_000
     machine = orjson.loads(wirerank("inspect", str(path), "--json").stdout)
     assert len(machine["coverage"]) == 10_000
