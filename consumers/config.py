@@ -30,7 +30,7 @@ from consumers.tls import client_context
 from learners.options import OptionError
 from learners.specs import LaneSpec, parse_spec, resolved
 from pipeline.engine.engine import EngineSettings, ranks_of
-from pipeline.engine.topic_index import MOST_WATCHED
+from pipeline.engine.topic_index import MAX_WATCHED
 from pipeline.errors import UsageError
 from pipeline.events.event import MAX_EVENT_BYTES
 from pipeline.text.features import FeatureSettings
@@ -142,7 +142,7 @@ class MetricsSettings(Section):
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 9610
-    topics: Annotated[int, Field(ge=0, le=MOST_WATCHED)] = 0
+    topics: Annotated[int, Field(ge=0, le=MAX_WATCHED)] = 0
 
     def port_of(self, stream: int, role: Literal["learner", "tokenizer"], instance: str) -> int:
         """The port of a worker: `port`, and on from there by stream, role and instance.

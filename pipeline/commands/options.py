@@ -15,7 +15,7 @@ from pipeline.commands.completion import (
     complete_source,
 )
 from pipeline.commands.defaults import ENGINE_DEFAULTS, INDEX_LANES, RANK_LANES
-from pipeline.engine.topic_index import MOST_WATCHED
+from pipeline.engine.topic_index import MAX_WATCHED
 from pipeline.events.formats import FORMATS
 from pipeline.replay.settings import DEFAULT_LANES, ReplaySettings
 from pipeline.text.tokenizer import PROFILES
@@ -130,7 +130,7 @@ MetricTopics = Annotated[
     int,
     typer.Option(
         min=0,
-        max=MOST_WATCHED,
+        max=MAX_WATCHED,
         metavar="N",
         help="Give N topics their own loss among the metrics.",
     ),

@@ -1,1 +1,1 @@
-"""The engine: blocks in, rankings and curves out."""
+"""The engine: blocks in, rankings and learning curves out."""

@@ -1,14 +1,15 @@
-"""Ranking events: what a lane says of a document, best topic first.
+"""Ranking events: the JSON objects that tell how a lane ranked a document, best topic first.
 
-An event is a JSON object, and a block has thousands of them, most of whose bytes are the same names
-over and over. So names and numbers are written once by a JSON library, and a kernel puts the
-pieces together; the plain-Python twin builds each event as an object.
+A block has thousands of ranking events, and most of their bytes are the same names over and over.
+So a JSON library writes each name and number once, and a kernel copies them into the events. The
+plain-Python twin builds each event as an object.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,159 +22,171 @@ from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.storage.binary_array import BinaryArray, BinaryArrayBuilder
 
 COMMA, CLOSE, ZERO = ord(","), ord("}"), ord("0")
-LONGEST_ROUND = 20  # digits
+MAX_ROUND_DIGITS = 20
+BEFORE_RANKING = np.frombuffer(b',"ranking":[', np.uint8)
+
+
+class EventParts(NamedTuple):
+    """The JSON texts that ranking events are put together from, in the order of an event."""
+
+    heads: BinaryArray  # per document
+    lanes: BinaryArray  # per lane
+    before_ranking: Bytes
+    topics: BinaryArray  # per topic: everything before its score
+    scores: Bytes  # a JSON list of all scores, in the order of the events
+    tails: BinaryArray  # per document
 
 
 @njit
-def put(room: Bytes, at: int, letters: Bytes, start: int, stop: int) -> int:
-    """Copy a piece into the room; returns where it ends."""
+def put(output: Bytes, at: int, data: Bytes, start: int, stop: int) -> int:
+    """Copy `data[start:stop]` to the output; return where the copy ends."""
     for i in range(start, stop):
-        room[at] = letters[i]
+        output[at] = data[i]
         at += 1
     return at
 
 
 @njit
-def put_number(room: Bytes, at: int, number: int) -> int:
-    """Write a whole number that is not negative."""
+def put_string(output: Bytes, at: int, strings: BinaryArray, i: int) -> int:
+    """Copy the i-th string to the output; return where the copy ends."""
+    return put(output, at, strings.data, strings.offsets[i], strings.offsets[i + 1])
+
+
+@njit
+def put_number(output: Bytes, at: int, number: int) -> int:
+    """Write an integer that is not negative; return where its digits end."""
     digits, rest = 1, number // 10
     while rest > 0:
         digits += 1
         rest //= 10
     for i in range(digits):
-        room[at + digits - 1 - i] = ZERO + number % 10
+        output[at + digits - 1 - i] = ZERO + number % 10
         number //= 10
     return at + digits
 
 
 @njit
 def assemble(
-    room: Bytes,
-    ends: Longs,
-    orders: npt.NDArray[np.int32],  # documents x lanes x places
+    output: Bytes,
+    offsets: Longs,
+    orders: npt.NDArray[np.int32],
     rounds: Longs,
-    heads: Bytes,
-    head_ends: Longs,
-    tails: Bytes,
-    tail_ends: Longs,
-    lanes: Bytes,
-    lane_ends: Longs,
-    topics: Bytes,
-    topic_ends: Longs,
-    opening: Bytes,
-    scores: Bytes,
+    parts: EventParts,
 ) -> None:
-    """Write the events of all documents and lanes one after another."""
+    """Write the events of all documents and lanes one after another.
+
+    `orders` (documents x lanes x places) holds topics; -1 follows the last topic of a ranking.
+    """
     at, number = 0, 0
-    next_score = 1  # behind the bracket that opens the list of all scores
+    next_score = 1  # after the bracket that opens the list of all scores
     for document in range(orders.shape[0]):
         for lane in range(orders.shape[1]):
-            at = put(room, at, heads, head_ends[document], head_ends[document + 1])
-            at = put(room, at, lanes, lane_ends[lane], lane_ends[lane + 1])
-            at = put_number(room, at, rounds[document])
-            at = put(room, at, opening, 0, len(opening))
+            at = put_string(output, at, parts.heads, document)
+            at = put_string(output, at, parts.lanes, lane)
+            at = put_number(output, at, rounds[document])
+            at = put(output, at, parts.before_ranking, 0, len(parts.before_ranking))
             for place in range(orders.shape[2]):
                 topic = orders[document, lane, place]
                 if topic < 0:
                     break
                 if place > 0:
-                    room[at] = COMMA
+                    output[at] = COMMA
                     at += 1
-                at = put(room, at, topics, topic_ends[topic], topic_ends[topic + 1])
+                at = put_string(output, at, parts.topics, topic)
                 stop = next_score
-                while scores[stop] != COMMA and stop < len(scores) - 1:
+                while parts.scores[stop] != COMMA and stop < len(parts.scores) - 1:
                     stop += 1
-                at = put(room, at, scores, next_score, stop)
+                at = put(output, at, parts.scores, next_score, stop)
                 next_score = stop + 1
-                room[at] = CLOSE
+                output[at] = CLOSE
                 at += 1
-            at = put(room, at, tails, tail_ends[document], tail_ends[document + 1])
+            at = put_string(output, at, parts.tails, document)
             number += 1
-            ends[number] = at
+            offsets[number] = at
 
 
 class RankingWriter:
-    """Writes the ranking events of some lanes: `top` topics each; 0 means all that were known."""
+    """Writes the ranking events of some lanes, with the first `top` topics (0: all topics)."""
 
     def __init__(self, lanes: Sequence[str], top: int) -> None:
         self._names = lanes
         self._top = top
-        self._opening = np.frombuffer(b',"ranking":[', np.uint8)
         self._topics = BinaryArrayBuilder()
 
     def write(
-        self, ranked: RankedSegment, topics: Sequence[str], which: Sequence[int]
+        self, ranked: RankedSegment, topics: Sequence[str], lanes: Sequence[int]
     ) -> BinaryArray:
-        """The events of a stretch of documents: document by document, lane by lane.
+        """Return the events of a segment: document by document, and lane by lane for each.
 
-        `which` of the scores belong to the lanes of this writer. `time` is the document's own, so
-        that the same log gives the same events.
+        `lanes` are the indices of this writer's lanes in the segment. `time` is that of the
+        document, so that the same log gives the same events.
         """
         known_names = len(self._topics)
         self._topics.append(
             [b'{"topic":%b,"score":' % orjson.dumps(t) for t in topics[known_names:]]
         )
-        of_ranks = [ranked.scores[lane].label_kind is LabelKind.RANKS for lane in which]
-        if not any(of_ranks):
-            return self._of_topics(ranked, which, self._names)
-        ordinal, others = (
-            [place for place, is_rank in enumerate(of_ranks) if is_rank == wanted]
-            for wanted in (True, False)
-        )
+        ordinal = [ranked.scores[lane].label_kind is LabelKind.RANKS for lane in lanes]
+        if not any(ordinal):
+            return self._write_topics(ranked, lanes, self._names)
         events: dict[int, list[bytes]] = {
-            place: rank_events(ranked, which[place], self._names[place]) for place in ordinal
+            i: rank_events(ranked, lanes[i], self._names[i])
+            for i in np.flatnonzero(ordinal).tolist()
         }
-        if others:
-            names = [self._names[place] for place in others]
-            written = self._of_topics(
-                ranked, [which[place] for place in others], names
+        topic_lanes = [i for i, is_ordinal in enumerate(ordinal) if not is_ordinal]
+        if topic_lanes:
+            written = self._write_topics(
+                ranked, [lanes[i] for i in topic_lanes], [self._names[i] for i in topic_lanes]
             ).to_strings()
-            events |= {place: written[i :: len(others)] for i, place in enumerate(others)}
+            events |= {lane: written[i :: len(topic_lanes)] for i, lane in enumerate(topic_lanes)}
         return BinaryArray.from_strings(
             [*chain.from_iterable(zip(*(events[i] for i in sorted(events)), strict=True))]
         )
 
-    def _of_topics(
-        self, ranked: RankedSegment, which: Sequence[int], lanes: Sequence[str]
+    def _write_topics(
+        self, ranked: RankedSegment, lanes: Sequence[int], names: Sequence[str]
     ) -> BinaryArray:
-        """The events of lanes that rank topics."""
+        """Return the events of topic lanes."""
         known = int(ranked.known_topics.max(initial=0))
-        most = min(self._top, known) if self._top else known
-        shape = (len(ranked.documents), len(which), most)
+        places = min(self._top, known) if self._top else known
+        documents = ranked.documents
+        shape = (len(documents), len(lanes), places)
         orders, values = np.empty(shape, np.int32), np.empty(shape)
-        for place, lane in enumerate(which):
+        for i, lane in enumerate(lanes):
             scores = Scores.expect(ranked.scores[lane])
-            orders[:, place], values[:, place] = scores.best(ranked.known_topics, most)
-        there = orders >= 0
-        numbers = orjson.dumps(values[there], option=orjson.OPT_SERIALIZE_NUMPY)
-        heads = BinaryArray.from_strings(
-            [b'{"id":%b,"lane":' % orjson.dumps(d.id) for d in ranked.documents]
-        )
-        tails = BinaryArray.from_strings(
-            [b'],"time":%b}' % orjson.dumps(d.time) for d in ranked.documents]
-        )
-        middles = BinaryArray.from_strings([orjson.dumps(lane) + b',"round":' for lane in lanes])
-        names = self._topics.array
-        shown = orders[there]
-        size = (
-            (len(heads.data) + len(tails.data)) * len(which)
-            + shape[0] * len(middles.data)
-            + shape[0] * len(which) * (LONGEST_ROUND + len(self._opening))
-            + int((names.offsets[shown + 1] - names.offsets[shown]).sum() + 2 * len(shown))
-            + len(numbers)
-        )
-        room, ends = np.empty(size, np.uint8), np.zeros(shape[0] * len(which) + 1, np.int64)
-        rounds = np.array(ranked.rounds[which[0]], np.int64)  # topic lanes have the same ones
-        assemble(
-            room, ends, orders, rounds, *heads, *tails, *middles, *names, self._opening,
+            orders[:, i], values[:, i] = scores.best(ranked.known_topics, places)
+        used = orders >= 0
+        numbers = orjson.dumps(values[used], option=orjson.OPT_SERIALIZE_NUMPY)
+        parts = EventParts(
+            BinaryArray.from_strings([b'{"id":%b,"lane":' % orjson.dumps(d.id) for d in documents]),
+            BinaryArray.from_strings([orjson.dumps(name) + b',"round":' for name in names]),
+            BEFORE_RANKING,
+            self._topics.array,
             np.frombuffer(numbers, np.uint8),
-        )  # fmt: skip
-        return BinaryArray(room[: ends[-1]], ends)
+            BinaryArray.from_strings([b'],"time":%b}' % orjson.dumps(d.time) for d in documents]),
+        )
+        output = np.empty(output_bytes(parts, orders[used]), np.uint8)
+        offsets = np.zeros(len(documents) * len(lanes) + 1, np.int64)
+        rounds = np.array(ranked.rounds[lanes[0]], np.int64)  # equal for all topic lanes
+        assemble(output, offsets, orders, rounds, parts)
+        return BinaryArray(output[: offsets[-1]], offsets)
+
+
+def output_bytes(parts: EventParts, topics: npt.NDArray[np.int32]) -> int:
+    """Return an upper bound on the bytes of all events; `topics` are the topics of all rankings."""
+    documents, lanes = len(parts.heads.offsets) - 1, len(parts.lanes.offsets) - 1
+    offsets = parts.topics.offsets
+    return (
+        (len(parts.heads.data) + len(parts.tails.data)) * lanes
+        + documents * len(parts.lanes.data)
+        + documents * lanes * (MAX_ROUND_DIGITS + len(parts.before_ranking))
+        + int((offsets[topics + 1] - offsets[topics]).sum() + 2 * len(topics))
+        + len(parts.scores)
+    )
 
 
 def rank_events(ranked: RankedSegment, lane: int, name: str) -> list[bytes]:
-    """The events of an ordinal lane: the rank that it says, and the score it read it off."""
-    said = ranked.scores[lane]
+    """Return the events of an ordinal lane: the predicted rank, and the score behind it."""
+    scores = ranked.scores[lane]
     return [
         orjson.dumps(
             {
@@ -188,12 +201,12 @@ def rank_events(ranked: RankedSegment, lane: int, name: str) -> list[bytes]:
         for row, (document, round_) in enumerate(
             zip(ranked.documents, ranked.rounds[lane], strict=True)
         )
-        for rank, score in [said.row(row, 0).tolist()]
+        for rank, score in [scores.row(row, 0).tolist()]
     ]
 
 
 def ranking_events(
     ranked: RankedSegment, lanes: Sequence[str], topics: Sequence[str], top: int
 ) -> list[bytes]:
-    """The ranking events of a stretch of documents, of all its lanes."""
+    """Return the ranking events of a segment, of all its lanes."""
     return RankingWriter(lanes, top).write(ranked, topics, range(len(lanes))).to_strings()

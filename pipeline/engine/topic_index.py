@@ -1,4 +1,7 @@
-"""The topics of a stream in the order that breaks ties: declared first, then as discovered."""
+"""The topics of a stream, numbered: declared topics first, then in the order of discovery.
+
+The numbers break ties between scores.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ from collections.abc import Iterable, Sequence
 
 from pipeline.errors import UsageError
 
-MOST_WATCHED = 1000  # topics that may have metrics of their own: several series a lane each
+MAX_WATCHED = 1000  # topics with metrics of their own, which are several series per lane
 
 
 class TopicIndex:
-    """Numbers topics. It grows up to a ceiling; what comes after that is counted and left out."""
+    """Numbers topics, up to `max_topics`. Further topics are refused and counted."""
 
     def __init__(self, declared: Iterable[str] = (), max_topics: int = 2048) -> None:
         self.max_topics = max_topics
@@ -20,7 +23,7 @@ class TopicIndex:
         if len(self.names) > max_topics:
             raise UsageError(
                 f"{len(self.names):,} topics are declared, but max_topics is {max_topics:,}: "
-                "raise max_topics, or declare fewer."
+                "raise max_topics, or declare fewer topics."
             )
         self._index = {name: i for i, name in enumerate(self.names)}
 
@@ -28,24 +31,24 @@ class TopicIndex:
         return len(self.names)
 
     def restore(self, names: Sequence[str], refused: int) -> None:
-        """Go on from a list that was reached before."""
+        """Restore the topics and the count of refused topics from a snapshot."""
         self.names = list(names)
         self.refused = refused
         self._index = {name: i for i, name in enumerate(self.names)}
 
     def find(self, topic: str) -> int | None:
-        """The number of a topic, if it has one."""
+        """Return the number of a topic, or None if it is not known."""
         return self._index.get(topic)
 
     def numbers(self, topics: Sequence[str]) -> list[int]:
-        """The numbers of these topics; new ones join, while there is room."""
+        """Return the numbers of topics. New topics are added while there is room."""
         index = self._index
         try:
             return [index[topic] for topic in topics]
         except KeyError:
-            return self._join(topics)
+            return self._add(topics)
 
-    def _join(self, topics: Sequence[str]) -> list[int]:
+    def _add(self, topics: Sequence[str]) -> list[int]:
         numbers = []
         for topic in topics:
             number = self._index.get(topic)

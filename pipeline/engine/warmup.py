@@ -1,4 +1,4 @@
-"""Compile the kernels before the first document, and tell the person who waits for it."""
+"""Compile the kernels before the first document, and tell the user why they have to wait."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from pipeline.events.event import Event
 from pipeline.log.block import make_block
 from pipeline.text.tokenizer import Tokenizer, count_rows
 
-PATIENCE_SECONDS = 1.5  # loading compiled kernels takes less than this, compiling them much more
+# Loading compiled kernels takes less time than this, compiling them takes much more.
+PATIENCE_SECONDS = 1.5
 
 EVENTS = (
     Event("1", "wheat and maïs", ("grain",), None, None),
@@ -28,8 +29,8 @@ EVENTS = (
 )
 
 
-def at_once(lane: LaneSpec) -> LaneSpec:
-    """The lane; if it trains now and then, one that does so after every round."""
+def with_immediate_training(lane: LaneSpec) -> LaneSpec:
+    """Return the lane; a stacker trains after every round, so that its kernels are compiled."""
     return replace(lane, options={**lane.options, "refit": 1}) if lane.is_stacker else lane
 
 
@@ -39,7 +40,7 @@ def warm_up(
     say: Callable[[str], None],
     source: Source | None = None,
 ) -> None:
-    """Run every kernel that these lanes, and a source with kernels of its own, need once."""
+    """Run every kernel once that these lanes, and perhaps the source, will need."""
     notice = threading.Timer(
         PATIENCE_SECONDS,
         lambda: say("compiling the kernels: the first run on a machine takes about half a minute"),
@@ -49,16 +50,15 @@ def warm_up(
     started = time.perf_counter()
     if isinstance(source, SyntheticNewswire | SyntheticClasses):
         next(iter(source))
-    engine = Engine([at_once(lane) for lane in lanes])
+    engine = Engine([with_immediate_training(lane) for lane in lanes])
     for ranked in engine.process(make_block(EVENTS, tokenizer)):
         list(ranking_events(ranked, [lane.name for lane in lanes], engine.topics.names, 10))
     engine.close()
     seconds = time.perf_counter() - started
     notice.cancel()
     if seconds > PATIENCE_SECONDS:
-        kept = (
-            "kept for the next run"
-            if is_cached(count_rows)
-            else ("not kept, as there is no folder to write to: set NUMBA_CACHE_DIR to one")
-        )
-        say(f"compiled in {seconds:.1f} s; {kept}")
+        if is_cached(count_rows):
+            cache = "cached for the next run"
+        else:
+            cache = "not cached, because no folder is writable: set NUMBA_CACHE_DIR to one that is"
+        say(f"compiled in {seconds:.1f} s; {cache}")

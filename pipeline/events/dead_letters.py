@@ -1,4 +1,4 @@
-"""Events that cannot be used: counted by reason, and kept with it and with where they came from."""
+"""Dead letters: events that cannot be used, counted by reason and kept with their origin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.events.event import MAX_EVENT_BYTES, MalformedEvent
 
 
 class DeadLetter(NamedTuple):
-    """A raw event that cannot be used, where it was, and why."""
+    """A raw event that cannot be used, its line in the source, and the reason."""
 
     raw: bytes
     line: int
@@ -22,43 +22,45 @@ class DeadLetter(NamedTuple):
 
 
 class DeadLetterFile:
-    """A file of dead letters, made when the first one comes; those of earlier runs stay in it."""
+    """A file of dead letters, created with the first one. Those of earlier runs stay in it."""
 
     def __init__(self, path: Path, source: str, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self.path = path
-        self.source = source.encode("utf-8", "replace").decode()  # names of files may be anything
+        self.source = source.encode(
+            "utf-8", "replace"
+        ).decode()  # a file name need not be valid UTF-8
         self.max_event_bytes = max_event_bytes
         self.counts: Counter[str] = Counter()
         self._file: IO[bytes] | None = None
 
     def write(self, letters: Iterable[DeadLetter]) -> None:
-        """Keep events unchanged (base64 if they are no text), with their reasons and lines."""
+        """Append dead letters; their events stay unchanged (in base64 if they are not UTF-8)."""
         for letter in letters:
             self.counts[letter.problem.reason] += 1
             if self._file is None:
                 self._file = self.path.open("ab")
-            self._file.write(orjson.dumps(self._described(letter)) + b"\n")
+            self._file.write(orjson.dumps(self._as_json(letter)) + b"\n")
         if self._file is not None:
             self._file.flush()
 
-    def _described(self, letter: DeadLetter) -> dict[str, str | int | bool]:
-        described: dict[str, str | int | bool] = {
+    def _as_json(self, letter: DeadLetter) -> dict[str, str | int | bool]:
+        fields: dict[str, str | int | bool] = {
             "reason": letter.problem.reason,
             "detail": letter.problem.detail,
             "source": self.source,
             "line": letter.line,
         }
         raw = letter.raw
-        if letter.problem.reason == "too_large":  # the rest of such a line was never read
+        if letter.problem.reason == "too_large":  # the rest of the line was never read
             raw = raw[: self.max_event_bytes]
-            described["cut"] = True
+            fields["cut"] = True
         try:
-            described["event"] = raw.decode()
+            fields["event"] = raw.decode()
         except UnicodeDecodeError:
-            described["event_base64"] = base64.b64encode(raw).decode()
-        return described
+            fields["event_base64"] = base64.b64encode(raw).decode()
+        return fields
 
     def close(self) -> None:
-        """Write out what is left."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()

@@ -1,4 +1,4 @@
-"""Document events and late labels: what a raw event must look like, and why one is refused."""
+"""Parse events: documents and late labels. Malformed events are refused with a reason."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Id = str | int
 MAX_EVENT_BYTES = 1 << 20
 MAX_ID_CHARACTERS = 1024
 MAX_TOPICS_PER_EVENT = 1000
-# Products of two values and sums of many of them must stay finite.
+# Limits of absolute values: products of two values, and sums of many products, stay finite.
 MAX_FEATURE_VALUE = 1e75
-MIN_FEATURE_VALUE = 1e-75  # in size, if it is not 0
+MIN_FEATURE_VALUE = 1e-75  # 0 is also allowed
 
 REASONS = (
     "too_large",
@@ -40,8 +40,8 @@ _RFC3339 = re.compile(
 )
 
 
-class MalformedEvent(Exception):  # noqa: N818 - it names the event, as the documents do
-    """An event that cannot be used: a reason to count by, and a sentence for a person."""
+class MalformedEvent(Exception):  # noqa: N818 - the documentation uses this name
+    """An event that cannot be used: `reason` is a code to count by, `detail` a sentence."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
@@ -50,20 +50,20 @@ class MalformedEvent(Exception):  # noqa: N818 - it names the event, as the docu
 
 
 class Event(NamedTuple):
-    """A document, or a late label if it has no content."""
+    """A document, or a late label if `content` is None."""
 
     id: Id
     content: str | dict[str, float] | None
-    topics: tuple[str, ...] | None  # None: not labelled yet; (): labelled with none
+    topics: tuple[str, ...] | None  # None: not labelled yet; (): labelled, with no topics
     rank: int | None
     time: str | None
 
 
-Decoder = Callable[[bytes, int], Event]  # from a raw event and the most bytes it may have
+Decoder = Callable[[bytes, int], Event]  # takes a raw event and the maximum of its bytes
 
 
 def parse_event(raw: bytes, max_event_bytes: int = MAX_EVENT_BYTES) -> Event:
-    """Read one event, or raise `MalformedEvent`.
+    """Parse one event, or raise `MalformedEvent`.
 
     Examples
     --------
@@ -72,53 +72,53 @@ def parse_event(raw: bytes, max_event_bytes: int = MAX_EVENT_BYTES) -> Event:
     >>> parse_event(b'{"id": "7"}')
     Traceback (most recent call last):
     ...
-    pipeline.events.event.MalformedEvent: event '7' has neither text, title or features nor labels
+    pipeline.events.event.MalformedEvent: event '7' has no text, title, features or labels
 
     """
-    event = read_object(raw, max_event_bytes)
-    id_ = read_id(event.get("id"))
-    content = read_content(id_, event)
-    topics = read_topics(event.get("topics"))
-    rank = read_rank(event.get("rank"))
+    event = parse_object(raw, max_event_bytes)
+    id_ = parse_id(event.get("id"))
+    content = parse_content(id_, event)
+    topics = parse_topics(event.get("topics"))
+    rank = parse_rank(event.get("rank"))
     if content is None and topics is None and rank is None:
-        detail = f"event {id_!r} has neither text, title or features nor labels"
+        detail = f"event {id_!r} has no text, title, features or labels"
         raise MalformedEvent("no_content", detail)
-    return Event(id_, content, topics, rank, read_time(event.get("time")))
+    return Event(id_, content, topics, rank, parse_time(event.get("time")))
 
 
-def read_object(raw: bytes, max_event_bytes: int) -> dict[str, Any]:
-    """The JSON object that a raw event must be, in any format."""
+def parse_object(raw: bytes, max_event_bytes: int) -> dict[str, Any]:
+    """Parse the JSON object that every raw event must be, in any format."""
     if len(raw) > max_event_bytes:
-        raise MalformedEvent("too_large", f"more than {max_event_bytes:,} bytes")
+        raise MalformedEvent("too_large", f"the event has more than {max_event_bytes:,} bytes")
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
         try:
             raw.decode()
         except UnicodeDecodeError:
-            raise MalformedEvent("not_json", "not UTF-8, which JSON must be") from None
-        raise MalformedEvent("not_json", f"not valid JSON: {error}") from None
+            raise MalformedEvent("not_json", "the event is not UTF-8, as JSON must be") from None
+        raise MalformedEvent("not_json", f"the event is not valid JSON: {error}") from None
     if not isinstance(value, dict):
-        raise MalformedEvent("not_an_object", f"expected a JSON object, found {called(value)}")
+        raise MalformedEvent("not_an_object", f"expected a JSON object, found {json_type(value)}")
     return value
 
 
-def shown(value: object) -> str:
-    """A value for a message: short, and never what is inside of a list or an object."""
-    return repr(str(value)[:80]) if isinstance(value, str | int | float) else called(value)
+def describe_value(value: object) -> str:
+    """Describe a value in a message: quote the start of a scalar, name the type of others."""
+    return repr(str(value)[:80]) if isinstance(value, str | int | float) else json_type(value)
 
 
-def called(value: object) -> str:
-    """What JSON calls a value of this type."""
+def json_type(value: object) -> str:
+    """Return the JSON name of a value's type, with an article."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
     return "null" if value is None else names.get(type(value), "a number")
 
 
-def read_id(value: object) -> Id:
-    """An id: a string or an integer."""
+def parse_id(value: object) -> Id:
+    """Parse an id: a string or an integer."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise MalformedEvent(
-            "bad_id", f"`id` must be a string or an integer, found {called(value)}"
+            "bad_id", f"`id` must be a string or an integer, found {json_type(value)}"
         )
     if isinstance(value, str) and not 0 < len(value) <= MAX_ID_CHARACTERS:
         detail = f"`id` must have 1 to {MAX_ID_CHARACTERS} characters, found {len(value)}"
@@ -126,72 +126,75 @@ def read_id(value: object) -> Id:
     return value
 
 
-def read_content(id_: Id, event: dict[str, Any]) -> str | dict[str, float] | None:
-    """Text (title first) or features, or None if there is neither."""
+def parse_content(id_: Id, event: dict[str, Any]) -> str | dict[str, float] | None:
+    """Parse the text (title first) or the features; return None if there is neither."""
     title, text, features = event.get("title"), event.get("text"), event.get("features")
     for name, value in (("title", title), ("text", text)):
         if value is not None and not isinstance(value, str):
-            raise MalformedEvent("bad_content", f"`{name}` must be a string, found {called(value)}")
+            raise MalformedEvent(
+                "bad_content", f"`{name}` must be a string, found {json_type(value)}"
+            )
     if features is not None:
         if text is not None or title is not None:
-            detail = f"event {id_!r} has both text and `features`; one document has one of them"
+            detail = f"event {id_!r} has both text and `features`; expected only one of them"
             raise MalformedEvent("bad_content", detail)
-        return read_features(features)
+        return parse_features(features)
     if text is None:
         return title
     return text if title is None else f"{title}\n{text}"
 
 
-def read_features(features: object) -> dict[str, float]:
-    """Ready-made features: names with usable numbers."""
+def parse_features(features: object) -> dict[str, float]:
+    """Parse ready-made features: names with numbers."""
     if not isinstance(features, dict):
         raise MalformedEvent(
-            "bad_features", f"`features` must be an object, found {called(features)}"
+            "bad_features", f"`features` must be an object, found {json_type(features)}"
         )
     for name, value in features.items():
         kind = type(value)
-        # A NaN fails the comparison too, so nothing but usable numbers passes: squares must neither
-        # vanish nor be infinite.
+        # Squares must neither vanish nor become infinite. NaN fails the first comparison.
         if (
             (kind is not float and kind is not int)
             or not abs(value) <= MAX_FEATURE_VALUE
             or 0 < abs(value) < MIN_FEATURE_VALUE
         ):
-            limits = f"0, or from {MIN_FEATURE_VALUE:g} to {MAX_FEATURE_VALUE:g} in size"
-            detail = f"feature {name[:80]!r} must be a number: {limits}"
-            raise MalformedEvent("bad_features", f"{detail}, found {shown(value)}")
+            limits = f"with an absolute value from {MIN_FEATURE_VALUE:g} to {MAX_FEATURE_VALUE:g}"
+            detail = f"feature {name[:80]!r} must be 0 or a number {limits}"
+            raise MalformedEvent("bad_features", f"{detail}, found {describe_value(value)}")
         if not 0 < len(name) <= MAX_TERM_BYTES or len(name.encode()) > MAX_TERM_BYTES:
-            detail = f"a feature's name must have 1 to {MAX_TERM_BYTES} bytes, found {name[:80]!r}"
+            detail = f"a feature name must have 1 to {MAX_TERM_BYTES} bytes, found {name[:80]!r}"
             raise MalformedEvent("bad_features", detail)
     return features
 
 
-def read_topics(topics: object) -> tuple[str, ...] | None:
-    """Topics as listed, each once; None if there is no list."""
+def parse_topics(topics: object) -> tuple[str, ...] | None:
+    """Parse topics, in their order; return None if there is no list."""
     if topics is None:
         return None
     if not isinstance(topics, list):
-        raise MalformedEvent("bad_topics", f"`topics` must be a list, found {called(topics)}")
+        raise MalformedEvent("bad_topics", f"`topics` must be a list, found {json_type(topics)}")
     if len(topics) > MAX_TOPICS_PER_EVENT:
         detail = f"`topics` must have at most {MAX_TOPICS_PER_EVENT:,} names"
         raise MalformedEvent("bad_topics", f"{detail}, found {len(topics):,}")
     for topic in topics:
         if not isinstance(topic, str) or not 0 < len(topic) <= MAX_TERM_BYTES:
             detail = f"a topic must be a string of 1 to {MAX_TERM_BYTES} characters"
-            raise MalformedEvent("bad_topics", f"{detail}, found {shown(topic)}")
-    return tuple(dict.fromkeys(topics))  # a topic named twice is one topic
+            raise MalformedEvent("bad_topics", f"{detail}, found {describe_value(topic)}")
+    return tuple(dict.fromkeys(topics))  # a topic that is listed twice counts once
 
 
-def read_rank(rank: object) -> int | None:
-    """An ordinal label, or None."""
+def parse_rank(rank: object) -> int | None:
+    """Parse a rank, the ordinal label; return None if there is none."""
     if rank is None or (type(rank) is int and rank >= 1):
         return rank
-    raise MalformedEvent("bad_rank", f"`rank` must be a whole number from 1, found {shown(rank)}")
+    raise MalformedEvent(
+        "bad_rank", f"`rank` must be an integer of at least 1, found {describe_value(rank)}"
+    )
 
 
-def read_time(time: object) -> str | None:
-    """A time as in RFC 3339, or None."""
+def parse_time(time: object) -> str | None:
+    """Parse a time in the format of RFC 3339; return None if there is none."""
     if time is None or (isinstance(time, str) and _RFC3339.fullmatch(time)):
         return time
-    detail = "`time` must be a date and time with zone as in RFC 3339, e.g. 1987-02-26T15:01:01Z"
-    raise MalformedEvent("bad_time", f"{detail}; found {shown(time)}")
+    detail = "`time` must be a time with zone as in RFC 3339, such as 1987-02-26T15:01:01Z"
+    raise MalformedEvent("bad_time", f"{detail}, found {describe_value(time)}")

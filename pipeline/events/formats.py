@@ -1,4 +1,4 @@
-"""The formats that events may come in."""
+"""The formats of incoming events, by the name that `--format` takes."""
 
 from __future__ import annotations
 

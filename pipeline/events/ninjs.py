@@ -1,8 +1,8 @@
-"""News items in IPTC ninjs, read as document events.
+"""Parse news items in the IPTC format ninjs as events.
 
-Generations 1.x and 2.x are told apart field by field, so an item may mix them. What 3.x merely
-spells otherwise (`pubStatus`, `versionCreated`, `contentType`) is read as well: its items look
-like those of 2.x, and a cancelled one must not pass for usable.
+Versions 1.x and 2.x differ by field, so an item may mix them. Version 3.x spells some fields in
+another way (`pubStatus`, `versionCreated`, `contentType`). These spellings are read too, because
+3.x items look like 2.x items and a cancelled item must not be taken as usable.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from pipeline.events.event import (
     Event,
     Id,
     MalformedEvent,
-    called,
-    read_content,
-    read_id,
-    read_object,
-    read_time,
-    read_topics,
-    shown,
+    describe_value,
+    json_type,
+    parse_content,
+    parse_id,
+    parse_object,
+    parse_time,
+    parse_topics,
 )
 from pipeline.text.markup import text_of
 
-NOT_USABLE = "not_usable"  # the reason of items that are well formed, but withdrawn or held back
+NOT_USABLE = "not_usable"  # the reason for well-formed items that are withdrawn or held back
 
 MOST_URGENT, LEAST_URGENT = 1, 9
 
-# Of several headlines, bodies or descriptions, the role decides in this order ("" is no role).
+# Of several headlines, bodies or descriptions, the first role in this list wins ("": no role).
 ROLES = ("main", "text", "", "xhtml", "html", "html5", "caption")
 
 PLAIN, MARKUP, OTHER = range(3)
@@ -42,12 +42,12 @@ class Variant(NamedTuple):
     """One of the headlines, bodies or descriptions of an item."""
 
     format: int
-    preference: int  # the place of its role among those known: the lower, the better
+    preference: int  # the index of its role in `ROLES`: lower is better
     value: str
 
 
 def parse_ninjs(raw: bytes, max_event_bytes: int = MAX_EVENT_BYTES) -> Event:
-    r"""Read one news item as a document or a late label, or raise `MalformedEvent`.
+    r"""Parse one news item as a document or a late label, or raise `MalformedEvent`.
 
     Examples
     --------
@@ -59,24 +59,24 @@ def parse_ninjs(raw: bytes, max_event_bytes: int = MAX_EVENT_BYTES) -> Event:
           topics=('20000382',), rank=4, time=None)
 
     """
-    item = read_object(raw, max_event_bytes)
+    item = parse_object(raw, max_event_bytes)
     id_ = _uri(item)
     _refuse_unusable(item)
     title = _headline(item)
     text = _text(item, "body", "bodies")
     if text is None:
         text = _text(item, "description", "descriptions")
-    content = read_content(id_, {"title": title, "text": text})
+    content = parse_content(id_, {"title": title, "text": text})
     topics = _subjects(item)
     rank = _urgency(item.get("urgency"))
     if content is None and topics is None and rank is None:
-        detail = f"item {str(id_)[:80]!r} has no headline, body or description and no labels"
+        detail = f"item {str(id_)[:80]!r} has no headline, body, description or labels"
         raise MalformedEvent("no_content", detail)
     return Event(id_, content, topics, rank, _versioncreated(item))
 
 
 def _first(item: dict[str, Any], *names: str) -> object:
-    """The value of the first of these keys that says anything."""
+    """Return the value of the first of these keys that is not missing, null or empty."""
     for name in names:
         value = item.get(name)
         if value is not None and value != "":
@@ -85,12 +85,12 @@ def _first(item: dict[str, Any], *names: str) -> object:
 
 
 def _string(item: dict[str, Any], *names: str, reason: str) -> str:
-    """A string that may be left out, under the first of these keys that says anything."""
+    """Return the optional string under the first of these keys that has a value."""
     value = _first(item, *names)
     if value is None:
         return ""
     if not isinstance(value, str):
-        detail = f"`{names[0][:80]}` must be a string, found {called(value)}"
+        detail = f"`{names[0][:80]}` must be a string, found {json_type(value)}"
         raise MalformedEvent(reason, detail)
     return value
 
@@ -98,31 +98,31 @@ def _string(item: dict[str, Any], *names: str, reason: str) -> str:
 def _uri(item: dict[str, Any]) -> Id:
     uri = _string(item, "uri", "guid", reason="bad_id")
     if not uri:
-        raise MalformedEvent("bad_id", "an item must have a `uri` (or, as Superdesk has, a `guid`)")
-    return read_id(uri)
+        raise MalformedEvent("bad_id", "an item must have a `uri` (or a `guid`, as in Superdesk)")
+    return parse_id(uri)
 
 
 def _refuse_unusable(item: dict[str, Any]) -> None:
     status = _string(item, "pubstatus", "pubStatus", reason=NOT_USABLE)
     if status.lower() not in ("", "usable"):
-        detail = f"`pubstatus` is {status[:80]!r}; only usable items are ranked and learned"
+        detail = f"`pubstatus` is {status[:80]!r}; only items with `usable` are ranked and learned"
         raise MalformedEvent(NOT_USABLE, detail)
 
 
 def _headline(item: dict[str, Any]) -> str | None:
-    """The headline of the best role."""
+    """Return the headline of the best role."""
     main = _variant("main", "", _string(item, "headline", reason="bad_content"))
     variants = main + _variants(item, "headline", "headlines")
     return _best(sorted(variants, key=lambda variant: variant.preference))
 
 
 def _text(item: dict[str, Any], name: str, plural: str) -> str | None:
-    """Plain text if there is any, otherwise the text of markup; of the best role in each."""
+    """Return plain text, or else the text of markup; of several, the one of the best role."""
     return _best(sorted(_variants(item, name, plural), key=lambda v: (v.format, v.preference)))
 
 
 def _best(variants: list[Variant]) -> str | None:
-    """The text of the first variant that has any."""
+    """Return the text of the first variant that has text."""
     for variant in variants:
         text = text_of(variant.value) if variant.format == MARKUP else variant.value
         if text:
@@ -131,46 +131,46 @@ def _best(variants: list[Variant]) -> str | None:
 
 
 def _variants(item: dict[str, Any], name: str, plural: str) -> list[Variant]:
-    """All of one kind: those of 2.x as listed, then those of 1.x by name.
+    """Return all variants: those of 2.x in their order, then those of 1.x sorted by key.
 
-    The order of keys means nothing in JSON, so it must not decide.
+    The order of keys has no meaning in JSON, so it must not decide.
     """
     variants = []
     listed = item.get(plural)
     if listed is not None:
         if not isinstance(listed, list):
-            detail = f"`{plural}` must be a list, found {called(listed)}"
+            detail = f"`{plural}` must be a list, found {json_type(listed)}"
             raise MalformedEvent("bad_content", detail)
         for entry in listed:
             if not isinstance(entry, dict):
-                detail = f"`{plural}` must list objects, found {called(entry)}"
+                detail = f"`{plural}` must list objects, found {json_type(entry)}"
                 raise MalformedEvent("bad_content", detail)
             role = _string(entry, "role", reason="bad_content")
             contenttype = _string(entry, "contenttype", "contentType", reason="bad_content")
             variants += _variant(role, contenttype, _string(entry, "value", reason="bad_content"))
     prefix = f"{name}_"
     for key in sorted(key for key in item if key.startswith(prefix)):
-        if not isinstance(item[key], dict | list):  # some producers keep data there, not text
+        if not isinstance(item[key], dict | list):  # some producers put data there, not text
             role = key.removeprefix(prefix)
             variants += _variant(role, "", _string(item, key, reason="bad_content"))
     return variants
 
 
 def _variant(role: str, contenttype: str, value: str) -> list[Variant]:
-    """The variant, or nothing if it is blank or neither text nor markup."""
+    """Return the variant in a list; an empty list if it is blank or neither text nor markup."""
     role, contenttype = role.lower(), contenttype.lower()
-    said = contenttype or role
-    if any(name in said for name in ("html", "xml", "nitf")):
-        found = MARKUP
+    hint = contenttype or role
+    if any(name in hint for name in ("html", "xml", "nitf")):
+        format_ = MARKUP
     elif contenttype:
-        found = PLAIN if contenttype.startswith("text") else OTHER
+        format_ = PLAIN if contenttype.startswith("text") else OTHER
     elif "text" in re.split(r"[\W_]+", role):
-        found = PLAIN
+        format_ = PLAIN
     else:
-        found = MARKUP if _TAGGED.search(value) else PLAIN
-    if found == OTHER or not value or value.isspace():
+        format_ = MARKUP if _TAGGED.search(value) else PLAIN
+    if format_ == OTHER or not value or value.isspace():
         return []
-    return [Variant(found, ROLES.index(role) if role in ROLES else len(ROLES), value)]
+    return [Variant(format_, ROLES.index(role) if role in ROLES else len(ROLES), value)]
 
 
 def _subjects(item: dict[str, Any]) -> tuple[str, ...] | None:
@@ -179,41 +179,41 @@ def _subjects(item: dict[str, Any]) -> tuple[str, ...] | None:
     if subjects is None:
         return None
     if not isinstance(subjects, list):
-        raise MalformedEvent("bad_topics", f"`{name}` must be a list, found {called(subjects)}")
-    return read_topics([_topic(subject) for subject in subjects])
+        raise MalformedEvent("bad_topics", f"`{name}` must be a list, found {json_type(subjects)}")
+    return parse_topics([_topic(subject) for subject in subjects])
 
 
 def _topic(subject: object) -> str:
-    """What a subject is called: its code, or its literal, or the end of its URI, or its name."""
+    """Return the topic of a subject: its code, or else literal, end of the URI, or name."""
     if not isinstance(subject, dict):
-        detail = f"a subject must be an object, found {called(subject)}"
+        detail = f"a subject must be an object, found {json_type(subject)}"
         raise MalformedEvent("bad_topics", detail)
     code, literal, uri, name = (
         _string(subject, key, reason="bad_topics") for key in ("code", "literal", "uri", "name")
     )
     topic = code or literal or _tail(uri) or name
     if not topic:
-        raise MalformedEvent("bad_topics", "a subject has neither code, literal, URI nor name")
+        raise MalformedEvent("bad_topics", "a subject must have a code, literal, URI or name")
     return topic
 
 
 def _tail(uri: str) -> str:
-    """What follows the last slash or hash of a URI; of a URN, its last colon."""
+    """Return what follows the last slash or hash of a URI, or the last colon of a URN."""
     return re.split(r"[/#]" if "/" in uri or "#" in uri else ":", uri)[-1]
 
 
 def _urgency(urgency: object) -> int | None:
     if urgency is None:
         return None
-    # 4.0 is the same JSON number as 4. A true would be equal to 1.
+    # 4.0 is the same JSON number as 4. True equals 1 in Python, but is not an urgency.
     number = urgency if isinstance(urgency, int | float) else 0
     if number in range(MOST_URGENT, LEAST_URGENT + 1) and urgency is not True:
         return int(number)
-    detail = f"`urgency` must be a whole number from {MOST_URGENT} to {LEAST_URGENT}"
-    raise MalformedEvent("bad_rank", f"{detail}, found {shown(urgency)}")
+    detail = f"`urgency` must be an integer from {MOST_URGENT} to {LEAST_URGENT}"
+    raise MalformedEvent("bad_rank", f"{detail}, found {describe_value(urgency)}")
 
 
 def _versioncreated(item: dict[str, Any]) -> str | None:
     time = _string(item, "versioncreated", "versionCreated", reason="bad_time")
     short = _SHORT_ZONE.fullmatch(time)
-    return read_time(f"{short[1]}:{short[2] or '00'}" if short else time or None)
+    return parse_time(f"{short[1]}:{short[2] or '00'}" if short else time or None)

@@ -65,7 +65,7 @@ run_app(new_app())
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "not kept, as there is no folder to write to: set NUMBA_CACHE_DIR" in done.stderr
+    assert "not cached, because no folder is writable: set NUMBA_CACHE_DIR" in done.stderr
 
 
 def test_no_standard_input_is_explained() -> None:
