@@ -1,5 +1,5 @@
-"""What a person can put right: every such error says what was found and what to do."""
+"""Errors that the user can correct. Every message says what was found and what to do."""
 
 
 class UsageError(ValueError):
-    """What was asked for cannot be done; the message says what to write instead."""
+    """A request that cannot be carried out; the message says what to write instead."""

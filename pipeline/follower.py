@@ -1,4 +1,4 @@
-"""A follower of the log: some lanes of a stream, and how far they have come."""
+"""A follower of the log: an engine with some lanes of a stream, and its position in the log."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ from pipeline.snapshots.snapshot import Snapshot, restore_engine, take_snapshot
 
 
 class Follower:
-    """An engine, the next offset of the log that it reads, and what of the sources it has seen."""
+    """An engine, the offset of the next record of the log, and the source offsets covered."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.position = 0
         self.coverage = Coverage()
-        self.arrived = 0  # when the first event of the last record was written; 0 if unknown
-        self.block: Block | None = None  # what of the last record was new, if anything was
-        self.snapshot_content: dict[str, Any] = {}  # what the snapshot says that it went on from
+        # Of the last record: when its first event was written to the source, in ms since 1970 (0:
+        # unknown), and its entries that were new (None: there were none).
+        self.arrived = 0
+        self.block: Block | None = None
+        self.snapshot_content: dict[str, Any] = {}  # of the snapshot it was restored from
 
     @property
     def names(self) -> list[str]:
-        """Its lanes, in order."""
+        """The names of the lanes, in order."""
         return [lane.name for lane in self.engine.lanes]
 
     def follow(
         self, data: bytes, offset: int, name: str, to_explain: int = 0
     ) -> Iterator[RankedSegment]:
-        """Rank and learn a record of the log; what an earlier record covered is left out."""
+        """Rank and learn a record of the log. Events of earlier records are skipped."""
         record = decode_record(data, name)
         self.arrived = record.arrived
         self.block = self.coverage.admit(record, name)
@@ -41,19 +43,21 @@ class Follower:
         self.position = offset + 1
 
     def merge(self, other: Follower, order: Sequence[str]) -> None:
-        """Take over the lanes of a follower that has come as far."""
+        """Take over the lanes of a follower at the same position; `order` names all lanes."""
         if self.position != other.position:
-            raise ValueError(f"one follower is at {self.position}, the other at {other.position}")
+            raise ValueError(
+                f"cannot merge a follower at offset {self.position} with one at {other.position}"
+            )
         self.engine.merge(other.engine, order)
 
-    def snapshot(self, **extra: Any) -> Snapshot:  # noqa: ANN401 - whatever JSON can say
-        """The state as it is now, and what else is to be remembered with it."""
+    def snapshot(self, **extra: Any) -> Snapshot:  # noqa: ANN401 - any JSON value
+        """Take a snapshot; `extra` values are stored in its content."""
         snapshot = take_snapshot(self.engine, self.position)
         snapshot.content.update(coverage=self.coverage.state(), **extra)
         return snapshot
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go on from a snapshot that has these lanes, and perhaps others."""
+        """Restore the state of a snapshot that has these lanes, and perhaps others."""
         restore_engine(self.engine, snapshot)
         self.coverage = Coverage.from_state(snapshot.content["coverage"])
         self.position = snapshot.position

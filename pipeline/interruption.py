@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP end a run between two blocks; a second one ends it at once."""
+"""Ctrl-C, SIGTERM and SIGHUP stop a run after the current block; a second signal, at once."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from types import FrameType
 
 
 class Interruption:
-    """Whether somebody asked to stop, and by which signal."""
+    """Remembers the first signal that asked the run to stop."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Listen to the signals, if this is the main thread."""
+        """Handle the signals inside the `with` block. Does nothing outside the main thread."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -37,9 +37,9 @@ class Interruption:
 
 
 def wait_for_interruption(say: Callable[[], None]) -> None:
-    """Say that somebody must ask to stop, and wait until that is done."""
+    """Call `say`, which tells the user how to stop, and wait for a signal."""
     interruption = Interruption()
     with interruption.installed():
-        say()  # whoever reads it can do so at once
+        say()  # only now, so that a signal is handled as soon as the user reads it
         while interruption.signal is None:
-            time.sleep(0.1)  # a signal is handled at once, but does not end the sleep
+            time.sleep(0.1)  # a handled signal does not end the sleep, so it must be short

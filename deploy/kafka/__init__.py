@@ -1,4 +1,4 @@
-"""Apache Kafka on this machine's loopback, for development and tests.
+"""Apache Kafka on the loopback interface, for development and tests.
 
 >>> from deploy.kafka import Cluster  # doctest: +SKIP
 >>> with Cluster(folder) as kafka:  # doctest: +SKIP

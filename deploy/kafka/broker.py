@@ -1,4 +1,4 @@
-"""Brokers as objects: start, stop, kill, restart, pause, resume."""
+"""A Kafka broker as an object: start, stop, kill, restart, pause and resume it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 
 from deploy.kafka.errors import BrokerError
 from deploy.kafka.jars import java_command
+from deploy.kafka.metadata_request import brokers_in_service
 from deploy.kafka.ports import LOOPBACK
 from deploy.kafka.process import ProcessId, spawn
-from deploy.kafka.settings import Address, Options
-from deploy.kafka.wire import members
+from deploy.kafka.settings import NodePorts, Options
 
 
 class PortTakenError(BrokerError):
-    """Somebody else listens on a port that a broker was to listen on."""
+    """Another program listens on the port of a broker."""
 
 
 class Broker:
@@ -29,17 +29,17 @@ class Broker:
         self.folder = folder
         self.options = options
         self.log = folder / "server.log"
-        self.where = Address(node, 0, 0)  # known once the cluster has given it its ports
+        self.ports = NodePorts(node, 0, 0)  # the cluster chooses the ports
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
-        """Where its clients connect, `host:port`."""
-        return f"{LOOPBACK}:{self.where.port}"
+        """The address for clients, `host:port`."""
+        return f"{LOOPBACK}:{self.ports.port}"
 
     @property
     def running(self) -> bool:
-        """Whether its process lives (it may be paused)."""
+        """Whether its process runs or is paused."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -55,39 +55,41 @@ class Broker:
         wait_until_ready([self], {self.node}, self.options.start_timeout)
 
     def stop(self) -> None:
-        """Shut down in order (SIGTERM); after `stop_timeout` kill."""
+        """Shut down cleanly (SIGTERM); kill the process after `stop_timeout`."""
         if self._process is None:
             return
         if self.running:
-            self._process.send_signal(signal.SIGCONT)  # a paused process could not hear it
+            self._process.send_signal(
+                signal.SIGCONT
+            )  # a paused process would not handle the next signal
             self._process.terminate()
             try:
                 self._process.wait(self.options.stop_timeout)
             except subprocess.TimeoutExpired:
                 self._process.kill()
-        self._gone()
+        self._forget_process()
 
     def kill(self) -> None:
-        """End it at once (SIGKILL), paused or not."""
+        """End the process at once (SIGKILL), paused or not."""
         if self._process is not None:
             self._process.kill()
-            self._gone()
+            self._forget_process()
 
     def restart(self) -> None:
-        """Stop in order, if it runs, and start again."""
+        """Shut down cleanly, if the broker runs, and start it again."""
         self.stop()
         self.start()
 
     def pause(self) -> None:
-        """Stand still (SIGSTOP): connections stay open, nothing answers."""
+        """Pause the process (SIGSTOP): connections stay open, but requests get no answer."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Go on after a pause (SIGCONT)."""
+        """Continue after a pause (SIGCONT)."""
         self._signal(signal.SIGCONT)
 
     def tail(self, lines: int = 25) -> str:
-        """The last lines of its log and of what Java said outside of it."""
+        """Return the last lines of its log and of Java's own output."""
         parts = []
         for path, count in ((self.folder / "console.log", 8), (self.log, lines)):
             with suppress(OSError):
@@ -95,39 +97,40 @@ class Broker:
         return "\n".join(parts)
 
     def launch(self) -> None:
-        """Start its process without waiting; the node's folder must be formatted."""
+        """Start the process without waiting; the node's folder must be formatted."""
         if self.running:
-            raise BrokerError(f"broker {self.node} is running already")
+            raise BrokerError(f"broker {self.node} is already running")
         command = [
             *java_command(self.log, self.options.heap_mb, *self.options.java_options()),
             "kafka.Kafka",
             str(self.folder / "server.properties"),
         ]
-        with suppress(FileNotFoundError):  # the log of this life only: it explains a failure
+        with suppress(FileNotFoundError):  # a failure is explained by the log of this run alone
             self.log.rename(self.folder / "server.previous.log")
         self._process = spawn(command, self.folder / "console.log", detached=self.options.detached)
         if identity := ProcessId.of(self._process.pid):
             identity.write(self.folder / "pid")
 
     def check(self) -> None:
-        """Raise if the process has ended by itself."""
+        """Raise an error if the process has ended by itself."""
         if self._process is None or self._process.poll() is None:
             return
-        said = self.tail(200)
-        if "Address already in use" in said:
+        if "Address already in use" in self.tail(200):
             raise PortTakenError(
-                f"broker {self.node}: another program listens on port {self.where.port} or "
-                f"{self.where.controller_port} of {LOOPBACK}; choose another port"
+                f"broker {self.node}: another program listens on port {self.ports.port} or "
+                f"{self.ports.controller_port} of {LOOPBACK}; choose another port"
             )
         code = self._process.returncode
-        raise BrokerError(f"broker {self.node} ended with code {code}; its log:\n{self.tail()}")
+        raise BrokerError(
+            f"broker {self.node} ended with exit code {code}; its log:\n{self.tail()}"
+        )
 
     def _signal(self, number: signal.Signals) -> None:
         if self._process is None or not self.running:
             raise BrokerError(f"broker {self.node} is not running")
         self._process.send_signal(number)
 
-    def _gone(self) -> None:
+    def _forget_process(self) -> None:
         if self._process is not None:
             self._process.wait()
             self._process = None
@@ -135,20 +138,22 @@ class Broker:
 
 
 def wait_until_ready(brokers: Iterable[Broker], expected: set[int], timeout: float) -> None:
-    """Wait until each of the brokers answers and counts all the `expected` as in service."""
+    """Wait until each broker answers and reports all `expected` brokers as in service."""
     end = time.monotonic() + timeout
     for broker in brokers:
-        problem = "it does not listen"
+        problem = "it does not answer"
         while True:
             broker.check()
             try:
-                seen = members(LOOPBACK, broker.where.port)
+                seen = brokers_in_service(LOOPBACK, broker.ports.port)
             except OSError as error:
                 problem = str(error)
             else:
                 if seen >= expected:
                     break
-                problem = f"it sees the brokers {sorted(seen)} in service, not {sorted(expected)}"
+                problem = (
+                    f"it reports brokers {sorted(seen)} in service, expected {sorted(expected)}"
+                )
             if time.monotonic() > end:
                 raise BrokerError(
                     f"broker {broker.node} is not ready after {timeout:.0f} s ({problem}); "

@@ -1,4 +1,4 @@
-"""One broker or three, started together below one folder."""
+"""A cluster of one broker or three, with all data in one folder."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from deploy.kafka.broker import Broker, PortTakenError, wait_until_ready
 from deploy.kafka.errors import BrokerError
 from deploy.kafka.jars import class_archive, fetch, locked, run_tool, say
 from deploy.kafka.ports import LOOPBACK, PortLease, is_free
-from deploy.kafka.settings import Address, Options, properties
+from deploy.kafka.settings import NodePorts, Options, server_properties
 
 _PORT_ATTEMPTS = 5
 
 
 class Cluster:
-    """One broker, or three that replicate, below one folder. Also a context manager.
+    """One broker, or three that replicate. Also a context manager.
 
-    Each node is broker and controller at once. The folder may hold the data of an earlier
-    cluster of as many nodes, which goes on where it was. Ports are free ones, the same for the
-    life of this object; with `port` the brokers take that one and those after it.
+    Each node is both broker and controller. If the folder holds the data of an earlier cluster
+    with the same number of nodes, that cluster continues. The ports are free ones and stay the
+    same for the life of this object. With `port`, the brokers use that port and the next ones.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Cluster:
         options: Options | None = None,
     ) -> None:
         if nodes not in {1, 3}:
-            raise BrokerError(f"a cluster has 1 or 3 nodes, not {nodes}")
+            raise BrokerError(f"a cluster must have 1 or 3 nodes, got {nodes}")
         self.folder = folder.absolute()
         self.options = options or Options()
         self.brokers = tuple(
@@ -48,11 +48,11 @@ class Cluster:
         )
         self._port = port
         self._leases: list[PortLease] = []
-        self._settled = False  # it has run with these ports: clients may know them
+        self._settled = False  # True: it has run with these ports, so clients may know them
 
     @property
     def bootstrap(self) -> str:
-        """What a client needs to find it, `host:port[,host:port...]`."""
+        """The bootstrap addresses for clients, `host:port[,host:port...]`."""
         return ",".join(broker.address for broker in self.brokers)
 
     def __enter__(self) -> Self:
@@ -68,10 +68,10 @@ class Cluster:
         self.close()
 
     def start(self) -> None:
-        """Start the brokers that do not run, and wait until all serve clients."""
+        """Start the brokers that do not run, and wait until all of them serve clients."""
         fetch()
         if self.options.record is None:
-            _record_classes()
+            _archive_classes()
         for attempt in range(1, _PORT_ATTEMPTS + 1):
             if not self._settled:
                 self._choose_ports()
@@ -94,16 +94,16 @@ class Cluster:
                 return
 
     def stop(self) -> None:
-        """Shut every broker down in order; the data and the ports are kept for `start()`."""
+        """Shut down every broker cleanly; `start()` uses the same data and ports again."""
         with ThreadPoolExecutor(len(self.brokers)) as pool:
             list(pool.map(Broker.stop, self.brokers))
 
     def kill(self) -> None:
-        """End every broker at once (SIGKILL); the data and the ports are kept for `start()`."""
+        """Kill every broker (SIGKILL); `start()` uses the same data and ports again."""
         _kill(self.brokers)
 
     def close(self) -> None:
-        """Stop, and give the ports back."""
+        """Stop the brokers and release the ports."""
         self.stop()
         self._release()
 
@@ -127,16 +127,20 @@ class Cluster:
                     f"another program listens on {LOOPBACK}:{port}; choose another port, e.g. "
                     f'make kafka KAFKA="--port {self._port + 100}"'
                 )
-            broker.where = Address(broker.node, port, lease())
-        everyone = [broker.where for broker in self.brokers]
+            broker.ports = NodePorts(broker.node, port, lease())
+        everyone = [broker.ports for broker in self.brokers]
         for broker in self.brokers:
             broker.folder.mkdir(parents=True, exist_ok=True)
-            text = properties(broker.where, everyone, broker.folder / "data", self.options.settings)
+            text = server_properties(
+                broker.ports, everyone, broker.folder / "data", self.options.settings
+            )
             (broker.folder / "server.properties").write_text(text)
 
     def _format(self) -> None:
-        cluster_id = self._identity()
-        raw = [b for b in self.brokers if not (b.folder / "data" / "meta.properties").exists()]
+        cluster_id = self._cluster_id()
+        unformatted = [
+            b for b in self.brokers if not (b.folder / "data" / "meta.properties").exists()
+        ]
 
         def format_one(broker: Broker) -> None:
             done = run_tool(
@@ -149,23 +153,23 @@ class Cluster:
                     f"cannot format {broker.folder}:\n{done.stdout.strip()}\n{done.stderr.strip()}"
                 )
 
-        if raw:
-            with ThreadPoolExecutor(len(raw)) as pool:
-                list(pool.map(format_one, raw))
+        if unformatted:
+            with ThreadPoolExecutor(len(unformatted)) as pool:
+                list(pool.map(format_one, unformatted))
 
-    def _identity(self) -> str:
+    def _cluster_id(self) -> str:
         path = self.folder / "cluster.json"
         if not path.exists():
-            made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            made = "A" + made[1:]  # a leading dash would look like an option
+            new_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            new_id = "A" + new_id[1:]  # a leading dash would look like an option
             scratch = path.with_suffix(".new")
-            scratch.write_text(json.dumps({"id": made, "nodes": len(self.brokers)}) + "\n")
+            scratch.write_text(json.dumps({"id": new_id, "nodes": len(self.brokers)}) + "\n")
             scratch.rename(path)
         known = json.loads(path.read_text())
         if known["nodes"] != len(self.brokers):
             raise BrokerError(
                 f"{self.folder} holds the data of a cluster with --nodes {known['nodes']}, not "
-                f"{len(self.brokers)}: use that number, another folder, or remove this one"
+                f"{len(self.brokers)}: use that number or another folder, or delete this folder"
             )
         return str(known["id"])
 
@@ -175,10 +179,10 @@ def _kill(brokers: Iterable[Broker]) -> None:
         broker.kill()
 
 
-def _record_classes() -> None:
-    """Let Java note once which classes a broker loads, which halves every later start.
+def _archive_classes() -> None:
+    """Let Java archive the classes that a broker loads, once, which halves later start times.
 
-    What cannot be noted is only slower: an empty file then says not to try again.
+    If that fails, starts are only slower. An empty file then marks that it was tried.
     """
     archive = class_archive()
     if archive.exists() or not os.access(archive.parent, os.W_OK):
@@ -186,16 +190,17 @@ def _record_classes() -> None:
     with locked(archive.with_suffix(".lock"), "Another process prepares Kafka; waiting ..."):
         if archive.exists():
             return
-        for abandoned in archive.parent.glob("recording-*"):  # we hold the lock: nobody is at it
+        # This process holds the lock, so these folders were left by processes that died.
+        for abandoned in archive.parent.glob("recording-*"):
             shutil.rmtree(abandoned, ignore_errors=True)
-        say("Preparing Kafka for faster starts (once, some seconds) ...")
+        say("Preparing Kafka for faster starts (once, takes some seconds) ...")
         with tempfile.TemporaryDirectory(dir=archive.parent, prefix="recording-") as scratch:
-            made = Path(scratch) / "classes.jsa"
+            archived = Path(scratch) / "classes.jsa"
             try:
-                with Cluster(Path(scratch) / "kafka", options=Options(record=made)):
+                with Cluster(Path(scratch) / "kafka", options=Options(record=archived)):
                     pass
             except BrokerError as error:
-                say(f"That failed, so starts stay slow: {error}")
-            if not made.exists():
-                made.touch()
-            made.rename(archive)
+                say(f"The preparation failed, so Kafka will start more slowly: {error}")
+            if not archived.exists():
+                archived.touch()
+            archived.rename(archive)

@@ -1,9 +1,9 @@
-"""What can go wrong, as the two cases a caller treats differently."""
+"""The two kinds of errors that callers handle differently."""
 
 
 class KafkaUnavailableError(RuntimeError):
-    """Java, Maven or the network is missing here. The message says what to do."""
+    """Java, Maven or the network is not available. The message says what to do."""
 
 
 class BrokerError(RuntimeError):
-    """A broker did not start, or something is wrong with its folder or its port."""
+    """A broker failed to start, or its folder or port cannot be used."""

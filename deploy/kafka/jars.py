@@ -1,4 +1,4 @@
-"""Java, and the broker's jars: fetched once with Maven, then taken from a cache folder."""
+"""Find Java, and the broker's jars, which Maven downloads once into a cache folder."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ HOW_TO_INSTALL = (
     "install Java 17 or newer and Maven "
     "(Debian and Ubuntu: apt install openjdk-17-jre-headless maven)"
 )
-_OLDEST_JAVA = 17
+_MIN_JAVA = 17
 _FETCH_TIMEOUT = 1800.0
 
 
 def say(message: str) -> None:
-    """Tell the person at the terminal; standard output is for results."""
+    """Print a message to standard error; standard output is for results."""
     print(message, file=sys.stderr, flush=True)
 
 
 @functools.cache
 def kafka_version() -> str:
-    """The version of Apache Kafka that the pom pins."""
+    """Return the version of Apache Kafka in `pom.xml`."""
     pom = ElementTree.parse(POM)  # noqa: S314  our own file
     version = pom.findtext(".//{*}properties/{*}kafka.version")
     if version is None:
@@ -45,7 +45,7 @@ def kafka_version() -> str:
 
 
 def home() -> Path:
-    """The cache folder: `WIRERANK_KAFKA_HOME`, or one below the user's cache folder."""
+    """Return the cache folder: `WIRERANK_KAFKA_HOME`, or one in the user's cache folder."""
     if named := os.environ.get("WIRERANK_KAFKA_HOME"):
         return Path(named).expanduser().absolute()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -53,35 +53,37 @@ def home() -> Path:
 
 
 def java() -> str:
-    """The Java to run: of `JAVA_HOME` if set, else the one on the path."""
+    """Return the Java to run: the one of `JAVA_HOME` if it is set, else the one on the path."""
     return find_java()[0]
 
 
 @functools.cache
 def find_java() -> tuple[str, str]:
-    """Java's path, and what it says about its version."""
+    """Return the path of Java and its output for `-version`."""
     java_home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=str(Path(java_home) / "bin") if java_home else None)
-    if found is None:
+    executable = shutil.which("java", path=str(Path(java_home) / "bin") if java_home else None)
+    if executable is None:
         where = f"JAVA_HOME={java_home} has no bin/java" if java_home else "no java on the path"
         raise KafkaUnavailableError(f"{where}: {HOW_TO_INSTALL}")
-    # S603 in this package: every command is put together here, and no shell reads it.
-    said = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
-    version = re.search(r'version "(?:1\.)?(\d+)', said.stderr)
+    # S603 in this package: all commands are built here, and no shell reads them.
+    result = subprocess.run([executable, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
+    version = re.search(r'version "(?:1\.)?(\d+)', result.stderr)
     if version is None:
-        raise KafkaUnavailableError(f"`{found} -version` says no version: {said.stderr.strip()}")
-    if int(version[1]) < _OLDEST_JAVA:
         raise KafkaUnavailableError(
-            f"{found} is Java {version[1]}, Kafka {kafka_version()} needs {_OLDEST_JAVA}: "
+            f"`{executable} -version` prints no version: {result.stderr.strip()}"
+        )
+    if int(version[1]) < _MIN_JAVA:
+        raise KafkaUnavailableError(
+            f"{executable} is Java {version[1]}, but Kafka {kafka_version()} needs {_MIN_JAVA}: "
             f"{HOW_TO_INSTALL}, or set JAVA_HOME"
         )
-    return found, said.stderr
+    return executable, result.stderr
 
 
 def fetch() -> Path:
-    """The folder with the jars; fills it first if it is not there yet.
+    """Return the folder with the jars; download them first if it does not exist.
 
-    Only a complete folder ever has the final name, and one process at a time fetches.
+    Only a complete folder gets the final name, and only one process at a time downloads.
     """
     java()
     digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:12]
@@ -98,14 +100,15 @@ def fetch() -> Path:
                 _fetch(maven, jars)
     except OSError as error:
         raise KafkaUnavailableError(
-            f"cannot keep Kafka's jars in {home()} ({error}): "
+            f"cannot store Kafka's jars in {home()} ({error}): "
             "set WIRERANK_KAFKA_HOME to a folder you may write to"
         ) from error
     return jars
 
 
 def _fetch(maven: str, jars: Path) -> None:
-    for abandoned in jars.parent.glob("fetching-*"):  # we hold the lock: nobody is at it
+    # This process holds the lock, so these folders were left by processes that died.
+    for abandoned in jars.parent.glob("fetching-*"):
         shutil.rmtree(abandoned, ignore_errors=True)
     say(f"Fetching Apache Kafka {kafka_version()} with Maven into {jars.parent} (once, 45 MB) ...")
     with tempfile.TemporaryDirectory(dir=jars.parent, prefix="fetching-") as name:
@@ -137,14 +140,14 @@ def _fetch(maven: str, jars: Path) -> None:
             raise KafkaUnavailableError(
                 "Maven could not fetch Kafka's jars. It needs Maven Central "
                 "(https://repo.maven.apache.org); a proxy or a mirror is set in "
-                "~/.m2/settings.xml. It said:\n" + "\n".join(errors[:1] or lines[-8:])
+                "~/.m2/settings.xml. Maven's output:\n" + "\n".join(errors[:1] or lines[-8:])
             )
         partial.rename(jars)
 
 
 @contextmanager
 def locked(path: Path, message: str) -> Iterator[None]:
-    """Hold the lock of a file; say the `message` if that means to wait."""
+    """Hold a lock on a file; print the `message` if another process holds it."""
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -155,16 +158,17 @@ def locked(path: Path, message: str) -> Iterator[None]:
 
 
 def class_archive() -> Path:
-    """Where the classes that a broker loads are kept, ready made, for this very Java.
+    """Return the path of the archive of the broker's classes, for this version of Java.
 
-    Java ignores the file if it does not fit; it may be missing, or empty if Java made none.
+    The file may be missing, or empty if Java could not write it. Java ignores an archive that does
+    not match.
     """
     digest = hashlib.sha256("\n".join((*find_java(), fetch().name)).encode()).hexdigest()[:12]
     return home() / f"classes-{digest}.jsa"
 
 
 def java_command(log: Path, heap_mb: int, *options: str) -> list[str]:
-    """The start of a command that runs one of Kafka's main classes."""
+    """Return the beginning of a command that runs one of Kafka's main classes."""
     archive = class_archive()
     if archive.exists() and archive.stat().st_size:
         options = (f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", *options)
@@ -180,9 +184,9 @@ def java_command(log: Path, heap_mb: int, *options: str) -> list[str]:
 def run_tool(
     main_class: str, *arguments: str, timeout: float = 60.0, log: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run one of Kafka's own command line tools to its end; the caller judges its exit code.
+    """Run one of Kafka's own command line tools; the caller must check its exit code.
 
-    For instance `org.apache.kafka.tools.consumer.group.ConsumerGroupCommand`.
+    For example `org.apache.kafka.tools.consumer.group.ConsumerGroupCommand`.
     """
     with tempfile.TemporaryDirectory() as scratch:
         command = java_command(log or Path(scratch) / "tool.log", 128, "-XX:TieredStopAtLevel=1")

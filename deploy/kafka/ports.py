@@ -1,4 +1,4 @@
-"""Free ports that stay ours while a broker is down between a kill and its restart."""
+"""Lease free ports, so that a broker keeps its port between a kill and its restart."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _RANDOM = random.SystemRandom()
 
 
 class PortLease:
-    """A port that no other user of this class takes until `release()` or this process's end.
+    """A port that no other lease gets until `release()` or until this process ends.
 
-    The ports lie outside the range from which the system serves outgoing connections, so that
-    no client's connection sits on a broker's port when the broker comes back.
+    Leased ports are outside the range that the system uses for outgoing connections. Otherwise a
+    client's connection could occupy the port of a broker that restarts.
     """
 
     def __init__(self) -> None:
@@ -29,18 +29,21 @@ class PortLease:
         folder.mkdir(mode=0o700, exist_ok=True)
         for port in _RANDOM.sample(_candidates(), 200):
             lock = (folder / str(port)).open("w")
-            if _take(lock) and is_free(port):
+            if _locked(lock) and is_free(port):
                 self.port, self._lock = port, lock
                 return
             lock.close()
-        raise BrokerError(f"found no free port between {_RANGE.start} and {_RANGE.stop}")
+        raise BrokerError(
+            f"found no free port between {_RANGE.start} and {_RANGE.stop}: stop other servers on "
+            "this machine"
+        )
 
     def release(self) -> None:
         """Give the port back."""
         self._lock.close()
 
 
-def _take(lock: TextIO) -> bool:
+def _locked(lock: TextIO) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -54,14 +57,14 @@ def _candidates() -> list[int]:
         first, last = map(int, text.split())
     except (OSError, ValueError):
         first, last = 32_768, 60_999
-    apart = [port for port in _RANGE if not first <= port <= last]
-    return apart if len(apart) >= 1000 else list(_RANGE)
+    outside = [port for port in _RANGE if not first <= port <= last]
+    return outside if len(outside) >= 1000 else list(_RANGE)
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen on this port of the loopback now."""
+    """Return whether a server could listen on this port of the loopback interface now."""
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Java does
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Java sets it
         try:
             probe.bind((LOOPBACK, port))
             probe.listen(1)

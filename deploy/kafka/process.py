@@ -1,4 +1,4 @@
-"""Processes that end with this one, and processes that outlive it and are found again."""
+"""Start processes that end with this one, and identify processes that outlive it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-_LAUNCH = Path(__file__).resolve().with_name("launch.py")
+_DIE_WITH_PARENT = Path(__file__).resolve().with_name("die_with_parent.py")
 _spawners: dict[int, ThreadPoolExecutor] = {}
 
 
 def spawn(command: list[str], console: Path, *, detached: bool = False) -> subprocess.Popen[bytes]:
     """Start a command in a session of its own; it dies with this process unless `detached`.
 
-    The kernel's "parent" is the thread that forked, not its process: a broker started from a
-    thread that ends would be killed there and then. So one thread starts them all, and stays.
+    To the kernel the "parent" is the thread that forked, not the process. If that thread ended,
+    the command would be killed. So one thread, which does not end, starts all commands.
     """
     if not detached:
-        command = [sys.executable, "-I", "-S", str(_LAUNCH), str(os.getpid()), *command]
+        command = [sys.executable, "-I", "-S", str(_DIE_WITH_PARENT), str(os.getpid()), *command]
 
     def start() -> subprocess.Popen[bytes]:
         with console.open("ab") as output:
@@ -35,7 +35,7 @@ def spawn(command: list[str], console: Path, *, detached: bool = False) -> subpr
                 start_new_session=True,
             )
 
-    pid = os.getpid()  # a forked child has none of our threads and needs a spawner of its own
+    pid = os.getpid()  # a forked child has no copy of the thread and needs its own
     spawner = _spawners.setdefault(pid, ThreadPoolExecutor(1, "kafka-spawner"))
     return spawner.submit(start).result()
 
@@ -45,13 +45,13 @@ class ProcessId:
     """A process id that cannot be mistaken for a later process with the same number."""
 
     pid: int
-    birth: str  # the boot it was started in and the clock tick of its start
+    birth: str  # the id of the boot, and the clock tick when the process started
 
     @classmethod
     def of(cls, pid: int) -> ProcessId | None:
-        """Identify a living process, or none."""
+        """Identify a running process; return None if it does not run."""
         try:
-            # The name in parentheses may hold anything; the fields after it are numbered from 3.
+            # The name in parentheses may hold any characters. The first field after it is field 3.
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         except OSError:
@@ -60,7 +60,7 @@ class ProcessId:
 
     @classmethod
     def read(cls, path: Path) -> ProcessId | None:
-        """Read a pid file; none if there is none or it is not one."""
+        """Read a pid file; return None if it is missing or not valid."""
         try:
             pid, birth = path.read_text().split()
             return cls(int(pid), birth)
@@ -74,17 +74,17 @@ class ProcessId:
         scratch.rename(path)
 
     def alive(self) -> bool:
-        """Whether this very process still runs."""
+        """Return whether the process still runs."""
         return ProcessId.of(self.pid) == self
 
     def signal(self, number: signal.Signals) -> bool:
-        """Send a signal to this very process and no other; whether it was there."""
+        """Send a signal to this process and no other; return whether it was running."""
         try:
             handle = os.pidfd_open(self.pid)
         except OSError:
             return False
         try:
-            if not self.alive():  # the handle pins the process, so this cannot change under us
+            if not self.alive():  # the handle reserves the id, so no other process can get it now
                 return False
             signal.pidfd_send_signal(handle, number)
         except ProcessLookupError:
@@ -94,7 +94,7 @@ class ProcessId:
         return True
 
     def wait(self, timeout: float) -> bool:
-        """Wait for its end; whether it came in time."""
+        """Wait until the process ends; return whether it ended in time."""
         try:
             handle = os.pidfd_open(self.pid)
         except OSError:
@@ -102,10 +102,10 @@ class ProcessId:
         try:
             end = time.monotonic() + timeout
             while self.alive():
-                left = end - time.monotonic()
-                if left <= 0:
+                remaining = end - time.monotonic()
+                if remaining <= 0:
                     return False
-                select.select([handle], [], [], min(left, 0.5))
+                select.select([handle], [], [], min(remaining, 0.5))
         finally:
             os.close(handle)
         return True

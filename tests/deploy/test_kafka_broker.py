@@ -26,9 +26,9 @@ from deploy.kafka import (
     run_tool,
 )
 from deploy.kafka import cluster as cluster_module
+from deploy.kafka.metadata_request import brokers_in_service
 from deploy.kafka.ports import LOOPBACK, PortLease
 from deploy.kafka.process import ProcessId
-from deploy.kafka.wire import members
 from tests.support.kafka_fixture import need_kafka
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -193,10 +193,10 @@ def test_pause_and_resume(own: Cluster) -> None:
     node.pause()
     try:
         with pytest.raises(OSError, match="timed out"):
-            members(LOOPBACK, node.where.port, timeout=0.5)
+            brokers_in_service(LOOPBACK, node.ports.port, timeout=0.5)
     finally:
         node.resume()
-    assert until(lambda: members(LOOPBACK, node.where.port) == {1})
+    assert until(lambda: brokers_in_service(LOOPBACK, node.ports.port) == {1})
 
 
 def test_a_broker_outlives_the_thread_that_started_it(own: Cluster) -> None:
@@ -207,7 +207,7 @@ def test_a_broker_outlives_the_thread_that_started_it(own: Cluster) -> None:
     thread.join()
     time.sleep(0.3)
     assert node.running
-    assert members(LOOPBACK, node.where.port) == {1}
+    assert brokers_in_service(LOOPBACK, node.ports.port) == {1}
 
 
 def test_three_nodes_survive_the_loss_of_one_and_the_death_of_all(tmp_path: Path) -> None:
