@@ -1,4 +1,4 @@
-"""A real broker: it keeps what it acknowledged, comes back where it was, and leaves nothing."""
+"""A real broker keeps what it acknowledged, restarts with its data, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def make_topic(bootstrap: str, copies: int = 1) -> str:
 
 
 def write(bootstrap: str, topic: str, values: list[bytes]) -> None:
-    """Write and require every acknowledgement."""
+    """Write records and require that each one is acknowledged."""
     producer = KafkaProducer(bootstrap_servers=bootstrap, compression_type="lz4", **CLIENT)
     try:
         futures = [producer.send(topic, value, partition=0) for value in values]
@@ -58,7 +58,7 @@ def write(bootstrap: str, topic: str, values: list[bytes]) -> None:
 
 
 def read(bootstrap: str, topic: str, isolation: str = "read_committed") -> list[bytes]:
-    """Everything from the beginning to the end of the only partition."""
+    """Return all records of the only partition."""
     consumer = KafkaConsumer(
         bootstrap_servers=bootstrap, enable_auto_commit=False, isolation_level=isolation, **CLIENT
     )
@@ -67,13 +67,13 @@ def read(bootstrap: str, topic: str, isolation: str = "read_committed") -> list[
         consumer.assign([partition])
         consumer.seek_to_beginning(partition)
         end = consumer.end_offsets([partition])[partition]
-        found: list[bytes] = []
+        values: list[bytes] = []
         limit = time.monotonic() + 30
         while consumer.position(partition) < end:
-            assert time.monotonic() < limit, f"read {len(found)} records, then nothing"
+            assert time.monotonic() < limit, f"read {len(values)} records, then nothing"
             for records in consumer.poll(200).values():
-                found += [record.value for record in records]
-        return found
+                values += [record.value for record in records]
+        return values
     finally:
         consumer.close()
 
@@ -338,7 +338,7 @@ mkdir -p "$into"; sleep 1; touch "$into/kafka_2.13-$FAKE_VERSION.jar"
 
 @pytest.fixture
 def fake_maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder to fill, and a Maven that notes how often it ran."""
+    """Return an empty cache folder; Maven is a script that counts its runs."""
     need_kafka()
     maven = tmp_path / "bin" / "mvn"
     maven.parent.mkdir()

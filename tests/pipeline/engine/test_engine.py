@@ -1,4 +1,4 @@
-"""The engine keeps its promises: test then train, blocks that leave no trace, and ceilings."""
+"""The engine tests before it trains, does not depend on block sizes, and keeps its limits."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def run(
 
 
 def losses(engine: Engine, name: str = "loss2") -> list[float]:
-    """The loss of each round of the first lane, from its curve (all of the first 128 are kept)."""
+    """Return the loss of each round of the first lane; its curve keeps the first 128 points."""
     sums = [
         0.0,
         *((p.values[name] or 0.0) * p.round for p in engine.lanes[0].curve.all_points()),
@@ -75,7 +75,7 @@ def losses(engine: Engine, name: str = "loss2") -> list[float]:
 
 
 def random_events(seed: int, length: int) -> list[Event]:
-    """Text and features, labels at once, late, early, twice or never, ids that come again."""
+    """Make events: text or features; labels at once, late, early, twice or never; repeated ids."""
     rng = random.Random(seed)
     events: list[Event] = []
     for i in range(length):
@@ -129,10 +129,10 @@ def test_blocks_leave_no_trace(settings: EngineSettings, seed: int) -> None:
     for block in (2, 7, 64, 1000):
         other, rankings = run(events, block, settings=settings)
         assert rankings == expected, block
-        mine, its = take_snapshot(engine, 0), take_snapshot(other, 0)
-        assert mine.content == its.content
-        for name, array in mine.arrays.items():
-            assert array.tobytes() == its.arrays[name].tobytes(), name
+        first, second = take_snapshot(engine, 0), take_snapshot(other, 0)
+        assert first.content == second.content
+        for name, array in first.arrays.items():
+            assert array.tobytes() == second.arrays[name].tobytes(), name
 
 
 def test_blocks_are_cut_where_scores_would_be_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,9 +141,9 @@ def test_blocks_are_cut_where_scores_would_be_too_many(monkeypatch: pytest.Monke
     monkeypatch.setattr(engine_module, "MAX_SCORES", 40)
     engine, rankings = run(events)
     assert rankings == expected
-    mine, its = take_snapshot(engine, 0), take_snapshot(whole, 0)
-    for name, array in mine.arrays.items():
-        assert array.tobytes() == its.arrays[name].tobytes(), name
+    first, second = take_snapshot(engine, 0), take_snapshot(whole, 0)
+    for name, array in first.arrays.items():
+        assert array.tobytes() == second.arrays[name].tobytes(), name
     pieces = list(engine.process(make_block(random_events(4, 50), TOKENIZER)))
     assert len(pieces) > 5
     assert all(len(piece.documents) * len(engine.topics) <= 40 for piece in pieces)
@@ -181,7 +181,7 @@ def test_a_discovered_topic_joins_before_the_loss() -> None:
 
 
 def test_a_late_label_is_scored_by_the_ranking_made_then() -> None:
-    """When the label comes the model has long learned better, but the ranking was made before."""
+    """The loss is that of the emitted ranking, although the model has learned since then."""
     stream = [document(n, {"x": 1.0}, "a") for n in range(2, 6)]
     at_once, _ = run([document(1, {"x": 1.0}, "a"), *stream], topics=["b", "a"])
     late, _ = run([unlabelled(1, {"x": 1.0}), *stream, label(1, "a")], topics=["b", "a"])
@@ -190,7 +190,7 @@ def test_a_late_label_is_scored_by_the_ranking_made_then() -> None:
 
 
 def test_a_late_label_teaches_the_model_of_now() -> None:
-    """Learned by today's scores: what is right by now needs no update."""
+    """A late label is learned with the current scores: a document ranked right needs no update."""
     stream = [document(n, {"x": 1.0}, "a") for n in range(2, 6)]
     engine, rankings = run(
         [unlabelled(1, {"x": 1.0}), *stream, label(1, "a"), unlabelled(9, {"x": 1.0})],
@@ -220,7 +220,7 @@ def test_a_newer_document_of_the_same_id_takes_the_place_of_a_waiting_one() -> N
 
 
 def test_ids_match_as_text() -> None:
-    """Writers mix 1 and "1"; a ranking carries the id as its document has it."""
+    """Some writers use both 1 and "1". A ranking has the id that its document has."""
     engine, rankings = run([unlabelled(1, "x"), label("1", "a")])
     assert engine.rounds == 1
     assert orjson.loads(rankings[0])["id"] == 1
@@ -234,7 +234,7 @@ def test_a_label_that_its_document_makes_needless_is_counted() -> None:
 
 
 def test_a_label_with_no_topic_below_the_ceiling_is_no_round() -> None:
-    """It had topics, so counting it as a round without any would flatter the curve."""
+    """The document had topics, so it must not count as a round without topics, of loss 0."""
     events = [document(1, {"x": 1.0}, "a"), document(2, {"x": 1.0}, "b"), document(3, {"x": 1.0})]
     engine, _ = run(events, settings=EngineSettings(max_topics=1))
     assert engine.rounds == 2

@@ -1,4 +1,4 @@
-"""Explanations are those of the weights that a document was ranked with, and cost no exactness."""
+"""Explanations use the weights that a document was ranked with, and change no result."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def run(
     return engine, rankings, explained
 
 
-def said(explained: ExplainedDocument) -> tuple[object, ...]:
-    """Everything but the arrays."""
+def plain_values(explained: ExplainedDocument) -> tuple[object, ...]:
+    """Return an explanation without its arrays."""
     e = explained
     return (e.document.id, e.number, e.rounds, e.topics, e.terms, e.rankings)
 
@@ -61,24 +61,24 @@ def test_explaining_changes_nothing(seed: int) -> None:
     engine, rankings, explained = run(events, 64, 5, settings=settings)
     assert len(explained) > 10
     assert rankings == expected
-    mine, its = take_snapshot(plain, 0), take_snapshot(engine, 0)
-    assert mine.content == its.content
-    for name, array in mine.arrays.items():
-        assert array.tobytes() == its.arrays[name].tobytes(), name
+    first, second = take_snapshot(plain, 0), take_snapshot(engine, 0)
+    assert first.content == second.content
+    for name, array in first.arrays.items():
+        assert array.tobytes() == second.arrays[name].tobytes(), name
 
 
 def test_it_does_not_matter_where_a_block_ends() -> None:
     events = random_events(3, 150)
     _, _, one_by_one = run(events, 1, 1)
     _, _, at_once = run(events, 1000, 1000)
-    assert [said(e) for e in one_by_one] == [said(e) for e in at_once]
+    assert [plain_values(e) for e in one_by_one] == [plain_values(e) for e in at_once]
     assert [e.number for e in at_once] == list(range(1, len(at_once) + 1))
     _, _, last = run(events, 1000, 7)
-    assert [said(e) for e in last] == [said(e) for e in at_once[-7:]]
+    assert [plain_values(e) for e in last] == [plain_values(e) for e in at_once[-7:]]
 
 
 def test_contributions_add_up_to_the_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the averaged prototypes, with vectors of length one, and with Rocchio's too."""
+    """Also with averaged prototypes, with vectors of length one, and with Rocchio."""
     monkeypatch.setattr(explanations, "TERMS", 1000)
     _, _, explained = run(random_events(5, 200), 1000, 200)
     sums = [
@@ -127,11 +127,11 @@ def test_ranks_are_those_of_the_ranking_events() -> None:
     ranked = [orjson.loads(ranking) for ranking in rankings]
     for i, e in enumerate(explained):
         for lane, scores in enumerate(e.scores):
-            said = ranked[i * len(LANES) + lane]
+            event = ranked[i * len(LANES) + lane]
             if engine.lanes[lane].is_ordinal:
-                assert scores.tolist() == [said["rank"], said["score"]]
+                assert scores.tolist() == [event["rank"], event["score"]]
                 continue
-            places = [place["topic"] for place in said["ranking"]]
+            places = [place["topic"] for place in event["ranking"]]
             for number, topic in enumerate(engine.topics.names):
                 expected = places.index(topic) + 1 if topic in places else None
                 assert rank_of(number, scores) == expected

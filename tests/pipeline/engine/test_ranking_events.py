@@ -1,4 +1,4 @@
-"""Ranking events: what is written of a ranking."""
+"""The kernel writes the same ranking events as its plain-Python twin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events: what is accepted, and what is refused for which reason."""
+"""Which events are accepted, and for which reasons others are refused."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_what_is_refused_and_why(raw: bytes, reason: str) -> None:
     ],
 )
 def test_what_is_nested_deep_is_refused_like_anything_else(event: str) -> None:
-    """Python cannot even print it: a message must not try."""
+    """Python cannot print such an integer, so a message must not contain it."""
     with pytest.raises(MalformedEvent) as error:
         parse_event((event % ("[" * 1000 + "]" * 1000)).encode())
     assert len(error.value.detail) < 400

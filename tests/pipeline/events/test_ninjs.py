@@ -1,4 +1,4 @@
-"""News items in ninjs: what becomes of each field, and what is refused for which reason."""
+"""How each field of a ninjs item is read, and for which reasons items are refused."""
 
 from __future__ import annotations
 
@@ -354,13 +354,13 @@ def test_a_subject_named_twice_is_one_topic() -> None:
 
 @pytest.mark.parametrize(("urgency", "rank"), [(None, None), (1, 1), (9, 9), (4.0, 4)])
 def test_urgency_is_the_rank(urgency: object, rank: int | None) -> None:
-    found = read(headline="x", urgency=urgency).rank
-    assert found == rank
-    assert not isinstance(found, float)
+    parsed = read(headline="x", urgency=urgency).rank
+    assert parsed == rank
+    assert not isinstance(parsed, float)
 
 
 @pytest.mark.parametrize(
-    ("versioncreated", "found"),
+    ("versioncreated", "time"),
     [
         (None, None),
         ("", None),
@@ -371,8 +371,8 @@ def test_urgency_is_the_rank(urgency: object, rank: int | None) -> None:
         ("2013-07-09 10:37:00+02", "2013-07-09 10:37:00+02:00"),
     ],
 )
-def test_versioncreated_is_the_time(versioncreated: object, found: str | None) -> None:
-    assert read(headline="x", versioncreated=versioncreated).time == found
+def test_versioncreated_is_the_time(versioncreated: object, time: str | None) -> None:
+    assert read(headline="x", versioncreated=versioncreated).time == time
 
 
 # What is refused

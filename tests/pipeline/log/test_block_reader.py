@@ -1,4 +1,4 @@
-"""Reading: every line is an event, a blank or a dead letter, and none is lost."""
+"""Every line of a source is an event, blank or a dead letter, and none is lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GOOD = b'{"id":%d,"text":"x"}'
 
 
 class Lines:
-    """A source made of lines."""
+    """A source with these lines."""
 
     topics: Sequence[str] = ()
     total: int | None = None
@@ -76,7 +76,7 @@ def test_no_dead_letters_no_file(tmp_path: Path) -> None:
 
 
 def test_silence_is_no_line(tmp_path: Path) -> None:
-    """Line numbers, and the mark at the beginning of a file, are those of lines that came."""
+    """Empty reads have no line number, and the byte order mark is that of the first line."""
     lines = (b"", b"\xef\xbb\xbf" + GOOD % 1, b"", b"", b"rubbish\n")
     sizes, path = read(tmp_path, Lines(*lines))
     assert sizes == [1]

@@ -1,4 +1,4 @@
-"""The log proves its own completeness: repeats are dropped, gaps are found, damage is named."""
+"""The log proves that it is complete: repeats are skipped, gaps and damage are errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.pipeline.engine.test_engine import TOKENIZER, random_events, run
 
 
 def record(start: int, stop: int, partition: int = 0, seed: int = 0) -> LogRecord:
-    """A record of the events at these offsets of an endless source."""
+    """Return a record of the events at these offsets of an endless source."""
     events = random_events(seed, 400)[start:stop]
     return LogRecord(
         make_block(events, TOKENIZER),
@@ -36,11 +36,11 @@ def record(start: int, stop: int, partition: int = 0, seed: int = 0) -> LogRecor
 
 
 def described(block: Block) -> list[object]:
-    """A block as plain values, whatever the numbers of its terms."""
+    """Return a block as plain values, which do not depend on the numbering of its terms."""
     from pipeline.text.terms import words_of
 
     words, counts = words_of(block.counts.table), block.counts
-    told: list[object] = []
+    plain: list[object] = []
     for entry in block.entries:
         terms: dict[str, float] = {}
         if entry.row is not None:
@@ -50,17 +50,17 @@ def described(block: Block) -> list[object]:
             ):
                 terms[words[term]] = float(value)
         ready = None if entry.row is None else bool(block.ready[entry.row])
-        told.append((entry.id, entry.topics, entry.time, ready, terms))
-    return told
+        plain.append((entry.id, entry.topics, entry.time, ready, terms))
+    return plain
 
 
 def test_a_record_comes_back_as_it_was() -> None:
     for start, stop in ((0, 100), (100, 101), (5, 5)):
         original = record(start, stop)
-        found = decode_record(encode_record(original), "blocks[0] offset=7")
-        assert described(found.block) == described(original.block)
-        assert found.spans == original.spans
-        assert found.offsets.tolist() == original.offsets.tolist()
+        decoded_record = decode_record(encode_record(original), "blocks[0] offset=7")
+        assert described(decoded_record.block) == described(original.block)
+        assert decoded_record.spans == original.spans
+        assert decoded_record.offsets.tolist() == original.offsets.tolist()
 
 
 def test_damage_is_named() -> None:
@@ -72,7 +72,7 @@ def test_damage_is_named() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_any_repeats_and_overlaps_give_each_entry_once(seed: int) -> None:
-    """Two tokenizers that crash and start again from an older offset, over two partitions."""
+    """Two tokenizers, one per partition, crash and start again from an older offset."""
     rng = random.Random(seed)
     reached = [0, 0]
     records = []
@@ -83,15 +83,15 @@ def test_any_repeats_and_overlaps_give_each_entry_once(seed: int) -> None:
         records.append(record(start, stop, partition, seed=partition))
         reached[partition] = max(reached[partition], stop)
     coverage = Coverage()
-    told: list[list[object]] = [[], []]
+    plain: list[list[object]] = [[], []]
     for number, written in enumerate(records):
         block = coverage.admit(decode_record(encode_record(written), "r"), f"record {number}")
         if block is not None:
-            told[written.spans[0].partition] += described(block)
+            plain[written.spans[0].partition] += described(block)
         coverage = Coverage.from_state(coverage.state())  # as a snapshot would keep it
     for partition in (0, 1):
         expected = described(record(0, 300, seed=partition).block)
-        assert told[partition] == expected
+        assert plain[partition] == expected
 
 
 def test_a_gap_stops_the_reader() -> None:
@@ -103,7 +103,7 @@ def test_a_gap_stops_the_reader() -> None:
 
 
 def test_offsets_without_events_are_covered_too() -> None:
-    """Dead letters and control records take offsets, but no entry."""
+    """Dead letters and control records have offsets, but are no entries."""
     events = random_events(0, 10)[:2]
     sparse = LogRecord(
         make_block(events, TOKENIZER),
@@ -150,7 +150,7 @@ def test_a_log_read_through_records_ranks_as_the_events_do() -> None:
     ],
 )  # fmt: skip
 def test_numbers_that_would_lead_astray_are_damage(name: str, value: int) -> None:
-    """A checksum proves what was written, not that it made sense."""
+    """A correct checksum does not prove that the content is valid."""
     content, arrays = unpack(encode_record(record(0, 20)), KIND, VERSION, "r")
     arrays[name] = arrays[name].astype(np.int64)
     arrays[name][len(arrays[name]) // 2] = value
@@ -168,7 +168,7 @@ def test_numbers_come_back_as_they_were(numbers: list[float]) -> None:
 
 
 def test_a_topic_made_anew_counts_from_the_start_again() -> None:
-    """Its first documents are not taken for those that the old one had at the same offsets."""
+    """Its first documents are not mistaken for those of the old topic at the same offsets."""
     coverage = Coverage()
     assert coverage.admit(record(0, 50), "old") is not None
     again = record(0, 30)
@@ -182,19 +182,19 @@ def test_a_topic_made_anew_counts_from_the_start_again() -> None:
 @pytest.mark.parametrize("most", [500, 2_000, 10_000, 10**6])
 def test_records_are_split_until_they_fit(most: int) -> None:
     rng = random.Random(most)
-    stretches = []
+    batches = []
     for partition in range(3):
         events = random_events(partition, 70)
         offsets = sorted(rng.sample(range(100, 400), len(events)))
-        stretches.append(EventBatch(Span("documents", partition, 90, 410, "id"), offsets, events))
-    records = list(encode_batches(stretches, TOKENIZER, most))
+        batches.append(EventBatch(Span("documents", partition, 90, 410, "id"), offsets, events))
+    records = list(encode_batches(batches, TOKENIZER, most))
     decoded = [decode_record(data, "r") for data in records]
     assert (len(records) == 1) == (most == 10**6)
-    for data, found in zip(records, decoded, strict=True):
-        assert len(data) <= most or len(found.block.entries) == 1
-    coverage, told = Coverage(), list[object]()
-    for found in decoded:
-        admitted = coverage.admit(found, "r")
-        told += described(admitted) if admitted else []
-    assert told == [e for s in stretches for e in described(make_block(s.events, TOKENIZER))]
+    for data, decoded_record in zip(records, decoded, strict=True):
+        assert len(data) <= most or len(decoded_record.block.entries) == 1
+    coverage, plain = Coverage(), list[object]()
+    for decoded_record in decoded:
+        admitted = coverage.admit(decoded_record, "r")
+        plain += described(admitted) if admitted else []
+    assert plain == [e for s in batches for e in described(make_block(s.events, TOKENIZER))]
     assert coverage.reached == {("documents", "id", p): 410 for p in range(3)}

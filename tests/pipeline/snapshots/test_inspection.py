@@ -1,4 +1,4 @@
-"""Looking into snapshots: what is shown is what the engine was, and no file can do harm."""
+"""Inspections show the state of the engine, and no file can do harm."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ SETTINGS = EngineSettings(FeatureSettings(max_terms=60), max_topics=6, max_pendi
 
 
 def follower_of(lanes: tuple[str, ...] = LANES, count: int = 200) -> Follower:
-    """A follower that has read a log of documents, late labels, and labels that come early."""
+    """Return a follower that has read a log with documents, late labels and early labels."""
     engine = Engine([parse_spec(lane) for lane in lanes], ("t9",), SETTINGS)
     return followed(Follower(engine), count)
 
 
 def followed(follower: Follower, count: int = 200) -> Follower:
-    """The follower, when it has read such a log."""
+    """Return the follower after it has read a log of made-up events."""
     events = random_events(1, count)[: count - 8]
     events += [Event(f"to come {n}", None, ("t1",), None, None) for n in range(8)]
     for number, start in enumerate(range(0, count, 40)):
         offsets = list(range(start, start + 40))
         span = Span("wire.documents", 3, start, start + 40, "identity")
-        stretch = EventBatch(span, offsets, events[start : start + 40])
-        for record in encode_batches([stretch], TOKENIZER, 1 << 20):
+        batch = EventBatch(span, offsets, events[start : start + 40])
+        for record in encode_batches([batch], TOKENIZER, 1 << 20):
             for _ in follower.follow(record, number, "a record"):
                 pass
     return follower
@@ -66,46 +66,46 @@ def follower() -> Follower:
 
 @pytest.fixture
 def path(follower: Follower, tmp_path: Path) -> Path:
-    """A snapshot as a worker writes it."""
+    """The path of a snapshot as a worker writes it."""
     folder = SnapshotFolder(tmp_path / "snapshots" / "wire")
     return folder.write(follower.snapshot(log="the log", published=["champion"]))
 
 
 def test_what_is_said_is_what_the_engine_was(path: Path, follower: Follower) -> None:
     engine = follower.engine
-    said = orjson.loads(wirerank("inspect", str(path), "--json").stdout)
-    assert said["good"]
-    assert said["path"] == str(path)
-    assert said["size_bytes"] == path.stat().st_size
-    assert said["position"] == follower.position == 5
-    assert said["log"] == "the log"
-    assert (said["documents"], said["rounds"]) == (engine.documents, engine.rounds)
-    assert said["vocabulary_terms"] == len(engine.vocabulary)
-    assert (said["topics"], said["topics_refused"]) == (len(engine.topics), engine.topics.refused)
-    assert said["pending_documents"] == len(engine.pending.documents) > 0
-    assert said["early_labels"] == len(engine.pending.early) > 0
-    assert said["expired_documents"] == engine.pending.expired_documents > 0
-    assert said["unmatched_labels"] == engine.pending.unmatched_labels > 0
+    facts = orjson.loads(wirerank("inspect", str(path), "--json").stdout)
+    assert facts["good"]
+    assert facts["path"] == str(path)
+    assert facts["size_bytes"] == path.stat().st_size
+    assert facts["position"] == follower.position == 5
+    assert facts["log"] == "the log"
+    assert (facts["documents"], facts["rounds"]) == (engine.documents, engine.rounds)
+    assert facts["vocabulary_terms"] == len(engine.vocabulary)
+    assert (facts["topics"], facts["topics_refused"]) == (len(engine.topics), engine.topics.refused)
+    assert facts["pending_documents"] == len(engine.pending.documents) > 0
+    assert facts["early_labels"] == len(engine.pending.early) > 0
+    assert facts["expired_documents"] == engine.pending.expired_documents > 0
+    assert facts["unmatched_labels"] == engine.pending.unmatched_labels > 0
     ranks = engine.rank_group
-    assert said["ranks"]["rounds"] == ranks.rounds > 0
-    assert said["ranks"]["pending_documents"] == len(ranks.pending.documents) > 0
-    assert said["ranks"]["expired_documents"] == ranks.pending.expired_documents > 0
-    (source,) = said["coverage"]
+    assert facts["ranks"]["rounds"] == ranks.rounds > 0
+    assert facts["ranks"]["pending_documents"] == len(ranks.pending.documents) > 0
+    assert facts["ranks"]["expired_documents"] == ranks.pending.expired_documents > 0
+    (source,) = facts["coverage"]
     assert source["topic"] == "wire.documents"
     assert (source["partition"], source["offset"]) == (3, 200)
-    assert said["settings"]["max_terms"] == 60
-    assert said["settings"]["declared_topics"] == 1
+    assert facts["settings"]["max_terms"] == 60
+    assert facts["settings"]["declared_topics"] == 1
     for lane in engine.lanes:
-        mine = said["lanes"][lane.name]
-        assert mine["rounds"] == lane.curve.rounds > 0
+        lane_facts = facts["lanes"][lane.name]
+        assert lane_facts["rounds"] == lane.curve.rounds > 0
         losses = ("ranking_loss",) if lane.is_ordinal else ("loss1", "loss2", "loss3")
-        assert {loss: mine[loss] for loss in losses} == {
-            loss: value for loss, value in lane.curve.last().values.items() if loss in mine
+        assert {loss: lane_facts[loss] for loss in losses} == {
+            loss: value for loss, value in lane.curve.last().values.items() if loss in lane_facts
         }
-        assert mine["published"] is (lane.name == "champion")
-    assert said["lanes"]["champion"]["learner"] == "perceptron"
-    assert said["lanes"]["champion"]["options"]["margin"] == 0.5
-    assert said["lanes"]["champion"]["model_bytes"] == sum(
+        assert lane_facts["published"] is (lane.name == "champion")
+    assert facts["lanes"]["champion"]["learner"] == "perceptron"
+    assert facts["lanes"]["champion"]["options"]["margin"] == 0.5
+    assert facts["lanes"]["champion"]["model_bytes"] == sum(
         array.nbytes for array in engine.lanes[1].learner.state().values()
     )
 
@@ -147,7 +147,7 @@ def test_a_snapshot_before_the_first_round_has_no_losses(tmp_path: Path) -> None
 
 
 def stacker_of(helped: bool) -> Follower:
-    """A follower with a stacker, whose lanes are there for themselves, or only to help it."""
+    """Return a follower with a stacker; `helped`: the lanes that it combines are helpers."""
     every = resolved([parse_spec(lane) for lane in (LANES[0], LANES[2], STACKED)])
     lanes, helpers = (every[2:], every[:2]) if helped else (every, [])
     return followed(Follower(Engine(lanes, ("t9",), SETTINGS, helpers=helpers)))
@@ -157,23 +157,23 @@ def stacker_of(helped: bool) -> Follower:
 def test_a_stacker_says_what_it_makes_of_the_others(helped: bool, tmp_path: Path) -> None:
     follower = stacker_of(helped)
     path = SnapshotFolder(tmp_path).write(follower.snapshot(log="the log", published=["stacked"]))
-    said = orjson.loads(wirerank("inspect", str(path), "--json").stdout)["lanes"]
+    facts = orjson.loads(wirerank("inspect", str(path), "--json").stdout)["lanes"]
     learner = follower.engine.lanes[-1].learner
     assert isinstance(learner, Stacker)
-    mine = said["stacked"]
-    assert list(mine["combines"]) == [LANES[0], LANES[2]]
-    weights = [w for lane in mine["combines"].values() for w in lane.values()]
+    lane_facts = facts["stacked"]
+    assert list(lane_facts["combines"]) == [LANES[0], LANES[2]]
+    weights = [w for lane in lane_facts["combines"].values() for w in lane.values()]
     assert weights == learner.weights.tolist()
     assert len(set(weights)) > 2  # it was trained
-    assert mine["documents_kept"] == len(learner.lessons) == 30
-    names = list(mine["combines"])
-    assert mine["follows"] == (None if learner.followed < 0 else names[learner.followed])
-    assert [said[lane]["helper"] for lane in names] == [helped] * 2
-    assert not mine["helper"]
-    assert "combines" not in said[LANES[0]]
+    assert lane_facts["documents_kept"] == len(learner.lessons) == 30
+    names = list(lane_facts["combines"])
+    assert lane_facts["follows"] == (None if learner.followed < 0 else names[learner.followed])
+    assert [facts[lane]["helper"] for lane in names] == [helped] * 2
+    assert not lane_facts["helper"]
+    assert "combines" not in facts[LANES[0]]
     lines = [" ".join(line.split()) for line in wirerank("inspect", str(path)).stdout.splitlines()]
     assert "weights of stacked score place lead" in lines
-    shown = " ".join(f"{w:.4g}" for w in mine["combines"][LANES[0]].values())
+    shown = " ".join(f"{w:.4g}" for w in lane_facts["combines"][LANES[0]].values())
     assert f"{LANES[0]} {shown}" in lines
     (note,) = [line for line in lines if line.startswith("it ranks")]
     assert note.endswith("training documents kept: 30")
@@ -186,18 +186,18 @@ def test_a_stacker_that_follows_a_lane_says_which(tmp_path: Path) -> None:
     follower = stacker_of(helped=False)
     learner = follower.engine.lanes[-1].learner
     assert isinstance(learner, Stacker)
-    for followed_lane, said in ((1, f"as {LANES[2]}, which has done better"), (-1, "by these")):
+    for followed_lane, sentence in ((1, f"as {LANES[2]}, which has done better"), (-1, "by these")):
         learner.followed = followed_lane
         path = SnapshotFolder(tmp_path).write(follower.snapshot(log="", published=[]))
-        assert f"it ranks {said}" in wirerank("inspect", str(path)).stdout
+        assert f"it ranks {sentence}" in wirerank("inspect", str(path)).stdout
 
 
 def test_a_stacker_before_its_first_document_has_no_weights(tmp_path: Path) -> None:
     empty = Follower(Engine([parse_spec(lane) for lane in (LANES[0], STACKED_ALL)], (), SETTINGS))
     path = SnapshotFolder(tmp_path).write(empty.snapshot(log="", published=[]))
-    said = orjson.loads(wirerank("inspect", str(path), "--json").stdout)["lanes"][STACKED_ALL]
-    assert said["combines"] == {LANES[0]: {"score": None, "place": None, "lead": None}}
-    assert (said["follows"], said["documents_kept"]) == (None, 0)
+    facts = orjson.loads(wirerank("inspect", str(path), "--json").stdout)["lanes"][STACKED_ALL]
+    assert facts["combines"] == {LANES[0]: {"score": None, "place": None, "lead": None}}
+    assert (facts["follows"], facts["documents_kept"]) == (None, 0)
     assert f"{LANES[0]} n.a. n.a. n.a." in " ".join(wirerank("inspect", str(path)).stdout.split())
 
 
@@ -224,8 +224,8 @@ def test_no_stacker_does_harm(tmp_path: Path) -> None:
         changed = {**snapshot.arrays, f"lane0/learner/{name}": array}
         path.write_bytes(pack(KIND, VERSION, snapshot.content, changed))
         check_no_harm(path)
-        (found,) = inspect(path)
-        assert not found.good, (name, array)
+        (inspection,) = inspect(path)
+        assert not inspection.good, (name, array)
 
 
 @pytest.mark.parametrize("lane", ["mmp:loss=1", "prank:ranks=3"])
@@ -252,8 +252,8 @@ def test_a_folder_is_listed_newest_first(path: Path, follower: Follower, tmp_pat
     assert [line.split()[0] for line in lines] == [str(other), str(newer), str(path)]
     assert [line.split()[1] for line in lines] == ["70", "70", "5"]
     assert all("good     mmp:loss=1, champion, frequency" in line for line in lines)
-    found = orjson.loads(wirerank("inspect", str(path.parent), "--json").stdout)
-    assert [one["position"] for one in found] == [70, 5]
+    inspection = orjson.loads(wirerank("inspect", str(path.parent), "--json").stdout)
+    assert [one["position"] for one in inspection] == [70, 5]
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_a_snapshot_by_another_name_is_one(path: Path, tmp_path: Path) -> None:
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - whatever JSON can say
-    """Every place in a description where something else could stand."""
+    """Yield every value in nested JSON content as its container and key."""
     keys = value.keys() if isinstance(value, dict) else range(min(3, len(value)))
     for key in list(keys):
         yield value, key
@@ -340,7 +340,7 @@ ODD: list[Any] = [
 
 
 def test_no_content_with_a_right_checksum_does_harm(path: Path) -> None:
-    """Everything in the description is left out and replaced by odd things, one at a time."""
+    """Every value of the content is removed and replaced by odd values, one at a time."""
     snapshot = read_snapshot(path)
     for n in range(len(list(places(snapshot.content)))):
         for odd in [KeyError, *ODD]:
@@ -355,16 +355,16 @@ def test_no_content_with_a_right_checksum_does_harm(path: Path) -> None:
 
 
 def check_no_harm(path: Path) -> None:
-    """What the command does, without the command, which takes longer."""
-    (found,) = inspect(path)
-    orjson.loads(as_json([found], several=False))
-    for said in (listing([found]), description(found) if found.good else ""):
-        assert said.isprintable() or set(filterfalse(str.isprintable, said)) == {"\n"}
-        assert len(said) < 10_000
+    """Do what the command does, without its process, which takes longer."""
+    (inspection,) = inspect(path)
+    orjson.loads(as_json([inspection], several=False))
+    for text in (listing([inspection]), description(inspection) if inspection.good else ""):
+        assert text.isprintable() or set(filterfalse(str.isprintable, text)) == {"\n"}
+        assert len(text) < 10_000
 
 
 def container(header: bytes, arrays: bytes, length: int | None = None) -> bytes:
-    """A file with a right checksum."""
+    """Return a container with a correct checksum."""
     body = LENGTH.pack(len(header) if length is None else length) + header + arrays
     return PREFIX.pack(KIND, VERSION, 0, zlib.crc32(body)) + body
 
@@ -393,8 +393,8 @@ def test_no_index_of_arrays_does_harm(name: str, path: Path) -> None:
     for entry in entries:
         header["arrays"][name] = entry
         path.write_bytes(container(orjson.dumps(header), arrays))
-        (found,) = inspect(path)
-        assert not found.good
+        (inspection,) = inspect(path)
+        assert not inspection.good
 
 
 def test_no_sums_do_harm(path: Path) -> None:
@@ -416,15 +416,15 @@ def test_no_sums_do_harm(path: Path) -> None:
 def test_no_header_does_harm(header: bytes, path: Path) -> None:
     path.write_bytes(container(header, b"12345678"))
     check_no_harm(path)
-    (found,) = inspect(path)
-    assert not found.good
+    (inspection,) = inspect(path)
+    assert not inspection.good
 
 
 def test_a_header_that_says_it_is_longer_than_the_file(path: Path) -> None:
     for length in (10, 2**31, 2**32 - 1):
         path.write_bytes(container(b"{}", b"", length))
-        (found,) = inspect(path)
-        assert "its header cannot be read" in str(found.problem)
+        (inspection,) = inspect(path)
+        assert "its header cannot be read" in str(inspection.problem)
 
 
 def test_random_rubbish(path: Path) -> None:
@@ -442,7 +442,7 @@ def test_random_rubbish(path: Path) -> None:
 
 
 def test_large_arrays_take_no_memory(path: Path) -> None:
-    """A model of 200 MB, zeros that take no room on the disk either."""
+    """The model has 200 MB, in a sparse file that takes no space on the disk."""
     header, arrays = header_of(path)
     room = 200 << 20
     header["arrays"]["lane2/learner/more"] = {
@@ -456,8 +456,8 @@ def test_large_arrays_take_no_memory(path: Path) -> None:
     os.truncate(path, len(data) + room)
     tracemalloc.start()
     try:
-        (found,) = inspect(path)
-        assert found.facts["lanes"]["frequency"]["model_bytes"] > room
+        (inspection,) = inspect(path)
+        assert inspection.facts["lanes"]["frequency"]["model_bytes"] > room
         assert tracemalloc.get_traced_memory()[1] < 10 << 20
     finally:
         tracemalloc.stop()
@@ -472,8 +472,8 @@ def test_a_header_beyond_the_limit_is_not_read(path: Path) -> None:
         left -= CHUNK_BYTES
     path.write_bytes(PREFIX.pack(KIND, VERSION, 0, checksum) + LENGTH.pack(room))
     os.truncate(path, PREFIX.size + LENGTH.size + room)
-    (found,) = inspect(path)
-    assert "at most 67,108,864 are read" in str(found.problem)
+    (inspection,) = inspect(path)
+    assert "at most 67,108,864 are read" in str(inspection.problem)
 
 
 def test_very_many_partitions_and_lanes_are_cut_short(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Snapshots: an engine that goes on from one cannot be told from one that never stopped."""
+"""An engine restored from a snapshot is equal to one that never stopped."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_resume_equals_a_straight_run(seed: int, tmp_path: Path) -> None:
 
 
 def test_waiting_scores_of_an_older_version_are_read() -> None:
-    """It kept the scores of all topics, whatever the lane."""
+    """That version stored the scores of all topics, for every lane."""
     events: list[object] = [*random_events(2, 200)]
     engine = new_engine()
     feed(engine, events[:120], 20)
@@ -82,8 +82,8 @@ def test_waiting_scores_of_an_older_version_are_read() -> None:
     other = new_engine()
     restore_engine(other, snapshot)
     assert feed(other, events[120:], 20) == feed(engine, events[120:], 20)
-    for mine, its in zip(engine.lanes, other.lanes, strict=True):
-        assert np.array_equal(mine.curve.tally(), its.curve.tally(), equal_nan=True)
+    for lane, other_lane in zip(engine.lanes, other.lanes, strict=True):
+        assert np.array_equal(lane.curve.tally(), other_lane.curve.tally(), equal_nan=True)
 
 
 def test_taking_a_snapshot_changes_nothing() -> None:
@@ -123,19 +123,19 @@ def test_a_damaged_snapshot_is_passed_over(damage: str, tmp_path: Path) -> None:
     newest.write_bytes(data)
     with pytest.raises(DamagedError, match=newest.name):
         read_snapshot(newest)
-    found: list[str] = []
-    snapshot = folder.newest(found)
+    problems: list[str] = []
+    snapshot = folder.newest(problems)
     assert snapshot is not None
     assert snapshot.position == 1
-    assert len(found) == 1
+    assert len(problems) == 1
 
 
 def test_no_good_snapshot_is_none(tmp_path: Path) -> None:
     assert SnapshotFolder(tmp_path).newest([]) is None
     (tmp_path / "00000000000000000007.wirerank").write_bytes(b"rubbish")
-    found: list[str] = []
-    assert SnapshotFolder(tmp_path).newest(found) is None
-    assert "cut off" in found[0]
+    problems: list[str] = []
+    assert SnapshotFolder(tmp_path).newest(problems) is None
+    assert "cut off" in problems[0]
 
 
 def test_another_configuration_is_refused() -> None:
@@ -155,7 +155,7 @@ def test_another_configuration_is_refused() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_lanes_part_and_join_without_a_trace(seed: int, tmp_path: Path) -> None:
-    """Lanes that follow the log apart for a while, and together before and after it."""
+    """Lanes follow the log together, then in separate engines, then together again."""
     rng = random.Random(seed)
     settings = EngineSettings(FeatureSettings(max_terms=60), max_topics=6, max_pending=20)
     events: list[object] = [*random_events(seed, 200)]
@@ -185,14 +185,18 @@ def test_lanes_part_and_join_without_a_trace(seed: int, tmp_path: Path) -> None:
         assert np.array_equal(array, other.arrays[name], equal_nan=array.dtype.kind == "f"), name
     # Lanes that were together all the time are compared over all of it, the others since they met.
     before = engine_after(events[:140], settings)
-    for mine, group, then in zip(tallies, straight.lane_groups, before.lane_groups, strict=True):
+    for lane_tallies, group, then in zip(
+        tallies, straight.lane_groups, before.lane_groups, strict=True
+    ):
         for later, earlier in combinations(reversed(range(len(group.lanes))), 2):
             two = {group.lanes[later].name, group.lanes[earlier].name}
             together = two <= had[0] or two <= had[1]
-            assert mine[later, earlier, 0, 0] == group.rounds - (0 if together else then.rounds)
+            assert lane_tallies[later, earlier, 0, 0] == group.rounds - (
+                0 if together else then.rounds
+            )
             if together:
                 expected_tally = group.differences.tallies[later, earlier]
-                assert np.array_equal(mine[later, earlier], expected_tally)
+                assert np.array_equal(lane_tallies[later, earlier], expected_tally)
 
 
 def test_topics_are_not_kept_where_nothing_keeps_them_up_to_date() -> None:
@@ -221,7 +225,7 @@ def sum_of_documents(events: list[object]) -> int:
 
 
 def test_each_lane_keeps_its_last_few(tmp_path: Path) -> None:
-    """Lanes that follow the log apart keep their snapshots in one folder."""
+    """Engines with different lanes of a stream write their snapshots to one folder."""
     folder = SnapshotFolder(tmp_path, keep=2)
     both, one = LANES[:2], LANES[:1]
     for position, lanes in ((1, both), (2, one), (3, both), (4, one), (5, one), (6, one)):
@@ -235,12 +239,12 @@ def test_any_flipped_bit_is_noticed() -> None:
     rng = random.Random(0)
     arrays = {"a": np.arange(5), "b": np.zeros((2, 3)), "c": np.array(True), "d": np.zeros((0, 4))}
     data = pack(KIND, VERSION, {"x": [1, None, "y"]}, arrays)
-    content, found = unpack(data, KIND, VERSION, "box")
+    content, arrays_read = unpack(data, KIND, VERSION, "container")
     assert content == {"x": [1, None, "y"]}
-    assert {name: array.tolist() for name, array in found.items()} == {
+    assert {name: array.tolist() for name, array in arrays_read.items()} == {
         name: array.tolist() for name, array in arrays.items()
     }
-    assert found["d"].shape == (0, 4)
+    assert arrays_read["d"].shape == (0, 4)
     for _ in range(300):
         broken = bytearray(data)
         broken[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
