@@ -173,7 +173,7 @@ def test_lanes_part_and_join_without_a_trace(seed: int, tmp_path: Path) -> None:
         for start in range(80, 140, 20):
             for _ in engine.process(make_block(events[start : start + 20], TOKENIZER)):  # type: ignore[arg-type]
                 pass
-    with pytest.raises(ValueError, match="have not followed the same log as far"):
+    with pytest.raises(ValueError, match="must have followed the log to the same position"):
         parted[0].merge(whole, LANES)
     had = [{lane.name for lane in engine.all_lanes} for engine in parted]
     parted[0].merge(parted[1], LANES)
