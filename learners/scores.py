@@ -34,7 +34,7 @@ MOST_TOPICS = 2**31 - 1  # topics are numbered by 32-bit integers
 UNRANKED = np.iinfo(np.int64).max  # the rank of a topic that a ranking lacks: behind all others
 
 
-class Kept(NamedTuple):
+class StoredScores(NamedTuple):
     """The scores of one row, taken aside: of these topics, or of all that were known then."""
 
     values: Floats
@@ -100,11 +100,11 @@ class RowScores(ABC):
         """What it said of a row (a copy), when `known` labels existed."""
 
     @abstractmethod
-    def keep(self, row: int, known: int) -> Kept:
+    def keep(self, row: int, known: int) -> StoredScores:
         """The same, to be put back later."""
 
     @abstractmethod
-    def put(self, row: int, kept: Kept) -> None:
+    def put(self, row: int, kept: StoredScores) -> None:
         """Give a row what was kept; topics found since then have no score, hence 0."""
 
 
@@ -131,11 +131,11 @@ class RankScores(RowScores):
         said: Floats = self.matrix[row].copy()
         return said
 
-    def keep(self, row: int, known: int) -> Kept:
+    def keep(self, row: int, known: int) -> StoredScores:
         """The same."""
-        return Kept(self.row(row, known))
+        return StoredScores(self.row(row, known))
 
-    def put(self, row: int, kept: Kept) -> None:
+    def put(self, row: int, kept: StoredScores) -> None:
         """Write them to the row."""
         self.matrix[row] = kept.values
 
@@ -246,11 +246,11 @@ class DenseScores(Scores):
         """The scores of the first topics (a copy)."""
         return self.matrix[row, :known].copy()
 
-    def keep(self, row: int, known: int) -> Kept:
+    def keep(self, row: int, known: int) -> StoredScores:
         """The same."""
-        return Kept(self.row(row, known))
+        return StoredScores(self.row(row, known))
 
-    def put(self, row: int, kept: Kept) -> None:
+    def put(self, row: int, kept: StoredScores) -> None:
         """Write them to the table."""
         self.matrix[row, : len(kept.values)] = kept.values
 
@@ -391,17 +391,17 @@ class SparseScores(Scores):
         every[kept.topics] = kept.values
         return every
 
-    def keep(self, row: int, known: int) -> Kept:
+    def keep(self, row: int, known: int) -> StoredScores:
         """The retrieved topics of a row (copies); all of them were known."""
         mine = slice(self.starts[row], self.stops[row])
-        return Kept(self.scores[mine].copy(), self.found[mine].copy())
+        return StoredScores(self.scores[mine].copy(), self.found[mine].copy())
 
-    def put(self, row: int, kept: Kept) -> None:
+    def put(self, row: int, kept: StoredScores) -> None:
         """Put them behind those of other rows."""
         topics = kept.topics
         if topics is None:  # as older versions kept them
             topics = np.flatnonzero(kept.values).astype(np.int32)
-            kept = Kept(kept.values[topics], topics)
+            kept = StoredScores(kept.values[topics], topics)
         start, stop = self.used, self.used + len(topics)
         if stop > len(self.found):
             more = stop  # twice the room, so that many rows cost little each

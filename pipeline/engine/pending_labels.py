@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from learners.arrays import Floats, Ints, Longs
-from learners.scores import Kept
+from learners.scores import StoredScores
 
 Label = tuple[str, ...] | tuple[int]  # topics, or one rank
 
@@ -31,7 +31,7 @@ class PendingDocument:
     terms: Ints = field(default_factory=lambda: NO_TERMS)
     values: Floats = field(default_factory=lambda: NO_VALUES)
     known: int = 0  # labels that were known when it was ranked
-    scores: list[Kept] = field(default_factory=list)
+    scores: list[StoredScores] = field(default_factory=list)
 
 
 class PendingLabels:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from learners.learner import State
-from learners.scores import Kept
+from learners.scores import StoredScores
 from learners.specs import LEARNERS, parse_spec
 from pipeline.curves.confidence import arranged
 from pipeline.engine.engine import Engine
@@ -145,7 +145,7 @@ def group_lanes(lanes: dict[str, dict[str, Any]], prefix: str) -> list[str]:
     return [name for name, settings in lanes.items() if ("ranks" in settings) == bool(prefix)]
 
 
-def pending_scores(documents: list[Kept]) -> State:
+def pending_scores(documents: list[StoredScores]) -> State:
     """Return a lane's scores of the pending documents as named arrays."""
     state: State = {"scores": concatenated([scores.values for scores in documents], np.float64)}
     topics = [scores.topics for scores in documents if scores.topics is not None]
@@ -172,14 +172,14 @@ def pending_documents(
         )
 
 
-def scores_by_document(arrays: Arrays, lane: str, known: Sequence[int]) -> Iterator[Kept]:
+def scores_by_document(arrays: Arrays, lane: str, known: Sequence[int]) -> Iterator[StoredScores]:
     """Yield a lane's scores of each pending document, from the arrays of `pending_scores`."""
     scores, topics = all_scores(arrays, lane), arrays.get(f"{lane}/topics")
     counts = arrays[f"{lane}/counts"].tolist() if f"{lane}/counts" in arrays else known
     start = 0
     for count in counts:
         span = slice(start, start + count)
-        yield Kept(scores[span].copy(), None if topics is None else topics[span].copy())
+        yield StoredScores(scores[span].copy(), None if topics is None else topics[span].copy())
         start += count
 
 

@@ -10,7 +10,14 @@ import pytest
 from learners.arrays import Longs
 from learners.growing_array import Growing
 from learners.learner import Learner
-from learners.scores import DenseScores, Kept, RankScores, Scores, ScoresMismatchError, SparseScores
+from learners.scores import (
+    DenseScores,
+    RankScores,
+    Scores,
+    ScoresMismatchError,
+    SparseScores,
+    StoredScores,
+)
 from learners.specs import LEARNERS, parse_spec
 from tests.learners.test_twins import SPECS, follow
 from tests.support.random_streams import Stream, random_stream
@@ -116,7 +123,7 @@ def test_scores_of_late_rows_are_left_alone(spec: str) -> None:
     learner = parse_spec(spec).build()
     scores = Scores.expect(learner.new_scores(len(segment.rows), segment.topics))
     for row in range(len(segment.rows)):
-        scores.put(row, Kept(np.full(segment.topics, 3.25)))
+        scores.put(row, StoredScores(np.full(segment.topics, 3.25)))
     follow(learner, random_stream(5), [])
     learner.follow(segment, scores)
     assert (scores.table() == 3.25).all()

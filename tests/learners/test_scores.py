@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from learners.arrays import Floats
-from learners.scores import UNRANKED, DenseScores, Kept, Scores, SparseScores
+from learners.scores import UNRANKED, DenseScores, Scores, SparseScores, StoredScores
 from learners.segment import Steps
 from tests.support.random_streams import learned
 
@@ -25,7 +25,7 @@ def sparse(table: Floats, rng: random.Random) -> SparseScores:
     for row in rng.sample(range(len(table)), k=len(table)):
         topics = np.flatnonzero(table[row]).tolist()
         found = np.array(rng.sample(topics, k=len(topics)), np.int32)
-        scores.put(row, Kept(table[row][found], found))
+        scores.put(row, StoredScores(table[row][found], found))
     return scores
 
 
@@ -123,9 +123,9 @@ def test_rows_come_back_as_they_were() -> None:
 
 def test_a_row_may_have_scores_of_fewer_topics_than_there_are_now() -> None:
     dense = DenseScores(np.zeros((2, 4)))
-    dense.put(1, Kept(np.array([0.5, 0.25])))
+    dense.put(1, StoredScores(np.array([0.5, 0.25])))
     sparse_ = SparseScores(2, 4)
-    sparse_.put(1, Kept(np.array([0.25, 0.5]), np.array([1, 0], np.int32)))
+    sparse_.put(1, StoredScores(np.array([0.25, 0.5]), np.array([1, 0], np.int32)))
     for scores in (dense, sparse_):
         assert scores.row(1, 4).tolist() == [0.5, 0.25, 0.0, 0.0]
         assert scores.row(0, 4).tolist() == [0.0] * 4
