@@ -1,1 +1,38 @@
-"""Online rankers on plain arrays: no input or output, no Kafka, no metrics."""
+"""Online rankers on plain arrays: no input or output, no Kafka, no metrics.
+
+Every learner is a class here. `DictLearner` lets you try one by hand; `learners.specs` builds them
+from texts such as `mmp:loss=1`.
+"""
+
+from learners.dict_learner import DictLearner
+from learners.frequency import Frequency
+from learners.index.feature_focus import FeatureFocus, Independent
+from learners.learner import Learner
+from learners.ordinal.multiclass_perceptron import MulticlassPerceptron
+from learners.ordinal.prank import PRank
+from learners.ordinal.widrow_hoff import WidrowHoff
+from learners.prototypes.arow import Arow
+from learners.prototypes.committee import Committee
+from learners.prototypes.kernel_mmp import KernelMMP
+from learners.prototypes.mmp import MMP
+from learners.prototypes.perceptron import Perceptron
+from learners.prototypes.rocchio import Rocchio
+from learners.svm_map.stacker import Stacker
+
+__all__ = [
+    "MMP",
+    "Arow",
+    "Committee",
+    "DictLearner",
+    "FeatureFocus",
+    "Frequency",
+    "Independent",
+    "KernelMMP",
+    "Learner",
+    "MulticlassPerceptron",
+    "PRank",
+    "Perceptron",
+    "Rocchio",
+    "Stacker",
+    "WidrowHoff",
+]

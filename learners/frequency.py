@@ -1,4 +1,4 @@
-"""The baseline that does not read: topics by how many documents carried them so far."""
+"""The baseline that ignores the text: topics by how many documents carried them so far."""
 
 from __future__ import annotations
 
@@ -7,36 +7,41 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from learners.arrays import Bools, Floats, Ints, Longs
+from learners.arrays import Floats, Longs
 from learners.growing_array import Growing
 from learners.jit import njit
 from learners.learner import Learner, State
 from learners.scores import DenseScores, RowScores
-from learners.segment import Segment
+from learners.segment import Segment, Steps, labels_of
 
 
 @njit
-def follow_frequency(
-    step_row: Ints,
-    step_learn: Bools,
-    step_known: Ints,
-    label_starts: Longs,
-    labels: Ints,
-    counts: Floats,
-    out: Floats,
-) -> None:
+def follow_frequency(steps: Steps, counts: Floats, out: Floats) -> None:
     """Take the steps in order: rank by the counts, then count."""
-    for step in range(len(step_row)):
-        known = step_known[step]
-        if step_learn[step]:
-            for r in labels[label_starts[step] : label_starts[step + 1]]:
+    for step in range(len(steps.row)):
+        known = steps.known[step]
+        if steps.learn[step]:
+            for r in labels_of(steps, step):
                 counts[r] += 1.0
         else:
-            out[step_row[step], :known] = counts[:known]
+            out[steps.row[step], :known] = counts[:known]
 
 
 class Frequency(Learner):
-    """Topics by their frequency so far: what a learner must beat to have learned anything."""
+    """Topics by their frequency so far: what a learner must beat to have learned anything.
+
+    The score of a topic is the number of labelled documents that carried it; the words of a
+    document are not used.
+
+    Examples
+    --------
+    >>> from learners import DictLearner, Frequency
+    >>> model = DictLearner(Frequency(), topics=["grain", "ship"])
+    >>> model.learn({"wheat": 1.0}, ["grain"])
+    >>> model.score({"port": 1.0})
+    {'grain': 1.0, 'ship': 0.0}
+
+    """
 
     has_sparse_model = True
     summary = "baseline: topics by how many documents carried them so far"
@@ -48,11 +53,7 @@ class Frequency(Learner):
         """Rank and count the steps of the segment; see `Learner.follow`."""
         out = DenseScores.expect(scores, segment).matrix
         self._counts.grow(segment.topics)
-        steps = segment.steps
-        follow_frequency(
-            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
-            self._counts.room, out,
-        )  # fmt: skip
+        follow_frequency(segment.steps, self._counts.room, out)
 
     def forget(self, keep: Longs) -> None:
         """Nothing here depends on terms."""
@@ -62,7 +63,7 @@ class Frequency(Learner):
         return {"counts": self._counts.copy()}
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go on from a state that `state` gave."""
+        """Go on from a state that `state` returned."""
         self._counts.load(state["counts"])
 
     def size_bytes(self) -> int:

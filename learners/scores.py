@@ -1,8 +1,8 @@
-"""What a lane scored the rows of a segment with, and where that puts the topics.
+"""The scores that a lane gave the rows of a segment, and the ranks of topics by these scores.
 
 Most learners score every topic, so their scores are a table. A learner that retrieves a few of
-many topics keeps those only; all others have the score 0 and are ranked by their index. Either
-way a ranking is the same, to the last tie, as if the whole table were there.
+many topics keeps only those. All other topics have the score 0 and are ranked by their index. In
+both forms a ranking is the same, including all ties, as if the whole table were there.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from learners.arrays import Bools, Floats, Ints, Longs
+from learners.arrays import Floats, Ints, Longs
 from learners.jit import njit
-from learners.segment import Segment, Steps
+from learners.segment import Segment, Steps, labels_of
 
 
 class LabelKind(Enum):
@@ -29,23 +29,23 @@ class ScoresMismatchError(TypeError):
     """Scores of another kind or size than a learner or a curve needs."""
 
 
+RANK, SCORE = 0, 1  # the columns of `RankScores`
 MOST_TOPICS = 2**31 - 1  # topics are numbered by 32-bit integers
-
 UNRANKED = np.iinfo(np.int64).max  # the rank of a topic that a ranking lacks: behind all others
 
 
 class StoredScores(NamedTuple):
-    """The scores of one row, taken aside: of these topics, or of all that were known then."""
+    """The scores of one row, copied: of these topics, or of all topics that were known then."""
 
     values: Floats
     topics: Ints | None = None
 
 
 class Places(NamedTuple):
-    """Where the labels of learned rows stood when the rows were ranked, label by label."""
+    """The ranks of the labels of learned rows when the rows were ranked, label by label."""
 
     ranks: Longs  # 1 is best, ties by index; ascending in each row; UNRANKED: not in the ranking
-    above: Longs  # how many irrelevant topics were level with or above the label, as listed
+    above: Longs  # of each label, as listed: how many irrelevant topics scored as high or higher
     hits: Longs  # of each step: the rank of its best label; 0 if none was ranked, or not learned
 
 
@@ -97,15 +97,15 @@ class RowScores(ABC):
 
     @abstractmethod
     def row(self, row: int, known: int) -> Floats:
-        """What it said of a row (a copy), when `known` labels existed."""
+        """The scores of a row (a copy), when `known` labels existed."""
 
     @abstractmethod
     def keep(self, row: int, known: int) -> StoredScores:
-        """The same, to be put back later."""
+        """The scores of a row, to be put back later."""
 
     @abstractmethod
     def put(self, row: int, kept: StoredScores) -> None:
-        """Give a row what was kept; topics found since then have no score, hence 0."""
+        """Write kept scores to a row; topics that became known since then have the score 0."""
 
 
 class RankScores(RowScores):
@@ -128,20 +128,20 @@ class RankScores(RowScores):
 
     def row(self, row: int, known: int) -> Floats:
         """The rank and the score."""
-        said: Floats = self.matrix[row].copy()
-        return said
+        rank_and_score: Floats = self.matrix[row].copy()
+        return rank_and_score
 
     def keep(self, row: int, known: int) -> StoredScores:
-        """The same."""
+        """The rank and the score, to be put back later."""
         return StoredScores(self.row(row, known))
 
     def put(self, row: int, kept: StoredScores) -> None:
-        """Write them to the row."""
+        """Write a kept rank and score to the row."""
         self.matrix[row] = kept.values
 
 
 class Scores(RowScores):
-    """The scores of the rows of a segment; a topic that was given none has 0."""
+    """The scores of topics; a topic that was given none has the score 0."""
 
     label_kind = LabelKind.TOPICS
     topics: int
@@ -152,14 +152,15 @@ class Scores(RowScores):
 
     @abstractmethod
     def best(self, known: Ints, top: int) -> tuple[Ints, Floats]:
-        """Of the first `len(known)` rows the `top` best topics and their scores.
+        """The `top` best topics and their scores, for each of the first `len(known)` rows.
 
-        Best first, ties by index; -1 (and whatever score) where there are fewer.
+        Best first, ties by index. Where a row has fewer topics the topic is -1, and the score has
+        no meaning.
         """
 
     @abstractmethod
     def places(self, steps: Steps) -> Places:
-        """Where the labels of the learned rows among `steps` stand."""
+        """The ranks of the labels of the learned rows among `steps`."""
 
 
 @njit
@@ -167,58 +168,56 @@ def best_of_all(scores: Floats, known: Ints, order: Ints, values: Floats) -> Non
     """For each row the topics by falling score, ties by index, as many as `order` has room for."""
     top = order.shape[1]
     for row in range(len(known)):
-        mine, best = scores[row], order[row]
+        given, best = scores[row], order[row]
         filled = 0
         for topic in range(known[row]):
-            if filled == top and (top == 0 or mine[topic] <= mine[best[top - 1]]):
+            if filled == top and (top == 0 or given[topic] <= given[best[top - 1]]):
                 continue
             place = min(filled, top - 1)
             # Only a better score passes an earlier topic, so equal scores stay in order.
-            while place > 0 and mine[topic] > mine[best[place - 1]]:
+            while place > 0 and given[topic] > given[best[place - 1]]:
                 best[place] = best[place - 1]
                 place -= 1
             best[place] = topic
             filled = min(filled + 1, top)
         for place in range(filled):
-            values[row, place] = mine[best[place]]
+            values[row, place] = given[best[place]]
 
 
 @njit
-def place_in_all(
-    step_row: Ints, step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints,
-    step_ranked: Ints, scores: Floats, ranks: Longs, above: Longs, hits: Longs,
-) -> None:  # fmt: skip
-    """Count, for every label of a learned row, the topics before it.
+def place_in_all(steps: Steps, scores: Floats, places: Places) -> None:
+    """Count, for every label of a learned row, the topics that rank before it.
 
-    Ranks count the topics of the ranking alone. `above` also counts the topics that joined since
-    then, with the score 0.
+    Ranks count only the topics of the ranking. `above` also counts the topics that became known
+    since then, with the score 0.
     """
-    first = label_starts[0]
-    for step in range(len(step_row)):
-        start, stop = label_starts[step] - first, label_starts[step + 1] - first
-        if not step_learn[step] or start == stop:
+    ranks, above = places.ranks, places.above
+    first = steps.label_starts[0]
+    for step in range(len(steps.row)):
+        start, stop = steps.label_starts[step] - first, steps.label_starts[step + 1] - first
+        if not steps.learn[step] or start == stop:
             continue
-        relevant = labels[label_starts[step] : label_starts[step + 1]]
-        mine, ranked = scores[step_row[step]], step_ranked[step]
+        relevant = labels_of(steps, step)
+        given, ranked = scores[steps.row[step]], steps.ranked[step]
         for i in range(len(relevant)):
             r = relevant[i]
-            score = mine[r]
+            score = given[r]
             better = level = 0
             for s in range(ranked):
-                better += mine[s] > score
-                level += mine[s] >= score
-            for s in range(ranked, step_known[step]):
-                level += mine[s] >= score
+                better += given[s] > score
+                level += given[s] >= score
+            for s in range(ranked, steps.known[step]):
+                level += given[s] >= score
             rank = 1 + better
             for s in range(r):
-                rank += mine[s] == score
+                rank += given[s] == score
             for s in relevant:
-                level -= mine[s] >= score
+                level -= given[s] >= score
             ranks[start + i] = rank if r < ranked else UNRANKED
             above[start + i] = level
         ranks[start:stop].sort()
         if ranks[start] != UNRANKED:
-            hits[step] = ranks[start]
+            places.hits[step] = ranks[start]
 
 
 class DenseScores(Scores):
@@ -243,15 +242,15 @@ class DenseScores(Scores):
         return self.matrix
 
     def row(self, row: int, known: int) -> Floats:
-        """The scores of the first topics (a copy)."""
+        """The scores of the first `known` topics of a row (a copy)."""
         return self.matrix[row, :known].copy()
 
     def keep(self, row: int, known: int) -> StoredScores:
-        """The same."""
+        """The scores of the first `known` topics of a row, to be put back later."""
         return StoredScores(self.row(row, known))
 
     def put(self, row: int, kept: StoredScores) -> None:
-        """Write them to the table."""
+        """Write kept scores to the table."""
         self.matrix[row, : len(kept.values)] = kept.values
 
     def best(self, known: Ints, top: int) -> tuple[Ints, Floats]:
@@ -261,36 +260,47 @@ class DenseScores(Scores):
         return order, values
 
     def places(self, steps: Steps) -> Places:
-        """Count over all topics."""
+        """The ranks of the labels, counted over all topics."""
         places = no_places(steps)
-        place_in_all(
-            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels, steps.ranked,
-            self.matrix, *places,
-        )  # fmt: skip
+        place_in_all(steps, self.matrix, places)
         return places
 
 
 def no_places(steps: Steps) -> Places:
-    """Room for the places of all labels of these steps."""
+    """Room for the ranks of all labels of these steps."""
     ranks, above = np.empty((2, steps.label_starts[-1] - steps.label_starts[0]), np.int64)
     return Places(ranks, above, np.zeros(len(steps), np.int64))
 
 
+class Retrieved(NamedTuple):
+    """Retrieved topics and their scores: row i has `topics[starts[i]:stops[i]]`, in any order."""
+
+    starts: Longs
+    stops: Longs
+    topics: Ints
+    scores: Floats
+
+
+@njit
+def retrieved_of(retrieved: Retrieved, row: int) -> tuple[Ints, Floats]:
+    """The retrieved topics of a row and their scores, as views."""
+    start, stop = retrieved.starts[row], retrieved.stops[row]
+    return retrieved.topics[start:stop], retrieved.scores[start:stop]
+
+
 @njit
 def best_of_retrieved(
-    starts: Longs, stops: Longs, found: Ints, scores: Floats, known: Ints, topics: int,
-    order: Ints, values: Floats,
-) -> None:  # fmt: skip
+    retrieved: Retrieved, topics: int, known: Ints, order: Ints, values: Floats
+) -> None:
     """As `best_of_all`: the retrieved topics first, then the others by index."""
     top = order.shape[1]
-    is_found = np.zeros(topics, np.bool_)
+    is_retrieved = np.zeros(topics, np.bool_)
     for row in range(len(known)):
-        mine = found[starts[row] : stops[row]]
-        given = scores[starts[row] : stops[row]]
+        some, given = retrieved_of(retrieved, row)
         best, worth = order[row], values[row]
         filled = 0
-        for i in range(len(mine)):
-            topic, score = mine[i], given[i]
+        for i in range(len(some)):
+            topic, score = some[i], given[i]
             place = min(filled, top - 1)
             if filled == top and (top == 0 or not before(score, topic, worth[place], best[place])):
                 continue
@@ -301,65 +311,60 @@ def best_of_retrieved(
             filled = min(filled + 1, top)
         if filled == min(top, known[row]):
             continue
-        for topic in mine:
-            is_found[topic] = True
+        for topic in some:
+            is_retrieved[topic] = True
         for topic in range(known[row]):
             if filled == top:
                 break
-            if not is_found[topic]:
+            if not is_retrieved[topic]:
                 best[filled], worth[filled] = topic, 0.0
                 filled += 1
-        for topic in mine:
-            is_found[topic] = False
+        for topic in some:
+            is_retrieved[topic] = False
 
 
 @njit
 def before(score: float, topic: int, other_score: float, other: int) -> bool:
-    """Whether a topic is ranked before another one."""
+    """Whether a topic ranks before another one: by score, then by index."""
     return score > other_score or (score == other_score and topic < other)
 
 
 @njit
-def place_in_retrieved(
-    step_row: Ints, step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints,
-    step_ranked: Ints, starts: Longs, stops: Longs, found: Ints, scores: Floats,
-    ranks: Longs, above: Longs, hits: Longs,
-) -> None:  # fmt: skip
-    """As `place_in_all`, where the topics that are not retrieved are all level at 0."""
-    base = label_starts[0]
-    for step in range(len(step_row)):
-        start, stop = label_starts[step] - base, label_starts[step + 1] - base
-        if not step_learn[step] or start == stop:
+def place_in_retrieved(steps: Steps, retrieved: Retrieved, places: Places) -> None:
+    """As `place_in_all`, where all topics that are not retrieved have the score 0."""
+    ranks, above = places.ranks, places.above
+    first = steps.label_starts[0]
+    for step in range(len(steps.row)):
+        start, stop = steps.label_starts[step] - first, steps.label_starts[step + 1] - first
+        if not steps.learn[step] or start == stop:
             continue
-        relevant = labels[label_starts[step] : label_starts[step + 1]]
-        row = step_row[step]
-        mine = found[starts[row] : stops[row]]
-        given = scores[starts[row] : stops[row]]
+        relevant = labels_of(steps, step)
+        some, given = retrieved_of(retrieved, steps.row[step])
         own = np.zeros(len(relevant))
         for i in range(len(relevant)):
-            for j in range(len(mine)):
-                if mine[j] == relevant[i]:
+            for j in range(len(some)):
+                if some[j] == relevant[i]:
                     own[i] = given[j]
         best = 0.0
         for i in range(len(relevant)):
             r, score = relevant[i], own[i]
             best = max(best, score)
             rank, level, earlier = 1, 0, 0
-            for j in range(len(mine)):
-                rank += before(given[j], mine[j], score, r)
+            for j in range(len(some)):
+                rank += before(given[j], some[j], score, r)
                 level += given[j] >= score
-                earlier += mine[j] < r
+                earlier += some[j] < r
             if score == 0.0:
-                rank += r - earlier  # those before it by index that were not retrieved either
-                above[start + i] = step_known[step] - len(relevant)
+                rank += r - earlier  # topics of a lower index that were not retrieved either
+                above[start + i] = steps.known[step] - len(relevant)
             else:
                 for other in own:
                     level -= other >= score
                 above[start + i] = level
-            ranks[start + i] = rank if r < step_ranked[step] else UNRANKED
+            ranks[start + i] = rank if r < steps.ranked[step] else UNRANKED
         ranks[start:stop].sort()
         if best > 0.0:
-            hits[step] = ranks[start]
+            places.hits[step] = ranks[start]
 
 
 class SparseScores(Scores):
@@ -371,7 +376,7 @@ class SparseScores(Scores):
         self.topics = topics
         self.starts: Longs = np.zeros(rows, np.int64)
         self.stops: Longs = np.zeros(rows, np.int64)
-        self.found: Ints = np.empty(0, np.int32)
+        self.retrieved: Ints = np.empty(0, np.int32)
         self.scores: Floats = np.empty(0)
         self.used = 0
 
@@ -382,49 +387,49 @@ class SparseScores(Scores):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The rows and topics that there may be."""
+        """The rows, and the topics that may be retrieved."""
         return len(self.starts), self.topics
 
+    @property
+    def arrays(self) -> Retrieved:
+        """The retrieved topics as kernels take them."""
+        return Retrieved(self.starts, self.stops, self.retrieved, self.scores)
+
     def row(self, row: int, known: int) -> Floats:
-        """The scores of the first topics."""
+        """The scores of the first `known` topics of a row."""
         kept, every = self.keep(row, known), np.zeros(known)
         every[kept.topics] = kept.values
         return every
 
     def keep(self, row: int, known: int) -> StoredScores:
         """The retrieved topics of a row (copies); all of them were known."""
-        mine = slice(self.starts[row], self.stops[row])
-        return StoredScores(self.scores[mine].copy(), self.found[mine].copy())
+        some = slice(self.starts[row], self.stops[row])
+        return StoredScores(self.scores[some].copy(), self.retrieved[some].copy())
 
     def put(self, row: int, kept: StoredScores) -> None:
-        """Put them behind those of other rows."""
+        """Append kept scores to those of other rows."""
         topics = kept.topics
-        if topics is None:  # as older versions kept them
+        if topics is None:  # snapshots of older versions have the scores of all topics
             topics = np.flatnonzero(kept.values).astype(np.int32)
             kept = StoredScores(kept.values[topics], topics)
         start, stop = self.used, self.used + len(topics)
-        if stop > len(self.found):
-            more = stop  # twice the room, so that many rows cost little each
-            self.found = np.concatenate((self.found, np.empty(more, np.int32)))
+        if stop > len(self.retrieved):
+            more = stop  # double the room, so that appending many rows costs little per row
+            self.retrieved = np.concatenate((self.retrieved, np.empty(more, np.int32)))
             self.scores = np.concatenate((self.scores, np.empty(more)))
-        self.found[start:stop], self.scores[start:stop] = topics, kept.values
+        self.retrieved[start:stop], self.scores[start:stop] = topics, kept.values
         self.starts[row], self.stops[row], self.used = start, stop, stop
 
     def best(self, known: Ints, top: int) -> tuple[Ints, Floats]:
         """The best topics of each row."""
         order, values = np.full((len(known), top), -1, np.int32), np.zeros((len(known), top))
-        best_of_retrieved(
-            self.starts, self.stops, self.found, self.scores, known, self.topics, order, values
-        )
+        best_of_retrieved(self.arrays, self.topics, known, order, values)
         return order, values
 
     def places(self, steps: Steps) -> Places:
-        """Count over the retrieved topics."""
+        """The ranks of the labels, counted over the retrieved topics."""
         places = no_places(steps)
-        place_in_retrieved(
-            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels, steps.ranked,
-            self.starts, self.stops, self.found, self.scores, *places,
-        )  # fmt: skip
+        place_in_retrieved(steps, self.arrays, places)
         return places
 
     def table(self) -> Floats:

@@ -14,11 +14,14 @@ from learners.frequency import Frequency
 from learners.index.feature_focus import FeatureFocus, Independent
 from learners.learner import Learner
 from learners.options import Option, OptionError, Value
-from learners.ordinal.base import MulticlassPerceptron, PRank, WidrowHoff
+from learners.ordinal.multiclass_perceptron import MulticlassPerceptron
+from learners.ordinal.prank import PRank
+from learners.ordinal.widrow_hoff import WidrowHoff
 from learners.prototypes.arow import Arow
-from learners.prototypes.base import MMP, Perceptron
 from learners.prototypes.committee import Committee
 from learners.prototypes.kernel_mmp import KernelMMP
+from learners.prototypes.mmp import MMP
+from learners.prototypes.perceptron import Perceptron
 from learners.prototypes.rocchio import Rocchio
 from learners.scores import LabelKind
 from learners.sharding.shard import Shards

@@ -273,13 +273,13 @@ class IndexLearner(Learner):
         out = SparseScores.expect(scores, segment)
         self._grow(segment.terms, segment.topics)
         rows, steps = segment.rows, segment.steps
-        self._classes, self._weights, out.found, out.scores, out.used = follow_index(
+        self._classes, self._weights, out.retrieved, out.scores, out.used = follow_index(
             rows.starts, rows.terms, rows.values, steps.row, steps.learn, steps.label_starts,
             steps.labels, self._lists, self._total, self._classes, self._weights, self._sizes,
             self._tally, self._marks[0], self._marks[1], self._found,
             self.margin, self.w_min, self.d_max or ALL, self.least, self.leak, self.rating,
             self.boolean, self.memory, self.always, self.counting,
-            out.starts, out.stops, out.found, out.scores, out.used,
+            out.starts, out.stops, out.retrieved, out.scores, out.used,
         )  # fmt: skip
         if self._sizes[USED] > 4 * self.connections + 1024:
             self._load(*self._packed())

@@ -1,19 +1,30 @@
-"""The multiclass perceptron of Crammer and Singer: a prototype a rank, as an update rule.
+"""The multiclass perceptron for ranks: one prototype per rank, as if ranks had no order.
 
-The prediction is the rank of the best score, the lowest of equal ones. A rank that scores level
-with or above the true one is an error, as in their ultraconservative algorithms: so a tie is
-learned from even where its order was right, or prototypes that are all zero would stay so.
+Crammer and Singer, "Ultraconservative online algorithms for multiclass problems" (JMLR 3, 2003).
 """
 
 from __future__ import annotations
 
 from learners.arrays import Floats
 from learners.jit import njit
+from learners.ordinal.base import AVERAGE, RANKS, OrdinalLearner
+from learners.ordinal.kernel import (
+    OrdinalModel,
+    OrdinalOptions,
+    is_round,
+    move_model,
+    new_workspace,
+    ranking_scores,
+    score_document,
+)
+from learners.prototypes.support_set import BUDGET, KERNEL
+from learners.scores import RANK, SCORE
+from learners.segment import Rows, Steps, labels_of, row_of
 
 
 @njit
 def best_rank(scores: Floats) -> int:
-    """The rank, from 1, of the largest score; of equal ones the lowest."""
+    """The rank, from 1, of the largest score; of equal scores the lowest rank."""
     best = 0
     for r in range(1, len(scores)):
         if scores[r] > scores[best]:
@@ -22,10 +33,19 @@ def best_rank(scores: Floats) -> int:
 
 
 @njit
-def multiclass_coefficients(scores: Floats, true: int, tau: Floats) -> bool:
-    """Write how far each rank moves to `tau`, if any does: +1 the true one, -1 all errors together.
+def largest(scores: Floats) -> float:
+    """The largest score; numba's own `max` costs more than scoring a document does."""
+    most = scores[0]
+    for score in scores[1:]:
+        most = max(most, score)
+    return float(most)
 
-    The errors share their -1 equally.
+
+@njit
+def multiclass_coefficients(scores: Floats, true: int, tau: Floats) -> bool:
+    """Write how far the prototype of each rank moves to `tau`; return whether any does.
+
+    See `MulticlassPerceptron` for the formula. If none moves, `tau` is left as it is.
     """
     errors = 0
     for r in range(len(scores)):
@@ -36,3 +56,68 @@ def multiclass_coefficients(scores: Floats, true: int, tau: Floats) -> bool:
         tau[r] = -1.0 / errors if scores[r] >= scores[true - 1] else 0.0
     tau[true - 1] = 1.0
     return True
+
+
+@njit
+def follow_multiclass(
+    rows: Rows, steps: Steps, options: OrdinalOptions, rounds: int, model: OrdinalModel, out: Floats
+) -> int:
+    """Take the steps in order; return the number of rounds learned so far."""
+    work = new_workspace(options, model)
+    scored = -1  # the row that `work.scores` belongs to, if nothing was learned since
+    for step in range(len(steps.row)):
+        row, learn = int(steps.row[step]), steps.learn[step]
+        if learn and not is_round(steps, step, options.ranks):
+            continue
+        terms, values = row_of(rows, row)
+        if not learn or scored != row:  # a late label is learned by the model of today
+            score_document(terms, values, options, rounds, model, work)
+        if not learn:
+            scores, _ = ranking_scores(terms, values, options, rounds, model, work)
+            out[row, RANK] = best_rank(scores)
+            out[row, SCORE] = largest(scores)
+            scored = row
+            continue
+        true = labels_of(steps, step)[0] + 1
+        if multiclass_coefficients(work.scores, true, work.tau):
+            move_model(terms, values, work.tau, options, rounds, model)
+        rounds += 1
+        scored = -1
+    return rounds
+
+
+class MulticlassPerceptron(OrdinalLearner):
+    """One prototype per rank, as if ranks were classes without an order.
+
+    The predicted rank is that of the best score, the lowest of equal ones. Every rank that scores
+    level with or above the true rank is an error. The prototype of the true rank moves by `+x`, and
+    the errors share `-x` equally. A tie is an error even if its order was right; otherwise
+    prototypes that are all zero would stay zero.
+
+    Crammer and Singer, "Ultraconservative online algorithms for multiclass problems" (JMLR 3,
+    2003), with the uniform update.
+
+    Examples
+    --------
+    >>> from learners import DictLearner, MulticlassPerceptron
+    >>> model = DictLearner(MulticlassPerceptron(ranks=3))
+    >>> model.rank({"good": 1.0})  # all level: the lowest rank
+    (1, 0.0)
+    >>> model.learn({"good": 1.0}, 3)
+    >>> model.rank({"good": 1.0})
+    (3, 1.0)
+
+    """
+
+    summary = "multiclass perceptron: one prototype per rank, the order of ranks is ignored"
+    options = (RANKS, KERNEL, BUDGET, AVERAGE)
+
+    @property
+    def columns(self) -> int:
+        """One prototype per rank."""
+        return self.ranks
+
+    def _take_steps(
+        self, rows: Rows, steps: Steps, options: OrdinalOptions, model: OrdinalModel, out: Floats
+    ) -> int:
+        return follow_multiclass(rows, steps, options, self.rounds, model, out)

@@ -1,27 +1,126 @@
-"""Widrow-Hoff: online regression on the ranks as numbers, as an update rule.
+"""Widrow-Hoff: online regression on the ranks as numbers.
 
-The prediction is rounded to the nearest rank (a half goes up) and clipped to the ranks there are.
-Every round moves the vector, also one whose rounded prediction was right.
+Widrow and Hoff, "Adaptive switching circuits" (IRE WESCON 1960).
 """
 
 from __future__ import annotations
 
 import math
 
+from learners.arrays import Floats
 from learners.jit import njit
+from learners.options import Option
+from learners.ordinal.base import AVERAGE, RANKS, OrdinalLearner
+from learners.ordinal.kernel import (
+    OrdinalModel,
+    OrdinalOptions,
+    is_round,
+    move_model,
+    new_workspace,
+    ranking_scores,
+    score_document,
+)
+from learners.prototypes.support_set import BUDGET, KERNEL
+from learners.scores import RANK, SCORE
+from learners.segment import Rows, Steps, labels_of, row_of
 
-# A rate that is too large for the length of the vectors makes predictions grow without end. They
-# are useless then, but must stay numbers: an error counts as no larger than this.
+# If the rate is too large for the length of the vectors, predictions grow without end. They are
+# useless then, but they must stay finite: an error counts as no larger than this.
 LARGEST_ERROR = 1e100
 
 
 @njit
 def nearest_rank(score: float, ranks: int) -> int:
-    """The rank nearest to a prediction."""
+    """The rank nearest to a prediction; a half is rounded up."""
     return int(min(max(math.floor(score + 0.5), 1.0), float(ranks)))
 
 
 @njit
 def widrow_hoff_coefficient(score: float, true: int, rate: float) -> float:
-    """How far the vector moves along the instance: against the error, by the rate."""
+    """How far the vector moves along the document: against the error, by the rate."""
     return -rate * min(max(score - true, -LARGEST_ERROR), LARGEST_ERROR)
+
+
+@njit
+def follow_widrow_hoff(
+    rows: Rows, steps: Steps, options: OrdinalOptions, rate: float, rounds: int,
+    model: OrdinalModel, out: Floats,
+) -> int:  # fmt: skip
+    """Take the steps in order; return the number of rounds learned so far."""
+    work = new_workspace(options, model)
+    tau = work.tau
+    scored = -1  # the row that `work.scores` belongs to, if nothing was learned since
+    for step in range(len(steps.row)):
+        row, learn = int(steps.row[step]), steps.learn[step]
+        if learn and not is_round(steps, step, options.ranks):
+            continue
+        terms, values = row_of(rows, row)
+        if not learn or scored != row:  # a late label is learned by the model of today
+            score_document(terms, values, options, rounds, model, work)
+        if not learn:
+            scores, _ = ranking_scores(terms, values, options, rounds, model, work)
+            out[row, RANK] = nearest_rank(scores[0], options.ranks)
+            out[row, SCORE] = scores[0]
+            scored = row
+            continue
+        true = labels_of(steps, step)[0] + 1
+        tau[0] = widrow_hoff_coefficient(work.scores[0], true, rate)
+        if tau[0] != 0.0:
+            move_model(terms, values, tau, options, rounds, model)
+        rounds += 1
+        scored = -1
+    return rounds
+
+
+class WidrowHoff(OrdinalLearner):
+    """Regression on the rank as a number, with a constant rate.
+
+    With the true rank y, every round moves the vector against the error:
+
+        w -= rate (w . x - y) x
+
+    also if the predicted rank was right. That rank is the score rounded to the nearest whole number
+    and clipped to 1..k.
+
+    Widrow and Hoff, "Adaptive switching circuits" (IRE WESCON 1960).
+
+    Examples
+    --------
+    >>> from learners import DictLearner, WidrowHoff
+    >>> model = DictLearner(WidrowHoff(ranks=3, rate=0.5))
+    >>> model.learn({"good": 1.0}, 3)
+    >>> model.rank({"good": 1.0})  # half-way from 0 to 3, rounded up
+    (2, 1.5)
+
+    """
+
+    summary = "Widrow-Hoff: online regression on the rank, rounded"
+    options = (
+        RANKS,
+        Option("rate", 0.01, "learning rate: how far a round moves against its error",
+               least=0, most=1000),
+        KERNEL,
+        BUDGET,
+        AVERAGE,
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        ranks: int = 5,
+        rate: float = 0.01,
+        kernel: str = "linear",
+        budget: int = 1000,
+        average: bool = False,
+    ) -> None:
+        super().__init__(ranks, kernel, budget, average)
+        self.rate = rate
+
+    @property
+    def columns(self) -> int:
+        """One vector."""
+        return 1
+
+    def _take_steps(
+        self, rows: Rows, steps: Steps, options: OrdinalOptions, model: OrdinalModel, out: Floats
+    ) -> int:
+        return follow_widrow_hoff(rows, steps, options, self.rate, self.rounds, model, out)

@@ -1,40 +1,68 @@
-"""AROW: one linear classifier a topic that knows how sure it is of every weight.
+"""AROW: linear classifiers that keep a variance for every weight.
 
-Adaptive regularisation of weights (Crammer, Kulesza and Dredze 2009), with a diagonal covariance.
-A weight has a variance, 1 at first, which shrinks with every document that it learns from. So rare
-words still move far when they come, long after common words have settled; one pass over a stream
-is then worth about what a batch learner makes of many.
+Crammer, Kulesza and Dredze, "Adaptive regularization of weight vectors" (NIPS 2009).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from learners.arrays import Bools, Floats, Ints, Longs
+from learners.arrays import Floats, Ints, Longs
 from learners.growing_array import Growing
 from learners.jit import njit
 from learners.learner import Learner, State
 from learners.options import Option
-from learners.prototypes.base import score_row
+from learners.prototypes.kernel import score_row
 from learners.scores import DenseScores, RowScores
-from learners.segment import Segment
+from learners.segment import Rows, Segment, Steps, labels_of, row_of
+
+
+class ArowOptions(NamedTuple):
+    """The options of AROW."""
+
+    rho: float
+    positive: float
+    bias: float
+
+
+class ArowModel(NamedTuple):
+    """Weights and priors with their variances.
+
+    A variance is kept as 0 until something is learned, so that room may grow by zeros; see
+    `variance_of`.
+    """
+
+    weights: Floats  # terms x topics
+    variances: Floats  # terms x topics
+    prior: Floats  # of each topic
+    prior_variances: Floats
+
+
+class ArowWorkspace(NamedTuple):
+    """Room for the numbers of one document, one per topic."""
+
+    scores: Floats
+    spread: Floats  # how unsure each topic is of the document
+    noise: Floats  # rho, or less for a relevant topic
+    moves: Floats  # how far each topic moves; 0 if it stays
 
 
 @njit
 def variance_of(kept: float) -> float:
-    """A variance as it is kept: 0 where nothing was learned yet, so that room may grow by zeros."""
+    """A variance as it is kept: 0 stands for 1, the variance before anything is learned."""
     return kept if kept > 0.0 else 1.0
 
 
 @njit
 def spread_of(
-    terms: Ints, values: Floats, bias: float, variances: Floats, prior_variances: Floats,
-    known: int, spread: Floats,
-) -> None:  # fmt: skip
+    terms: Ints, values: Floats, bias: float, model: ArowModel, known: int, spread: Floats
+) -> None:
     """Write how unsure each topic is of the document, `x^T V_r x`, to `spread`."""
+    variances, prior_variances = model.variances, model.prior_variances
     spread[:known] = 0.0
     for i in range(len(terms)):
         value, variance = values[i], variances[terms[i]]
@@ -46,84 +74,105 @@ def spread_of(
 
 @njit
 def learn_row(
-    terms: Ints, values: Floats, bias: float, known: int, noise: Floats, steps: Floats,
-    spread: Floats, weights: Floats, variances: Floats, prior: Floats, prior_variances: Floats,
-) -> None:  # fmt: skip
-    """Move the topics that have a step along the document, each weight by its variance.
+    terms: Ints, values: Floats, bias: float, known: int, work: ArowWorkspace, model: ArowModel
+) -> None:
+    """Move the topics along the document, each weight by its variance.
 
-    A variance V of a value x becomes V (1 - V x^2 / (spread + noise)). It is written as a product
-    of what is positive, so that no rounding brings it down to 0.
+    The factor of a variance is a quotient of two positive numbers, so that no rounding brings a
+    variance down to 0.
     """
-    moving = np.flatnonzero(steps[:known])
+    noise, moves, spread = work.noise, work.moves, work.spread
+    weights, variances = model.weights, model.variances
+    prior, prior_variances = model.prior, model.prior_variances
+    moving = np.flatnonzero(moves[:known])
     for i in range(len(terms)):
         value, weight, variance = values[i], weights[terms[i]], variances[terms[i]]
         for r in moving:
             sure = variance_of(variance[r])
             part = value * sure
-            weight[r] += steps[r] * part
+            weight[r] += moves[r] * part
             rest = (spread[r] - part * value) + noise[r]
             variance[r] = sure * (rest / (spread[r] + noise[r]))
     for r in moving:
         sure = variance_of(prior_variances[r])
         part = bias * sure
-        prior[r] += steps[r] * part
+        prior[r] += moves[r] * part
         rest = (spread[r] - part * bias) + noise[r]
         prior_variances[r] = sure * (rest / (spread[r] + noise[r]))
 
 
 @njit
+def find_moves(relevant: Ints, known: int, options: ArowOptions, work: ArowWorkspace) -> None:
+    """Write how far each topic moves: by the hinge, up to a score of 1, or of -1 if irrelevant."""
+    scores, spread, noise, moves = work.scores, work.spread, work.noise, work.moves
+    rho, positive = options.rho, options.positive
+    for r in range(known):
+        noise[r] = rho
+        moves[r] = -(1.0 + scores[r]) / (spread[r] + rho) if scores[r] > -1.0 else 0.0
+    for r in relevant:
+        noise[r] = rho / positive
+        short = scores[r] < 1.0
+        moves[r] = (1.0 - scores[r]) / (spread[r] + noise[r]) if short else 0.0
+
+
+@njit
 def follow_arow(
-    starts: Longs, all_terms: Ints, all_values: Floats, step_row: Ints, step_learn: Bools,
-    step_known: Ints, label_starts: Longs, labels: Ints, rho: float, positive: float, bias: float,
-    weights: Floats, variances: Floats, prior: Floats, prior_variances: Floats, out: Floats,
-) -> None:  # fmt: skip
+    rows: Rows, steps: Steps, options: ArowOptions, model: ArowModel, out: Floats
+) -> None:
     """Take the steps in order."""
-    topics = weights.shape[1]
-    current, spread, noise, steps = (
-        np.zeros(topics), np.zeros(topics), np.zeros(topics), np.zeros(topics),
-    )  # fmt: skip
-    for step in range(len(step_row)):
-        row, known = int(step_row[step]), int(step_known[step])
-        terms = all_terms[starts[row] : starts[row + 1]]
-        values = all_values[starts[row] : starts[row + 1]]
-        score_row(terms, values, weights, known, current)
+    topics, bias = model.weights.shape[1], options.bias
+    work = ArowWorkspace(np.zeros(topics), np.zeros(topics), np.zeros(topics), np.zeros(topics))
+    scores, prior = work.scores, model.prior
+    for step in range(len(steps.row)):
+        row, known = int(steps.row[step]), int(steps.known[step])
+        terms, values = row_of(rows, row)
+        score_row(terms, values, model.weights, known, scores)
         for r in range(known):
-            current[r] += bias * prior[r]
-        if not step_learn[step]:
-            out[row, :known] = current[:known]
+            scores[r] += bias * prior[r]
+        if not steps.learn[step]:
+            out[row, :known] = scores[:known]
             continue
-        spread_of(terms, values, bias, variances, prior_variances, known, spread)
-        # The hinge: a topic learns where its score is short of 1, or of -1 if it does not apply.
-        for r in range(known):
-            noise[r] = rho
-            steps[r] = -(1.0 + current[r]) / (spread[r] + rho) if current[r] > -1.0 else 0.0
-        for r in labels[label_starts[step] : label_starts[step + 1]]:
-            noise[r] = rho / positive
-            short = current[r] < 1.0
-            steps[r] = (1.0 - current[r]) / (spread[r] + noise[r]) if short else 0.0
-        learn_row(
-            terms, values, bias, known, noise, steps, spread, weights, variances, prior,
-            prior_variances,
-        )  # fmt: skip
+        spread_of(terms, values, bias, model, known, work.spread)
+        find_moves(labels_of(steps, step), known, options, work)
+        learn_row(terms, values, bias, known, work, model)
 
 
 class Arow(Learner):
-    """One linear classifier a topic, with a variance for each of its weights.
+    """One linear classifier per topic, with a variance for each of its weights.
 
-    Topics learn by themselves: a relevant one until its score is 1, the others until it is -1. A
-    topic is scored by its weights and by a prior of its own, what it has whatever the words say.
-    It takes twice the memory of `mmp`.
+    Adaptive regularisation of weights with a diagonal covariance V_r. A topic is scored by
+    `w_r . x` plus `bias` times its prior, which it has whatever the words are. With t_r = 1 for a
+    relevant topic and -1 for any other, s_r = `x^T V_r x`, and the noise rho (`rho / positive` if
+    r is relevant), a topic whose t_r times score is below 1 moves by
+
+        w_r += (t_r - score_r) / (s_r + noise) V_r x
+        V_r *= 1 - V_r x^2 / (s_r + noise)
+
+    Variances are 1 at first and shrink with every document that a topic learns from. So rare words
+    still move far when they come, long after common words have settled. One pass over a stream is
+    then worth about as much as many passes of a batch learner. It takes twice the memory of `mmp`.
+
+    Crammer, Kulesza and Dredze, "Adaptive regularization of weight vectors" (NIPS 2009).
+
+    Examples
+    --------
+    >>> from learners import Arow, DictLearner
+    >>> model = DictLearner(Arow(bias=0.0), topics=["grain", "ship"])
+    >>> model.learn({"wheat": 1.0}, ["grain"])
+    >>> model.score({"wheat": 1.0})  # 1 / 1.1 and -1 / 2
+    {'grain': 0.909, 'ship': -0.5}
+
     """
 
     norm = "l2"
-    summary = "classifiers that know how sure they are of a weight (Crammer, Kulesza & Dredze 2009)"
+    summary = "classifiers with a confidence for each weight (Crammer, Kulesza & Dredze 2009)"
     options = (
         Option("rho", 1.0, "the larger, the less a single document teaches", least=1e-6),
         Option(
-            "positive", 10.0, "how much more than to others a document teaches to its own topics",
+            "positive", 10.0, "how many times more a document teaches its own topics than others",
             least=1e-6,
         ),
-        Option("bias", 0.2, "what a document is worth to the priors of topics; 0: none", least=0),
+        Option("bias", 0.2, "weight of the prior of each topic; 0: no priors", least=0),
     )  # fmt: skip
 
     def __init__(self, rho: float = 1.0, positive: float = 10.0, bias: float = 0.2) -> None:
@@ -142,16 +191,14 @@ class Arow(Learner):
             array.grow(segment.terms, segment.topics)
         for array in (self._prior, self._prior_variances):
             array.grow(segment.topics)
-        rows, steps = segment.rows, segment.steps
-        follow_arow(
-            rows.starts, rows.terms, rows.values,
-            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
-            self.rho, self.positive, self.bias, self._weights.room, self._variances.room,
-            self._prior.room, self._prior_variances.room, out,
-        )  # fmt: skip
+        options = ArowOptions(self.rho, self.positive, self.bias)
+        model = ArowModel(
+            self._weights.room, self._variances.room, self._prior.room, self._prior_variances.room
+        )
+        follow_arow(segment.rows, segment.steps, options, model, out)
 
     def forget(self, keep: Longs) -> None:
-        """Drop the weights of terms that left the vocabulary; one that comes back starts anew."""
+        """Drop the weights of terms that left the vocabulary; a term that returns starts over."""
         self._weights.keep(keep)
         self._variances.keep(keep)
 
@@ -165,14 +212,14 @@ class Arow(Learner):
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go on from a state that `state` gave."""
+        """Go on from a state that `state` returned."""
         self._weights.load(state["weights"])
         self._variances.load(state["variances"])
         self._prior.load(state["prior"])
         self._prior_variances.load(state["prior_variances"])
 
     def weights_of(self, terms: Ints, topics: Longs) -> Floats:
-        """The weights of terms; the prior of a topic is in its score as well."""
+        """The weights of terms; a score also has the prior of its topic in it."""
         weights: Floats = self._weights.room[np.ix_(terms, topics)]
         return weights
 

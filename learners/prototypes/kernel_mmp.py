@@ -1,21 +1,17 @@
-"""MMP with a kernel: what `mmp:kernel=poly2` builds.
-
-The rule is MMP's; the model is the list of its updates (`support.py`) in place of prototypes. So it
-cannot be divided over shards, and no term by itself explains a score.
-"""
+"""MMP with a kernel: what the spec `mmp:kernel=poly2` builds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from learners.arrays import Bools, Floats, Ints, Longs
+from learners.arrays import Floats, Longs
 from learners.jit import njit
 from learners.learner import Learner, State
-from learners.prototypes.base import MMP
-from learners.prototypes.mmp import mmp_coefficients
+from learners.prototypes.mmp import MMP, mmp_coefficients
 from learners.prototypes.support_set import (
     SupportArrays,
     Supports,
@@ -24,55 +20,69 @@ from learners.prototypes.support_set import (
     score_supports,
 )
 from learners.scores import DenseScores, RowScores
-from learners.segment import Segment
+from learners.segment import Rows, Segment, Steps, labels_of, row_of
+
+
+class KernelMMPOptions(NamedTuple):
+    """The options of MMP with a kernel."""
+
+    loss: int
+    margin: float
+    average: bool
+    budget: int
 
 
 @njit
-def follow_supports(
-    starts: Longs,
-    all_terms: Ints,
-    all_values: Floats,
-    step_row: Ints,
-    step_learn: Bools,
-    step_known: Ints,
-    label_starts: Longs,
-    labels: Ints,
-    loss: int,
-    margin: float,
-    average: bool,
-    budget: int,
-    rounds: int,
-    supports: SupportArrays,
-    out: Floats,
-) -> int:
+def follow_kernel_mmp(
+    rows: Rows, steps: Steps, options: KernelMMPOptions, rounds: int,
+    supports: SupportArrays, out: Floats,
+) -> int:  # fmt: skip
     """Take the steps in order; return the number of rounds learned so far."""
+    average = options.average
     columns = supports.coefficients.shape[1]
     current, tau = np.zeros(columns), np.zeros(columns)
     mean = np.zeros(columns if average else 0)
-    scored, scored_known = -1, 0  # what `current` belongs to, if nothing was learned since
-    for step in range(len(step_row)):
-        row, known = int(step_row[step]), int(step_known[step])
-        terms = all_terms[starts[row] : starts[row + 1]]
-        values = all_values[starts[row] : starts[row + 1]]
-        if not step_learn[step] or scored != row:
+    # The row that `current` belongs to, and how many topics it has, if nothing was learned since.
+    scored, scored_known = -1, 0
+    for step in range(len(steps.row)):
+        row, known = int(steps.row[step]), int(steps.known[step])
+        terms, values = row_of(rows, row)
+        if not steps.learn[step] or scored != row:
             score_supports(terms, values, supports, known, rounds, current, mean)
-        if not step_learn[step]:
+        if not steps.learn[step]:
             scored, scored_known = row, known
             out[row, :known] = mean[:known] if average and rounds > 0 else current[:known]
             continue
         if scored == row:
-            current[scored_known:known] = 0.0  # topics that this very document brought along
-        relevant = labels[label_starts[step] : label_starts[step + 1]]
-        if mmp_coefficients(current, known, relevant, loss, margin, tau):
+            current[scored_known:known] = 0.0  # topics that this document is the first to carry
+        relevant = labels_of(steps, step)
+        if mmp_coefficients(current, known, relevant, options.loss, options.margin, tau):
             add_support(terms, values, tau, known, rounds, supports)
-            keep_budget(budget, rounds, average, supports.passed_before, supports)
+            keep_budget(options.budget, rounds, average, supports.passed_before, supports)
         rounds += 1
         scored = -1
     return rounds
 
 
 class KernelMMP(Learner):
-    """Multiclass multilabel perceptron over products of two features."""
+    """Multiclass multilabel perceptron over products of two features.
+
+    The update rule is that of `MMP`. The model is the list of its updates (`support_set.py`)
+    instead of prototypes:
+
+        score_r = sum over updates i of tau_ir (x_i . x + 1)^2
+
+    So it cannot be divided into shards, and no single term explains a score.
+
+    Examples
+    --------
+    >>> from learners import DictLearner, KernelMMP
+    >>> model = DictLearner(KernelMMP(), topics=["grain", "ship", "trade"])
+    >>> model.learn({"wheat": 1.0}, ["grain"])
+    >>> model.score({"wheat": 1.0})  # (1 + 1)^2 times 1, -1/2 and -1/2
+    {'grain': 4.0, 'ship': -2.0, 'trade': -2.0}
+
+    """
 
     summary = MMP.summary
     unshardable = (
@@ -100,17 +110,14 @@ class KernelMMP(Learner):
     def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Rank and learn the steps of the segment; see `Learner.follow`."""
         out = DenseScores.expect(scores, segment).matrix
-        for piece in self._supports.pieces(segment):
-            rows, steps = piece.rows, piece.steps
-            self.rounds = follow_supports(
-                rows.starts, rows.terms, rows.values,
-                steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
-                self.loss, self.margin, self.average, self.budget,
-                self.rounds, self._supports.arrays, out,
-            )  # fmt: skip
+        options = KernelMMPOptions(self.loss, self.margin, self.average, self.budget)
+        for piece in self._supports.make_room_for(segment):
+            self.rounds = follow_kernel_mmp(
+                piece.rows, piece.steps, options, self.rounds, self._supports.arrays, out
+            )
 
     def forget(self, keep: Longs) -> None:
-        """Instances lose the terms that left the vocabulary."""
+        """Drop the terms that left the vocabulary from all instances."""
         self._supports.forget(keep)
 
     def state(self) -> State:
@@ -118,7 +125,7 @@ class KernelMMP(Learner):
         return {"rounds": np.array(self.rounds), **self._supports.state()}
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go on from a state that `state` gave."""
+        """Go on from a state that `state` returned."""
         self.rounds = int(state["rounds"])
         self._supports.restore(state)
 

@@ -1,8 +1,6 @@
-"""MMP: the multiclass multilabel perceptron of Crammer and Singer (2002), as an update rule.
+"""MMP: the multiclass multilabel perceptron, an online learner of topic rankings.
 
-A round is wrong when an irrelevant topic scores level with or above a relevant one. Only the
-topics of such pairs move, each by the number of pairs it is in, so that the relevant ones gain
-together what the round lost.
+Crammer and Singer, "A new family of online algorithms for category ranking" (SIGIR 2002).
 """
 
 from __future__ import annotations
@@ -11,25 +9,34 @@ import numpy as np
 
 from learners.arrays import Floats, Ints
 from learners.jit import njit
+from learners.options import Option
+from learners.prototypes.base import AVERAGE, MARGIN, PrototypeLearner
+from learners.prototypes.kernel import (
+    Prototypes,
+    move_prototypes,
+    new_workspace,
+    rank_row,
+    score_row,
+)
+from learners.prototypes.support_set import BUDGET, KERNEL
+from learners.segment import Rows, Steps, labels_of, row_of
+from learners.update_rule import MMP_RULE, UpdateRule
 
 
 @njit
 def mmp_coefficients(
     scores: Floats, known: int, relevant: Ints, loss: int, margin: float, tau: Floats
 ) -> bool:
-    """Write how far each topic moves along the document to `tau`, if any does; say whether.
+    """Write how far each topic moves along the document to `tau`; return whether any does.
 
-    With E the pairs (r, s) of a relevant and an irrelevant topic where r leads by no more than
-    `margin`, topic r gains n_r / c and topic s loses n_s / c, the n counting its pairs in E. c is
-    |E| for loss 1, 1 for loss 2 and the number of all pairs for loss 3. A document with no
-    relevant topic, or with all of them, has no pairs and moves nothing.
+    See `MMP` for the formula. If no topic moves, `tau` is left as it is.
     """
     gained = np.empty(len(relevant), np.int64)
     pairs = 0
     for i in range(len(relevant)):
         lead = scores[relevant[i]]
         # Relevant topics are counted too, so that the loop over all topics has no branch and
-        # runs on whole vectors; the few of them are taken out again after it.
+        # runs on whole vectors. The few relevant ones are subtracted after it.
         count = 0
         for s in range(known):
             count += lead - scores[s] <= margin
@@ -52,3 +59,80 @@ def mmp_coefficients(
     for r in range(known):
         tau[r] /= divisor
     return True
+
+
+@njit
+def follow_mmp(
+    rows: Rows, steps: Steps, rule: UpdateRule, rounds: int, model: Prototypes, out: Floats
+) -> int:
+    """Take the steps in order; return the number of rounds learned so far."""
+    work = new_workspace(model.weights.shape[1])
+    scored = -1  # the row that `work.scores` belongs to, if nothing was learned since
+    for step in range(len(steps.row)):
+        row, known = int(steps.row[step]), int(steps.known[step])
+        terms, values = row_of(rows, row)
+        if not steps.learn[step]:
+            rank_row(terms, values, known, rule.average, rounds, model, work, out[row])
+            scored = row
+            continue
+        # A late label is learned by the prototypes of today. Topics that this document is the
+        # first to carry have zero prototypes, so their scores are 0 as `work.scores` has them.
+        if scored != row:
+            score_row(terms, values, model.weights, known, work.scores)
+        relevant = labels_of(steps, step)
+        if mmp_coefficients(work.scores, known, relevant, rule.loss, rule.margin, work.tau):
+            move_prototypes(terms, values, known, rule.average, rounds, work.tau, model)
+        rounds += 1
+        scored = -1
+    return rounds
+
+
+class MMP(PrototypeLearner):
+    r"""Multiclass multilabel perceptron: topics of wrongly ordered pairs move, the others stay.
+
+    A topic r is scored by `w_r . x`. Let E be the pairs (r, s) of a relevant and an irrelevant
+    topic where r leads by no more than `margin`, and let n_r be the number of pairs of E that
+    topic r is in. Then
+
+        w_r += n_r / c x    for relevant topics,    w_s -= n_s / c x    for the others
+
+    with c = |E| for `loss=1`, c = 1 for `loss=2`, and c = the number of all pairs of a relevant
+    and an irrelevant topic for `loss=3`. A tie is an error. A document with no relevant topic, or
+    with all of them, has no pairs and moves nothing.
+
+    Crammer and Singer, "A new family of online algorithms for category ranking" (SIGIR 2002).
+
+    Examples
+    --------
+    >>> from learners import MMP, DictLearner
+    >>> model = DictLearner(MMP(loss=1), topics=["grain", "ship", "trade"])
+    >>> model.learn({"wheat": 1.0}, ["grain"])
+    >>> model.score({"wheat": 1.0})
+    {'grain': 1.0, 'ship': -0.5, 'trade': -0.5}
+
+    """
+
+    rule = MMP_RULE
+    summary = "multiclass multilabel perceptron (Crammer & Singer 2002)"
+    options = (
+        Option("loss", 1, "the loss of the paper that updates reduce", choices=(1, 2, 3)),
+        MARGIN,
+        AVERAGE,
+        KERNEL,
+        BUDGET,
+    )
+
+    def __init__(
+        self,
+        loss: int = 1,
+        margin: float = 0.0,
+        average: bool = False,
+        kernel: str = "linear",
+        budget: int = 1000,
+    ) -> None:
+        super().__init__(loss, margin, average)
+        self.kernel = kernel  # any other kernel needs another model: see `KernelMMP`
+        self.budget = budget
+
+    def _take_steps(self, rows: Rows, steps: Steps, model: Prototypes, out: Floats) -> int:
+        return follow_mmp(rows, steps, self.update_rule, self.rounds, model, out)

@@ -1,37 +1,47 @@
-"""Rocchio's prototypes: the mean of a topic's documents, less a share of the mean of the others.
+"""Rocchio's prototypes: the mean of a topic's documents minus a share of the mean of the others.
 
-The batch learner of Ittner et al. that the 2002 paper compares with. On a stream the sums run
-along, and the prototypes are made anew from them every `refresh` rounds.
+Ittner, Lewis and Ahn, "Text categorization of low quality images" (SDAIR 1995): the batch learner
+that Crammer and Singer (2002) compare with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from learners.arrays import Bools, Floats, Ints, Longs
+from learners.arrays import Floats, Ints, Longs
 from learners.growing_array import Growing
 from learners.jit import njit
 from learners.learner import Learner, State
 from learners.options import Option
-from learners.prototypes.base import score_row
+from learners.prototypes.kernel import score_row
 from learners.scores import DenseScores, RowScores
-from learners.segment import Segment
+from learners.segment import Rows, Segment, Steps, labels_of, row_of
 
 BETA = 16.0
 GAMMA = 4.0
+
+
+class RocchioModel(NamedTuple):
+    """The running sums and the prototypes, with room to grow."""
+
+    sums: Floats  # terms x topics: the sum of the documents of each topic
+    total: Floats  # of each term: the sum of all documents
+    carriers: Floats  # of each topic: how many documents carry it
+    weights: Floats  # terms x topics: the prototypes as last made
 
 
 @njit
 def make_prototypes(
     sums: Floats, total: Floats, carriers: Floats, rounds: int, weights: Floats
 ) -> None:
-    """Fill `weights` (terms x topics) with unit-norm prototypes of the sums so far.
+    """Fill `weights` (terms x topics) with prototypes of length one, made from the sums so far.
 
-    A topic that no document carries keeps a zero prototype; where every document carries it there
-    are no others, and nothing is subtracted.
+    A topic that no document carries keeps a zero prototype. If every document carries a topic,
+    there are no others, and nothing is subtracted.
     """
     terms, topics = weights.shape
     squares = np.zeros(topics)
@@ -53,52 +63,57 @@ def make_prototypes(
 
 @njit
 def follow_rocchio(
-    starts: Longs,
-    all_terms: Ints,
-    all_values: Floats,
-    step_row: Ints,
-    step_learn: Bools,
-    step_known: Ints,
-    label_starts: Longs,
-    labels: Ints,
-    refresh: int,
-    rounds: int,
-    terms: int,
-    sums: Floats,
-    total: Floats,
-    carriers: Floats,
-    weights: Floats,
-    out: Floats,
+    rows: Rows, steps: Steps, refresh: int, rounds: int, used: int, model: RocchioModel, out: Floats
 ) -> int:
-    """Take the steps in order; return the number of rounds learned so far."""
-    for step in range(len(step_row)):
-        row, known = step_row[step], step_known[step]
-        mine = all_terms[starts[row] : starts[row + 1]]
-        values = all_values[starts[row] : starts[row + 1]]
-        if not step_learn[step]:
-            score_row(mine, values, weights, known, out[row])
+    """Take the steps in order; return the number of rounds learned so far.
+
+    `used` is the number of terms in use, for which prototypes are made.
+    """
+    sums, total, carriers, weights = model.sums, model.total, model.carriers, model.weights
+    for step in range(len(steps.row)):
+        row, known = steps.row[step], steps.known[step]
+        terms, values = row_of(rows, row)
+        if not steps.learn[step]:
+            score_row(terms, values, weights, known, out[row])
             continue
-        relevant = labels[label_starts[step] : label_starts[step + 1]]
+        relevant = labels_of(steps, step)
         for r in relevant:
             carriers[r] += 1.0
-        for i in range(len(mine)):
-            total[mine[i]] += values[i]
+        for i in range(len(terms)):
+            total[terms[i]] += values[i]
             for r in relevant:
-                sums[mine[i], r] += values[i]
+                sums[terms[i], r] += values[i]
         rounds += 1
         if refresh > 0 and rounds % refresh == 0:
-            make_prototypes(sums[:terms, :known], total, carriers, rounds, weights[:terms, :known])
+            make_prototypes(sums[:used, :known], total, carriers, rounds, weights[:used, :known])
     return rounds
 
 
 class Rocchio(Learner):
-    """Rocchio on a stream: running sums, prototypes made anew every `refresh` rounds.
+    """Rocchio on a stream: running sums, and prototypes made from them every `refresh` rounds.
+
+    With mean_r the mean of the documents of topic r, and other_r the mean of all other documents,
+
+        w_r = max(0, 16 mean_r - 4 other_r), scaled to length one
 
     With `refresh=0` the prototypes are made only by `make`, which is the batch learner.
+
+    Ittner, Lewis and Ahn, "Text categorization of low quality images" (SDAIR 1995): the batch
+    learner that Crammer and Singer (2002) compare with.
+
+    Examples
+    --------
+    >>> from learners import DictLearner, Rocchio
+    >>> model = DictLearner(Rocchio(refresh=2), topics=["grain", "ship"])
+    >>> model.learn({"wheat": 1.0}, ["grain"])
+    >>> model.learn({"port": 1.0}, ["ship"])
+    >>> model.score({"wheat": 2.0, "port": 1.0})
+    {'grain': 2.0, 'ship': 1.0}
+
     """
 
-    summary = "Rocchio's prototypes, made anew every so many rounds (batch learner on a stream)"
-    options = (Option("refresh", 1000, "rounds between two makings of the prototypes", least=1),)
+    summary = "Rocchio's prototypes, a batch learner that is trained again every few rounds"
+    options = (Option("refresh", 1000, "rounds after which prototypes are made again", least=1),)
 
     def __init__(self, refresh: int = 1000) -> None:
         self.refresh = refresh
@@ -120,13 +135,12 @@ class Rocchio(Learner):
         self._weights.grow(segment.terms, segment.topics)
         self._total.grow(segment.terms)
         self._carriers.grow(segment.topics)
-        rows, steps = segment.rows, segment.steps
+        model = RocchioModel(
+            self._sums.room, self._total.room, self._carriers.room, self._weights.room
+        )
         self.rounds = follow_rocchio(
-            rows.starts, rows.terms, rows.values,
-            steps.row, steps.learn, steps.known, steps.label_starts, steps.labels,
-            self.refresh, self.rounds, self._sums.shape[0],
-            self._sums.room, self._total.room, self._carriers.room, self._weights.room, out,
-        )  # fmt: skip
+            segment.rows, segment.steps, self.refresh, self.rounds, self._sums.shape[0], model, out
+        )
 
     def make(self) -> None:
         """Make the prototypes from the sums as they stand now."""
@@ -149,7 +163,7 @@ class Rocchio(Learner):
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go on from a state that `state` gave."""
+        """Go on from a state that `state` returned."""
         self.rounds = int(state["rounds"])
         self._sums.load(state["sums"])
         self._weights.load(state["weights"])
@@ -168,11 +182,11 @@ class Rocchio(Learner):
 
 
 def select_terms(prototypes: Floats, share: float = 0.025, at_least: int = 100) -> Longs:
-    """The terms that Rocchio holds to matter for some topic (Crammer & Singer 2002, sec. 4.4).
+    """The terms that Rocchio's prototypes select (Crammer & Singer 2002, sec. 4.4), ascending.
 
-    For each topic the terms of positive weight are sorted by weight, heaviest first (ties: the
-    earlier term first), and the best max(`at_least`, `share` of that list) are kept. Returns the
-    union over topics, ascending.
+    For each topic, the terms of positive weight are sorted by weight, heaviest first and the
+    earlier term first if equal. The first `share` of them is selected, but `at_least` this many.
+    The result is the union over all topics.
     """
     chosen = np.zeros(len(prototypes), dtype=np.bool_)
     for weights in prototypes.T:

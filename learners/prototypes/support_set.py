@@ -1,16 +1,16 @@
-"""Kernel learners: a model as the list of its updates, at most a budget of them.
+"""Kernel models: a model as the list of its updates, at most a budget of them.
 
-A learner that only ever adds multiples of instances to its vectors needs no vectors: the score of
-column c is `sum_i a_ic K(x_i, x)`, over the instances x_i that it has learned from and their
-coefficients. `kernel=poly2` is `K(x, z) = (x . z + 1)^2`, as in the experiments of Crammer and
-Singer (2001): all products of two features count as features, and so do the features themselves
-and a constant.
+A learner whose updates only add multiples of instances to its vectors needs no vectors. The score
+of column c is `sum_i a_ic K(x_i, x)`, over the instances x_i that it has learned from and their
+coefficients a_ic. `kernel=poly2` is `K(x, z) = (x . z + 1)^2`, as in the experiments of Crammer and
+Singer (2001): the features are all products of two features, the features themselves, and a
+constant.
 
-Such a list grows with every update, and the cost of a score with it. So there is a budget, and when
-one instance too many is there, the one with the **smallest coefficients** is removed, that is the
-one whose largest coefficient is smallest in size; of equals the oldest. The newest always stays, or
-its round would teach nothing. On the paper's data, means of 8 sequences, the loss a round over the
-last 2,000 of 7,000 rounds with a budget of 1,000 (and of 250):
+Such a list grows with every update, and so does the cost of a score. Therefore there is a budget.
+When it is exceeded, the instance with the **smallest coefficients** is removed: the one whose
+largest coefficient is smallest in size, and of equals the oldest. The newest instance always stays,
+or its round would teach nothing. On the paper's data (means of 8 sequences) the loss per round over
+the last 2,000 of 7,000 rounds, with a budget of 1,000 (and of 250), is:
 
 ===================================  =============  =============  =====================
 removed                              PRank          Widrow-Hoff    multiclass perceptron
@@ -20,15 +20,15 @@ oldest                               0.64 (1.02)    0.72 (0.99)    0.86 (1.11)
 what moves the model least, |a| |x|  0.45 (0.61)    0.47 (0.75)    1.31 (1.33)
 ===================================  =============  =============  =====================
 
-The largest coefficient of the multiclass perceptron is always 1, so there the two are one. The last
-rule empties the regions where instances are short. After a reversal of all ranks half-way the first
-is no worse than the second either. Thresholds stay as they are when an instance goes: nothing else
-would keep them in order.
+The largest coefficient of the multiclass perceptron is always 1, so its first two rows are equal.
+The last rule empties the regions where instances are short. After a reversal of all ranks half-way,
+the first rule is no worse than the second either. Thresholds stay as they are when an instance is
+removed: nothing else would keep them in order.
 
 With averaging, scores are those of the mean of the models after each round, and that mean is exact:
-an instance that has left the model is kept, for its part in the rounds when it was there. Of those,
-too, there are no more than the budget; when one too many is there, the one that left first is
-dropped, and the mean is of the rounds since it left.
+an instance that has left the model is kept for the rounds in which it was part of the model. Of
+such instances, too, there are no more than the budget. When there is one too many, the one that
+left first is dropped, and the mean is over the rounds since it left.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from learners.segment import Rows, Segment
 KERNELS = ("linear", "poly2")
 KERNEL = Option("kernel", "linear", "poly2: (x.z + 1)^2, products of two features", choices=KERNELS)
 BUDGET = Option(
-    "budget", 1000, "instances kept with poly2; the one that counts least goes", least=1, most=10**6
+    "budget", 1000, "instances to keep with poly2; the least important goes", least=1, most=10**6
 )
 
-# Squares of the largest products are infinite; this many times any coefficient is not.
+# The square of a very large product is infinite. This value times any coefficient is finite.
 LARGEST_SIMILARITY = 1e150
 STEPS_AT_ONCE = 1024
-HERE, GONE = -1, -2
+HERE, GONE = -1, -2  # values of `SupportArrays.left`
 SAVED = (
     "starts", "terms", "values", "coefficients", "sizes", "came", "left", "passed", "before",
     "passed_before",
@@ -62,24 +62,24 @@ SAVED = (
 
 
 class SupportArrays(NamedTuple):
-    """What kernels see: instances in the order that they came in, and their coefficients.
+    """Instances with coefficients as kernels see them, in the order in which they came.
 
     An instance is in the model (`left` is `HERE`), has left it and counts for the mean only (`left`
-    is the rounds learned before it left), or is `GONE` and waits to be cleared away.
+    is the number of rounds learned before it left), or is `GONE` and will be cleared away.
     """
 
-    taken: Longs  # one number: the slots in use
+    taken: Longs  # one number: how many slots are in use
     starts: Longs
     terms: Ints
     values: Floats
     coefficients: Floats  # slots x columns
-    sizes: Floats  # of the largest coefficient of each
-    came: Longs  # rounds learned before each came
+    sizes: Floats  # the size of the largest coefficient of each instance
+    came: Longs  # rounds learned before each instance came
     left: Longs
     passed: Floats  # slots x thresholds: the sum of the thresholds of all rounds before it left
     before: Longs  # one number: how many rounds, from the first on, are not in the mean
-    passed_before: Floats  # the sum of the thresholds of these rounds
-    work: Floats  # as long as there are terms; zero between any two calls
+    passed_before: Floats  # the sum of the thresholds of those rounds
+    work: Floats  # one number per term; all zero between two calls
 
 
 @njit
@@ -92,9 +92,9 @@ def score_supports(
     scores: Floats,
     mean: Floats,
 ) -> None:
-    """Write the scores of the first columns, summed in the order that the instances came in.
+    """Write the scores of the first columns, summed in the order in which the instances came.
 
-    Those of the mean of the models as well, if there is room for it and there are rounds.
+    Writes the scores of the mean model to `mean` as well, unless `mean` is empty.
     """
     for i in range(len(terms)):
         supports.work[terms[i]] = values[i]
@@ -114,7 +114,7 @@ def score_supports(
             for c in range(columns):
                 scores[c] += similarity * coefficients[c]
         if len(mean):
-            # In how many of the rounds of the mean it was part of the model.
+            # The number of rounds of the mean in which the instance was part of the model.
             there = (rounds if left == HERE else left) - max(supports.came[slot], before)
             for c in range(columns):
                 mean[c] += there * (similarity * coefficients[c])
@@ -134,7 +134,7 @@ def add_support(
     rounds: int,
     supports: SupportArrays,
 ) -> None:
-    """Put an instance behind the last one; room for it was made."""
+    """Append an instance; there must be room for it."""
     slot = supports.taken[0]
     start = supports.starts[slot]
     stop = start + len(terms)
@@ -157,9 +157,10 @@ def add_support(
 def keep_budget(
     budget: int, rounds: int, average: bool, passed: Floats, supports: SupportArrays
 ) -> None:
-    """After one was added: let the smallest leave, and drop what left first, where too many are.
+    """After an instance was added, remove the smallest one if there are more than the budget.
 
-    `passed` is the sum of the thresholds of the rounds so far.
+    With `average` it leaves the model, and the instance that left first is dropped if too many have
+    left. `passed` is the sum of the thresholds of the rounds so far.
     """
     newest = supports.taken[0] - 1
     here, smallest = 1, newest
@@ -188,10 +189,10 @@ def keep_budget(
 
 
 class Supports:
-    """Instances with coefficients, in the order that they came in, in one run of memory.
+    """Instances with coefficients, in the order in which they came, in contiguous memory.
 
-    New ones are put behind the last; when the room ends, those that are gone are cleared away.
-    There is room for twice as many as there are, so that costs less than scoring does.
+    New instances are appended. When the room is used up, those that are gone are cleared away. Then
+    there is room for twice as many as are left, so that clearing costs less than scoring does.
     """
 
     def __init__(self, thresholds: int = 0) -> None:
@@ -215,8 +216,8 @@ class Supports:
             work=np.zeros(0),
         )
 
-    def pieces(self, segment: Segment) -> Iterator[Segment]:
-        """The segment in pieces, with room made for each: so room depends on no length of it."""
+    def make_room_for(self, segment: Segment) -> Iterator[Segment]:
+        """Yield the segment in short pieces, each after room was made for all of its instances."""
         lengths = np.diff(segment.rows.starts)
         self.columns = max(self.columns, segment.topics)
         for start in range(0, len(segment.steps), STEPS_AT_ONCE):
@@ -244,7 +245,7 @@ class Supports:
             self.arrays = self.arrays._replace(work=np.zeros(2 * terms))
 
     def _used(self) -> SupportArrays:
-        """All that is not gone, as copies without room."""
+        """All instances that are not gone, as copies without spare room."""
         arrays = self.arrays
         count = int(arrays.taken[0])
         keep = np.flatnonzero(arrays.left[:count] != GONE)
@@ -266,25 +267,25 @@ class Supports:
         )
 
     def _fill(self, used: SupportArrays) -> None:
-        """Have these in use; there is room for them."""
+        """Write these instances to the first slots; there must be room for them."""
         self.arrays.taken[0] = len(used.came)
         for name in SAVED:
             room, array = getattr(self.arrays, name), getattr(used, name)
             room[tuple(slice(n) for n in array.shape)] = array
 
     def forget(self, keep: Longs) -> None:
-        """Instances lose the terms that left the vocabulary: new term i is the old `keep[i]`."""
+        """Drop the terms that left the vocabulary: new term i is the old term `keep[i]`."""
         used = self._used()
         rows = Rows(used.starts, used.terms, used.values).restricted(keep)
         self._fill(used._replace(starts=rows.starts, terms=rows.terms, values=rows.values))
 
     def state(self) -> State:
-        """The instances, with all that scores and removals depend on."""
+        """The instances, with everything that scores and removals depend on."""
         used = self._used()._asdict()
         return {f"support_{name}": used[name] for name in SAVED}
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go on from a state that `state` gave."""
+        """Go on from a state that `state` returned."""
         saved: dict[str, Any] = {name: state[f"support_{name}"] for name in SAVED}
         slots, self.columns = saved["coefficients"].shape
         self.arrays = self._laid_out(slots, len(saved["terms"]), self.columns)
@@ -292,5 +293,5 @@ class Supports:
 
     @property
     def nbytes(self) -> int:
-        """Memory of what is in use."""
+        """Memory of the instances in use."""
         return sum(array.nbytes for array in self._used())

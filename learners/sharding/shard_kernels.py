@@ -10,7 +10,7 @@ import numpy as np
 
 from learners.arrays import Bools, Floats, Ints, Longs
 from learners.jit import njit
-from learners.prototypes.base import add_outer, score_row
+from learners.prototypes.kernel import add_outer, score_row
 from learners.prototypes.mmp import mmp_coefficients
 from learners.prototypes.perceptron import perceptron_coefficients
 from learners.sharding.rounding_bounds import (

@@ -1,9 +1,7 @@
-"""The stacker: a lane that combines the scores of others, trained for average precision.
+"""The stacker: a learner that combines the scores of other lanes, trained for average precision.
 
-A document is a query and the topics are its items; what the other lanes said of a topic are its
-features. The stacker keeps the last documents whose labels it knows, and every so many rounds it
-trains a ranker on them (`svm_map.py`). That happens right after a round whose number is a multiple
-of `refit`, wherever blocks end, so rankings do not depend on blocks, restarts or joins.
+Yue, Finley, Radlinski and Joachims, "A support vector method for optimizing average precision"
+(SIGIR 2007), whose ranker `trainer.py` trains.
 """
 
 from __future__ import annotations
@@ -24,32 +22,47 @@ from learners.segment import Segment, Steps
 from learners.svm_map.features import DenseItems
 from learners.svm_map.trainer import Queries, train
 
-SCALED, PLACE, LEAD = range(3)  # the features that a topic has of each lane
+SCALED, PLACE, LEAD = range(3)  # the features of a topic from each lane; see `TopicFeatures`
 EACH = 3
-MAX_SEARCHES = 500  # of one refit, so that the stream never waits for long
+MAX_SEARCHES = 500  # in one refit, so that the stream never waits for long
+
+
+class TopicFeatures(NamedTuple):
+    """The features of the topics of a document: lanes x topics, on the same scale for all lanes.
+
+    Equal scores are ranked by index.
+    """
+
+    scaled: Floats  # the score, scaled from 0 for the last topic to 1 for the first
+    places: Floats  # one over the rank of the first `depth` topics, 0 for the others
+    leads: Floats  # how far the first topic is ahead of the second, 0 for the others
 
 
 @njit
-def describe(values: Floats, depth: int, scaled: Floats, places: Floats, leads: Floats) -> None:
-    """What each lane said of the topics, on a scale that is the same for all lanes.
+def new_features(lanes: int, topics: int) -> TopicFeatures:
+    """Room for the features of a document."""
+    return TopicFeatures(
+        np.empty((lanes, topics)), np.empty((lanes, topics)), np.empty((lanes, topics))
+    )
 
-    `scaled` is the score from 0 for the last topic to 1 for the first, `places` one over the rank
-    of the first `depth` topics and 0 for the others, and `leads` how far the first topic is ahead
-    of the second, 0 for all others. Equal scores are ranked by index.
-    """
+
+@njit
+def describe(values: Floats, depth: int, features: TopicFeatures) -> None:
+    """Write the features of the topics, from the scores of each lane (lanes x topics)."""
+    scaled, places, leads = features.scaled, features.places, features.leads
     topics = values.shape[1]
     best = np.empty(min(depth, topics), np.int64)
     scaled[:], places[:], leads[:] = 0.0, 0.0, 0.0
     for lane in range(len(values)):
-        mine = values[lane]
+        given = values[lane]
         filled = 0
-        low = high = mine[0]
+        low = high = given[0]
         for topic in range(topics):
-            low, high = min(low, mine[topic]), max(high, mine[topic])
-            if filled == len(best) and mine[topic] <= mine[best[filled - 1]]:
+            low, high = min(low, given[topic]), max(high, given[topic])
+            if filled == len(best) and given[topic] <= given[best[filled - 1]]:
                 continue
             place = min(filled, len(best) - 1)
-            while place > 0 and mine[topic] > mine[best[place - 1]]:
+            while place > 0 and given[topic] > given[best[place - 1]]:
                 best[place] = best[place - 1]
                 place -= 1
             best[place] = topic
@@ -58,18 +71,19 @@ def describe(values: Floats, depth: int, scaled: Floats, places: Floats, leads: 
             places[lane, best[place]] = 1.0 / (place + 1)
         span = high - low
         if not 0.0 < span < np.inf:
-            continue  # it says nothing, or nothing that can be compared
+            continue  # all scores are equal, or not finite
         second = 0.0
         for topic in range(topics):
-            scaled[lane, topic] = (mine[topic] - low) / span
+            scaled[lane, topic] = (given[topic] - low) / span
             if topic != best[0]:
                 second = max(second, scaled[lane, topic])
         leads[lane, best[0]] = scaled[lane, best[0]] - second
 
 
 @njit
-def weigh(scaled: Floats, places: Floats, leads: Floats, weights: Floats, scores: Floats) -> None:
-    """The scores of topics by the weights of their features, lane after lane."""
+def weigh(features: TopicFeatures, weights: Floats, scores: Floats) -> None:
+    """Write the scores of topics: their features times the weights, lane after lane."""
+    scaled, places, leads = features.scaled, features.places, features.leads
     for topic in range(scaled.shape[1]):
         score = 0.0
         for lane in range(len(scaled)):
@@ -81,34 +95,32 @@ def weigh(scaled: Floats, places: Floats, leads: Floats, weights: Floats, scores
 
 @njit
 def combine_rows(
-    step_row: Ints, step_learn: Bools, step_known: Ints, said: Floats, weights: Floats,
-    followed: int, depth: int, scores: Floats,
-) -> None:  # fmt: skip
-    """Score the rows that are ranked: by the weights, or just as the lane that is followed."""
-    lanes = len(said)
-    for step in range(len(step_row)):
-        row, known = step_row[step], step_known[step]
-        if step_learn[step] or known == 0:
+    steps: Steps, lane_scores: Floats, weights: Floats, followed: int, depth: int, out: Floats
+) -> None:
+    """Score the ranked rows: by the weights, or exactly as the lane `followed` if it is not -1."""
+    lanes = len(lane_scores)
+    for step in range(len(steps.row)):
+        row, known = steps.row[step], steps.known[step]
+        if steps.learn[step] or known == 0:
             continue
         if followed >= 0:
-            scores[row, :known] = said[followed, row, :known]
+            out[row, :known] = lane_scores[followed, row, :known]
             continue
-        scaled, places = np.empty((lanes, known)), np.empty((lanes, known))
-        leads = np.empty((lanes, known))
-        describe(said[:, row, :known], depth, scaled, places, leads)
-        weigh(scaled, places, leads, weights, scores[row])
+        features = new_features(lanes, known)
+        describe(lane_scores[:, row, :known], depth, features)
+        weigh(features, weights, out[row])
 
 
 @njit
 def average_precision(scores: Floats, labels: Ints) -> float:
-    """Of the ranking by these scores, ties by index."""
+    """The average precision of the ranking by these scores, ties by index."""
     ranks = np.empty(len(labels), np.int64)
     for i in range(len(labels)):
-        mine = labels[i]
+        label = labels[i]
         rank = 1
         for topic in range(len(scores)):
-            ahead = scores[topic] > scores[mine]
-            rank += ahead or (scores[topic] == scores[mine] and topic < mine)
+            ahead = scores[topic] > scores[label]
+            rank += ahead or (scores[topic] == scores[label] and topic < label)
         ranks[i] = rank
     ranks.sort()
     total = 0.0
@@ -119,22 +131,21 @@ def average_precision(scores: Floats, labels: Ints) -> float:
 
 @njit
 def lesson_of(
-    said: Floats, labels: Ints, weights: Floats, depth: int
+    lane_scores: Floats, labels: Ints, weights: Floats, depth: int
 ) -> tuple[Floats, Bools, Floats]:
-    """What a labelled document teaches.
+    """What the stacker keeps of a labelled document, as the fields of a `Lesson`.
 
-    The features of its items, which of them are relevant, and the average precision of each lane
-    and, last, of the weights. Its items are the relevant topics and the first `depth` of each lane:
-    those below change little and are many.
+    Its items are the relevant topics and the first `depth` topics of each lane. The topics below
+    are many, and change little.
     """
-    lanes, topics = said.shape
-    scaled, places = np.empty((lanes, topics)), np.empty((lanes, topics))
-    leads, combined = np.empty((lanes, topics)), np.empty(topics)
-    describe(said, depth, scaled, places, leads)
-    weigh(scaled, places, leads, weights, combined)
+    lanes, topics = lane_scores.shape
+    described, combined = new_features(lanes, topics), np.empty(topics)
+    describe(lane_scores, depth, described)
+    weigh(described, weights, combined)
+    scaled, places, leads = described.scaled, described.places, described.leads
     worth = np.empty(lanes + 1)
     for lane in range(lanes):
-        worth[lane] = average_precision(said[lane], labels)
+        worth[lane] = average_precision(lane_scores[lane], labels)
     worth[lanes] = average_precision(combined, labels)
     is_label, is_item = np.zeros(topics, np.bool_), np.zeros(topics, np.bool_)
     for label in labels:
@@ -155,7 +166,7 @@ def lesson_of(
 
 @njit
 def is_ahead(gains: Floats, proof: float) -> bool:
-    """Whether gains are hardly by chance: they add up to more than so many standard errors."""
+    """Whether the sum of the gains is above 0 by more than `proof` standard errors."""
     total = squares = 0.0
     for gain in gains:
         total += gain
@@ -164,19 +175,27 @@ def is_ahead(gains: Floats, proof: float) -> bool:
 
 
 class Lesson(NamedTuple):
-    """What is kept of a labelled document."""
+    """What the stacker keeps of a labelled document."""
 
     features: Floats  # items x features
-    relevant: Bools  # of each item
-    worth: Floats  # the average precision of each lane, and last that of the weights then
+    relevant: Bools  # whether each item is relevant
+    worth: Floats  # the average precision of each lane, and last that of the weights at the time
 
 
 class Stacker(Learner):
-    """Combines other lanes by a ranker that is trained anew as the stream goes on.
+    """Combines other lanes by a ranker that is trained again and again on the stream.
 
-    Until the first refit all lanes count alike, by their scaled scores. From then on it ranks by
-    the newest weights if, over the documents that it keeps, the weights of the time have done
-    clearly better than the best of the lanes (see `proof`); if not, it says what that lane says.
+    A document is a query and the topics are its items. The features of a topic come from the scores
+    that the other lanes gave it. The stacker keeps the last `window` labelled documents and trains
+    a ranker on them right after every round whose number is a multiple of `refit`, wherever blocks
+    end. So rankings do not depend on blocks, restarts or joins.
+
+    Until the first refit all lanes have the same weight, on their scaled scores. From then on the
+    stacker ranks by the newest weights, but only if the weights have done clearly better on the
+    kept documents than the best of the lanes (see `proof`). Otherwise it follows that lane.
+
+    Yue, Finley, Radlinski and Joachims, "A support vector method for optimizing average precision"
+    (SIGIR 2007).
     """
 
     combines_lanes = True
@@ -187,15 +206,13 @@ class Stacker(Learner):
     summary = "combines other lanes, trained for average precision (SVM-map)"
     options = (
         Option("of", "", "the lanes to combine, as [lane,...] (default: all other topic lanes)"),
-        Option("refit", 1000, "rounds from one training to the next", least=1),
+        Option("refit", 1000, "train again after this many rounds", least=1),
         Option(
-            "window", 2000, "labelled documents to train on, the last ones", least=1, most=10**6
+            "window", 2000, "train on this many of the last labelled documents", least=1, most=10**6
         ),
-        Option("cost", 1000.0, "the price of a slack: C of the SVM", least=1e-6, most=1e9),
-        Option("depth", 10, "first topics of each lane to train on", least=1, most=1000),
-        Option(
-            "proof", 1.0, "standard errors to be ahead of its best lane by, or follow it", least=0
-        ),
+        Option("cost", 1000.0, "C of the SVM: the price of an error", least=1e-6, most=1e9),
+        Option("depth", 10, "train on this many topics of each lane", least=1, most=1000),
+        Option("proof", 1.0, "standard errors to be ahead of the best lane, else copy it", least=0),
     )
 
     def __init__(
@@ -214,7 +231,7 @@ class Stacker(Learner):
         self.depth = depth
         self.proof = proof
         self.weights: Floats = np.empty(0)
-        self.followed = -1  # the lane that has done better, if any
+        self.followed = -1  # the lane whose scores it copies; -1: it ranks by the weights
         self.rounds = 0
         self.lessons: deque[Lesson] = deque(maxlen=window)
 
@@ -229,36 +246,33 @@ class Stacker(Learner):
                 f"This stacker combines {len(self.weights) // EACH or 'at least 1'} lanes, and got "
                 f"the scores of {len(others)}. Give it those of the same lanes each time."
             )
-        said = np.stack([Scores.expect(lane, segment).table() for lane in others])
+        lane_scores = np.stack([Scores.expect(lane, segment).table() for lane in others])
         done = 0
         for refit in self._refits(segment.steps):
-            self._follow(segment.steps.between(done, refit), said, out)
+            self._follow(segment.steps.between(done, refit), lane_scores, out)
             self._train()
             done = refit
-        self._follow(segment.steps.between(done, len(segment.steps)), said, out)
+        self._follow(segment.steps.between(done, len(segment.steps)), lane_scores, out)
 
     def _refits(self, steps: Steps) -> Iterator[int]:
-        """Behind which steps it trains anew."""
+        """After which steps it trains again."""
         learning = np.flatnonzero(steps.learn)
         first = self.refit - 1 - self.rounds % self.refit
         yield from (learning[first :: self.refit] + 1).tolist()
 
-    def _follow(self, steps: Steps, said: Floats, out: Floats) -> None:
-        """Take steps between two refits: no ranking among them depends on what they teach."""
-        combine_rows(
-            steps.row, steps.learn, steps.known, said, self.weights, self.followed, self.depth,
-            out,
-        )  # fmt: skip
+    def _follow(self, steps: Steps, lane_scores: Floats, out: Floats) -> None:
+        """Take the steps between two refits; no ranking among them depends on their labels."""
+        combine_rows(steps, lane_scores, self.weights, self.followed, self.depth, out)
         for step in np.flatnonzero(steps.learn).tolist():
             self.rounds += 1
             labels = steps.labels[steps.label_starts[step] : steps.label_starts[step + 1]]
             row, known = steps.row[step], steps.known[step]
             if 0 < len(labels) < known:
-                taught = lesson_of(said[:, row, :known], labels, self.weights, self.depth)
+                taught = lesson_of(lane_scores[:, row, :known], labels, self.weights, self.depth)
                 self.lessons.append(Lesson(*taught))
 
     def _train(self) -> None:
-        """Train on the documents that are kept, and see whether a lane has done better."""
+        """Train on the kept documents, then choose between the weights and the best lane."""
         if not self.lessons:
             return
         features, relevant, worths = zip(*self.lessons, strict=True)
@@ -273,10 +287,10 @@ class Stacker(Learner):
         self.followed = -1 if is_ahead(worth[:, -1] - worth[:, best], self.proof) else best
 
     def forget(self, keep: Longs) -> None:
-        """It knows no terms."""
+        """It keeps nothing by term."""
 
     def state(self) -> State:
-        """The weights, and the documents that are kept."""
+        """The weights, and what is kept of documents."""
         width, kept = len(self.weights), list(self.lessons)
         worth = np.array([lesson.worth for lesson in kept])
         return {
@@ -289,7 +303,7 @@ class Stacker(Learner):
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go on from a state that `state` gave."""
+        """Go on from a state that `state` returned."""
         self.weights = np.array(state["weights"], np.float64)
         self.followed, self.rounds = map(int, np.array(state["followed"], np.int64))
         cuts = np.array(state["starts"], np.int64)[1:-1]
@@ -301,6 +315,6 @@ class Stacker(Learner):
             self.lessons.extend(map(Lesson, features, relevant, worth))
 
     def size_bytes(self) -> int:
-        """The weights and the documents that are kept."""
+        """Memory of the weights and of what is kept of documents."""
         kept = sum(sum(array.nbytes for array in lesson) for lesson in self.lessons)
         return self.weights.nbytes + kept

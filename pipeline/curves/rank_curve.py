@@ -8,15 +8,16 @@ not exist while all of them are, or are called, the same.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from learners.arrays import Bools, Floats, Ints, Longs
+from learners.arrays import Floats, Ints, Longs
 from learners.jit import njit
 from learners.learner import State
 from learners.rank_measures import RANK_MEASURES, tau_b
-from learners.scores import RankScores, RowScores
+from learners.scores import RANK, RankScores, RowScores
 from learners.segment import Steps
 from pipeline.curves.topic_curve import LearningCurve, Point, is_kept
 
@@ -29,23 +30,30 @@ COLUMNS = 6
 SHARE, DISTANCE, MISS = range(3)
 
 
+class RankTotals(NamedTuple):
+    """What a rank curve adds up from round to round."""
+
+    tally: Floats  # the newest point, as sums
+    window: Ints  # the true and the predicted rank of the last rounds, each minus one
+    table: Longs  # how often each pair is in the window: predicted x true
+
+
 @njit
 def follow_ranks(
-    step_row: Ints, step_learn: Bools, label_starts: Longs, labels: Ints, said: Floats, ranks: int,
-    tally: Floats, window: Ints, table: Longs, points: Floats, measured: Floats,
+    steps: Steps, predicted: Floats, ranks: int, totals: RankTotals, points: Floats,
+    measured: Floats,
 ) -> int:  # fmt: skip
-    """Measure every learned row by what was said of it; return how many points were kept.
+    """Measure every learned row by its predicted rank; return how many points were kept.
 
-    `tally` is the newest point and goes on from round to round. `window` holds the last pairs of a
-    true and a said rank in turn, and `table` counts them, said x true. What lanes are compared by
-    is written to `measured`, a row a round.
+    The losses by which lanes are compared are written to `measured`, one row per round.
     """
+    tally, window, table = totals.tally, totals.window, totals.table
     kept = done = 0
-    for step in range(len(step_row)):
-        if not step_learn[step]:
+    for step in range(len(steps.row)):
+        if not steps.learn[step]:
             continue
-        true = labels[label_starts[step]] + 1
-        rank = int(said[step_row[step], 0])
+        true = steps.labels[steps.label_starts[step]] + 1
+        rank = int(predicted[steps.row[step], RANK])
         distance = abs(rank - true)
         at = int(tally[ROUND]) % len(window)
         tally[ROUND] += 1.0
@@ -90,13 +98,11 @@ class RankCurve(LearningCurve):
 
         Returns what lanes are compared by, a row a round.
         """
-        said = RankScores.expect(scores).matrix
+        predicted = RankScores.expect(scores).matrix
         rounds = int(np.count_nonzero(steps.learn))
         points, measured = np.empty((rounds, COLUMNS)), np.empty((rounds, 3))
-        kept = follow_ranks(
-            steps.row, steps.learn, steps.label_starts, steps.labels, said, self.ranks,
-            self._tally, self._window, self._table, points, measured,
-        )  # fmt: skip
+        totals = RankTotals(self._tally, self._window, self._table)
+        kept = follow_ranks(steps, predicted, self.ranks, totals, points, measured)
         if kept:
             self._points = np.concatenate((self._points, points[:kept]))
         if rounds:

@@ -15,12 +15,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from learners.arrays import Bools, Floats, Ints, Longs
+from learners.arrays import Floats
 from learners.growing_array import Growing
 from learners.jit import njit
 from learners.learner import State
 from learners.measures import COMPARED, MEASURES, measure_round
-from learners.scores import RowScores, Scores
+from learners.scores import Places, RowScores, Scores
 from learners.segment import Steps
 
 # What a kept point holds: the round, the rounds with topics, the sums of the measures, and of the
@@ -40,35 +40,41 @@ def is_kept(round_: int) -> bool:
     return round_ % step == 0
 
 
+class Totals(NamedTuple):
+    """What a curve adds up from round to round."""
+
+    tally: Floats  # the newest point, as sums
+    found: Floats  # found[r] counts the relevant topics of rank r + 1
+    recalled: Floats  # recalled[r] adds up their shares of the topics of their documents
+    topic_rounds: Floats  # of each topic: the rounds in which it was relevant
+    topic_loss: Floats  # of each topic: the shares of irrelevant topics that scored as high then
+
+
 @njit
 def follow_curve(
-    step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints, step_ranked: Ints,
-    all_ranks: Longs, all_above: Longs, hits: Longs, tally: Floats, found: Floats,
-    recalled: Floats, topic_rounds: Floats, topic_loss: Floats, points: Floats, measured: Floats,
-) -> int:  # fmt: skip
-    """Measure every learned row by the places of its labels; return how many points were kept.
+    steps: Steps, places: Places, totals: Totals, points: Floats, measured: Floats
+) -> int:
+    """Measure every learned row by the ranks of its labels; return how many points were kept.
 
-    `tally` is the newest point and goes on from round to round. `found[r]` counts relevant topics
-    of rank r + 1 and `recalled[r]` their shares of the topics of their documents. `topic_rounds[r]`
-    counts the rounds in which topic r was relevant, and `topic_loss[r]` adds up the shares of the
-    irrelevant topics that were level with or above it then. The measures of each round by itself
-    are written to `measured`.
+    The measures of each round by itself are written to `measured`.
     """
+    tally, found, recalled = totals.tally, totals.found, totals.recalled
+    topic_rounds, topic_loss = totals.topic_rounds, totals.topic_loss
     kept = done = 0
-    first = label_starts[0]
-    for step in range(len(step_learn)):
-        if not step_learn[step]:
+    first = steps.label_starts[0]
+    for step in range(len(steps.learn)):
+        if not steps.learn[step]:
             continue
-        start, stop = label_starts[step], label_starts[step + 1]
-        relevant = labels[start:stop]
-        ranked = 0  # relevant topics that the ranking has; they come first in `all_ranks`
+        start, stop = steps.label_starts[step], steps.label_starts[step + 1]
+        relevant = steps.labels[start:stop]
+        ranked = 0  # relevant topics that the ranking has; they come first in `places.ranks`
         for topic in relevant:
-            ranked += topic < step_ranked[step]
-        ranks = all_ranks[start - first : start - first + ranked]
-        above = all_above[start - first : stop - first]
+            ranked += topic < steps.ranked[step]
+        ranks = places.ranks[start - first : start - first + ranked]
+        above = places.above[start - first : stop - first]
         values = measured[done]
         done += 1
-        measure_round(step_known[step], ranks, above, hits[step], values)
+        measure_round(steps.known[step], ranks, above, places.hits[step], values)
         tally[ROUND] += 1.0
         tally[RELEVANT] = len(relevant)
         tally[FIRST_HIT] = np.nan
@@ -83,7 +89,7 @@ def follow_curve(
         for rank in ranks:
             found[rank - 1] += 1.0
             recalled[rank - 1] += 1.0 / len(relevant)
-        irrelevant = step_known[step] - len(relevant)
+        irrelevant = steps.known[step] - len(relevant)
         for i in range(len(relevant)):
             topic_rounds[relevant[i]] += 1.0
             if irrelevant > 0:
@@ -222,11 +228,11 @@ class TopicCurve(LearningCurve):
             array.grow(scores.topics)
         points = np.empty((rounds, COLUMNS))
         measured = np.empty((rounds, len(MEASURES)))
-        kept = follow_curve(
-            steps.learn, steps.known, steps.label_starts, steps.labels, steps.ranked,
-            *scores.places(steps), self._tally, self._found.room, self._recalled.room,
-            self._topic_rounds.room, self._topic_loss.room, points, measured,
+        totals = Totals(
+            self._tally, self._found.room, self._recalled.room, self._topic_rounds.room,
+            self._topic_loss.room,
         )  # fmt: skip
+        kept = follow_curve(steps, scores.places(steps), totals, points, measured)
         if kept:
             self._points = np.concatenate((self._points, points[:kept]))
         return measured

@@ -10,8 +10,7 @@ from typing import Any
 
 import orjson
 
-from learners.index.base import IndexLearner
-from learners.ordinal.base import OrdinalLearner
+from learners.scores import LabelKind
 from learners.specs import LEARNERS
 from pipeline.curves.confidence import CONFIDENCE
 from pipeline.engine.engine import Engine
@@ -128,10 +127,10 @@ TableColumn = tuple[str, str, int, int]  # its title and key, what to multiply b
 def columns_for(learners: Iterable[str]) -> tuple[TableColumn, ...]:
     """The columns to show when lanes of these learners are compared."""
     kinds = [LEARNERS[learner] for learner in learners]
-    ordinal = [issubclass(kind, OrdinalLearner) for kind in kinds]
+    ordinal = [kind.label_kind() is LabelKind.RANKS for kind in kinds]
     return (
         *(TOPIC_COLUMNS if not all(ordinal) or not kinds else ()),
-        *(RETRIEVAL_COLUMNS if any(issubclass(kind, IndexLearner) for kind in kinds) else ()),
+        *(RETRIEVAL_COLUMNS if any(kind.scores_class.is_sparse for kind in kinds) else ()),
         *(RANK_COLUMNS if any(ordinal) else ()),
     )
 
@@ -192,7 +191,8 @@ TOPICS, RANK = "topics", "rank"
 
 def label_kind(lane: dict[str, Any]) -> str:
     """Which kind of label a lane learns, as events call it."""
-    return RANK if issubclass(LEARNERS[lane["settings"]["learner"]], OrdinalLearner) else TOPICS
+    kind = LEARNERS[lane["settings"]["learner"]]
+    return RANK if kind.label_kind() is LabelKind.RANKS else TOPICS
 
 
 def run_notes(report: Report) -> Iterator[str]:

@@ -6,9 +6,10 @@ import time
 
 import numpy as np
 
+from learners import MulticlassPerceptron, PRank, WidrowHoff
 from learners.arrays import Floats, Longs
-from learners.ordinal.base import RANK, MulticlassPerceptron, OrdinalLearner, PRank, WidrowHoff
-from learners.scores import RankScores
+from learners.ordinal.base import OrdinalLearner
+from learners.scores import RANK, RankScores
 from learners.segment import Rows, Segment, Steps
 from tests.bench.speed import line
 

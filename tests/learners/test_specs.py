@@ -7,7 +7,7 @@ import re
 import pytest
 
 from learners.options import OptionError
-from learners.prototypes.base import MMP
+from learners.prototypes.mmp import MMP
 from learners.specs import parse_spec
 
 

@@ -12,7 +12,7 @@ from numba.core.registry import CPUDispatcher
 
 from learners.learner import Learner
 from learners.ordinal.base import OrdinalLearner
-from learners.prototypes.base import follow_prototypes
+from learners.prototypes.mmp import follow_mmp
 from learners.scores import Scores
 from learners.slow.arow import SlowArow
 from learners.slow.ordinal import SlowKernelMMP
@@ -120,7 +120,7 @@ def test_every_learner_has_a_twin() -> None:
 
 def test_kernels_are_compiled() -> None:
     """With numba's JIT disabled the twins would be compared with themselves, so to speak."""
-    assert isinstance(follow_prototypes, CPUDispatcher)
+    assert isinstance(follow_mmp, CPUDispatcher)
 
 
 @pytest.mark.parametrize("spec", SPECS)

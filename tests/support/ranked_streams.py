@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from learners.arrays import Floats, Ints
-from learners.ordinal.base import RANK, SCORE, OrdinalLearner
-from learners.scores import RankScores
+from learners.ordinal.base import OrdinalLearner
+from learners.scores import RANK, SCORE, RankScores
 from learners.segment import Rows, Segment, Steps
 from tests.support.random_streams import Happening, Stream, random_document
 

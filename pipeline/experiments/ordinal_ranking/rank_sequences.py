@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from learners.arrays import Floats, Longs
-from learners.ordinal.base import RANK
-from learners.scores import RankScores
+from learners.scores import RANK, RankScores
 from learners.segment import Rows, Segment, Steps
 from learners.specs import parse_spec
 

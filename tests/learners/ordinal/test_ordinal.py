@@ -11,17 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from learners import MulticlassPerceptron, PRank, WidrowHoff
 from learners.arrays import Floats
-from learners.ordinal.base import (
-    RANK,
-    SCORE,
-    MulticlassPerceptron,
-    OrdinalLearner,
-    PRank,
-    WidrowHoff,
-)
+from learners.ordinal.base import OrdinalLearner
 from learners.prototypes import support_set as support
-from learners.scores import RankScores
+from learners.scores import RANK, SCORE, RankScores
 from learners.segment import Segment
 from learners.slow.ordinal import (
     SlowMulticlassPerceptron,
