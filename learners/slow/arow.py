@@ -1,15 +1,15 @@
-"""The plain-Python twin of `learners.prototypes.arow`; see `learners.slow.prototypes`."""
+"""Twin of `learners/prototypes/arow.py`."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 
-from learners.slow.prototypes import Document, inner, zeros
+from learners.slow.arithmetic import Document, inner, zeros
 
 
 class SlowArow:
-    """Every topic by itself, each weight by its variance: one until something was learned."""
+    """Every topic by itself, each weight by its variance, which is 1 at first."""
 
     def __init__(self, rho: float = 1.0, positive: float = 10.0, bias: float = 0.2) -> None:
         self.rho = rho
@@ -29,14 +29,14 @@ class SlowArow:
         ]
 
     def learn(self, document: Document, topics: Sequence[str], known: Sequence[str]) -> None:
-        """One round: topics that are short of 1, or of -1, move towards it."""
+        """One round: a topic whose score is short of 1 (of -1 if irrelevant) moves towards it."""
         for topic, score in zip(known, self.score(document, known), strict=True):
             target = 1.0 if topic in topics else -1.0
             if target * score < 1.0:
                 self.move(topic, document, score, target)
 
     def move(self, topic: str, document: Document, score: float, target: float) -> None:
-        """Move one topic, and be surer of its weights."""
+        """Move one topic, and reduce the variances of its weights."""
         variances, bias = self.variances[topic], self.bias
         spread = 0.0
         for feature, value in document.items():

@@ -1,4 +1,4 @@
-"""Plain-Python twin of the stacker; see `slow.py`. Only the training itself is shared."""
+"""Twin of `learners/svm_map/stacker.py`; only the training itself is shared."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from learners.svm_map.trainer import Queries, train
 
 MAX_SEARCHES = 500
 
-Said = Sequence[Sequence[float]]  # of each lane the scores of the topics
+LaneScores = Sequence[Sequence[float]]  # of each lane: the scores of the topics
 
 
 def ranking(scores: Sequence[float]) -> list[int]:
@@ -21,18 +21,18 @@ def ranking(scores: Sequence[float]) -> list[int]:
 
 
 def features(scores: Sequence[float], depth: int) -> list[tuple[float, float, float]]:
-    """Of each topic what a lane said: its score from 0 to 1, one over its rank, and its lead."""
+    """The features of each topic from one lane: scaled score, one over the rank, and lead."""
     order = ranking(scores)
     low, high = min(scores), max(scores)
-    tells = 0.0 < high - low < float("inf")
-    scaled = [(score - low) / (high - low) if tells else 0.0 for score in scores]
+    differ = 0.0 < high - low < float("inf")
+    scaled = [(score - low) / (high - low) if differ else 0.0 for score in scores]
     second = max([scaled[topic] for topic in order[1:]], default=0.0)
-    found = []
+    described = []
     for topic in range(len(scores)):
         rank = order.index(topic) + 1
-        lead = scaled[topic] - second if rank == 1 and tells else 0.0
-        found.append((scaled[topic], 1.0 / rank if rank <= depth else 0.0, lead))
-    return found
+        lead = scaled[topic] - second if rank == 1 and differ else 0.0
+        described.append((scaled[topic], 1.0 / rank if rank <= depth else 0.0, lead))
+    return described
 
 
 def precision(scores: Sequence[float], labels: Sequence[int]) -> float:
@@ -40,13 +40,13 @@ def precision(scores: Sequence[float], labels: Sequence[int]) -> float:
     order = ranking(scores)
     ranks = sorted(order.index(label) + 1 for label in labels)
     total = 0.0
-    for found, rank in enumerate(ranks, start=1):
-        total += found / rank
+    for hits, rank in enumerate(ranks, start=1):
+        total += hits / rank
     return total / len(ranks)
 
 
 class SlowStacker:
-    """Combines what lanes said, document by document."""
+    """Combines the scores of lanes, document by document."""
 
     def __init__(
         self, lanes: int, refit: int, window: int, cost: float, depth: int, proof: float = 1.0
@@ -59,40 +59,40 @@ class SlowStacker:
             maxlen=window
         )
 
-    def described(self, said: Said) -> list[list[float]]:
+    def described(self, lanes: LaneScores) -> list[list[float]]:
         """The features of each topic, lane after lane."""
-        lanes = [features(scores, self.depth) for scores in said]
-        return [[x for lane in lanes for x in lane[topic]] for topic in range(len(said[0]))]
+        by_lane = [features(scores, self.depth) for scores in lanes]
+        return [[x for lane in by_lane for x in lane[topic]] for topic in range(len(lanes[0]))]
 
-    def combined(self, said: Said) -> list[float]:
+    def combined(self, lanes: LaneScores) -> list[float]:
         """The scores by the weights."""
         scores = []
-        for topic in self.described(said):
+        for topic in self.described(lanes):
             score = 0.0
             for weight, feature in zip(self.weights, topic, strict=True):
                 score += weight * feature
             scores.append(score)
         return scores
 
-    def score(self, said: Said) -> list[float]:
+    def score(self, lanes: LaneScores) -> list[float]:
         """The scores of the topics of a document."""
-        return list(said[self.followed]) if self.followed >= 0 else self.combined(said)
+        return list(lanes[self.followed]) if self.followed >= 0 else self.combined(lanes)
 
-    def learn(self, said: Said, labels: Sequence[int]) -> None:
-        """Take the labels of a document; train if it is time."""
+    def learn(self, lanes: LaneScores, labels: Sequence[int]) -> None:
+        """Keep a labelled document; train if the round is a multiple of `refit`."""
         self.rounds += 1
-        if 0 < len(labels) < len(said[0]):
-            first = {topic for scores in said for topic in ranking(scores)[: self.depth]}
+        if 0 < len(labels) < len(lanes[0]):
+            first = {topic for scores in lanes for topic in ranking(scores)[: self.depth]}
             items = sorted(first | set(labels))
-            described = self.described(said)
-            worth = [precision(scores, labels) for scores in (*said, self.combined(said))]
+            described = self.described(lanes)
+            worth = [precision(scores, labels) for scores in (*lanes, self.combined(lanes))]
             relevant = [item in labels for item in items]
             self.lessons.append(([described[item] for item in items], relevant, worth))
         if self.rounds % self.refit == 0 and self.lessons:
             self.train()
 
     def train(self) -> None:
-        """Find new weights, and whether a lane has done better than the weights of the time."""
+        """Find new weights, then choose between the weights and the best lane."""
         items = [item for lesson, _, _ in self.lessons for item in lesson]
         relevant = [known for _, those, _ in self.lessons for known in those]
         starts = np.cumsum([0, *(len(lesson) for lesson, _, _ in self.lessons)])
@@ -101,12 +101,13 @@ class SlowStacker:
         if trained.queries:
             self.weights = trained.weights.tolist()
         worth = [0.0] * (len(self.weights) // 3 + 1)
-        for _, _, mine in self.lessons:
-            worth = [total + one for total, one in zip(worth, mine, strict=True)]
+        for _, _, precisions in self.lessons:
+            worth = [total + one for total, one in zip(worth, precisions, strict=True)]
         best = max(range(len(worth) - 1), key=worth.__getitem__)
         total = squares = 0.0
-        for _, _, mine in self.lessons:
-            total += mine[-1] - mine[best]
-            squares += (mine[-1] - mine[best]) * (mine[-1] - mine[best])
+        for _, _, precisions in self.lessons:
+            gain = precisions[-1] - precisions[best]
+            total += gain
+            squares += gain * gain
         enough = self.proof * self.proof * squares
         self.followed = -1 if total > 0.0 and total * total > enough else best

@@ -11,7 +11,7 @@ import pytest
 
 from learners.measures import MEASURES, measure_round
 from learners.scores import UNRANKED, DenseScores
-from learners.slow.prototypes import slow_measures
+from learners.slow.measures import slow_measures
 from tests.conftest import missing
 from tests.support.random_streams import learned
 

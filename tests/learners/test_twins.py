@@ -14,18 +14,15 @@ from learners.learner import Learner
 from learners.ordinal.base import OrdinalLearner
 from learners.prototypes.mmp import follow_mmp
 from learners.scores import Scores
+from learners.slow.arithmetic import Document
 from learners.slow.arow import SlowArow
-from learners.slow.ordinal import SlowKernelMMP
-from learners.slow.prototypes import (
-    Document,
-    SlowCommittee,
-    SlowFeatureFocus,
-    SlowFrequency,
-    SlowIndependent,
-    SlowMMP,
-    SlowPerceptron,
-    SlowRocchio,
-)
+from learners.slow.committee import SlowCommittee
+from learners.slow.feature_focus import SlowFeatureFocus, SlowIndependent
+from learners.slow.frequency import SlowFrequency
+from learners.slow.kernel_mmp import SlowKernelMMP
+from learners.slow.mmp import SlowMMP
+from learners.slow.perceptron import SlowPerceptron
+from learners.slow.rocchio import SlowRocchio
 from learners.specs import LEARNERS, parse_spec
 from learners.svm_map.stacker import Stacker
 from tests.support.random_streams import Stream, random_stream

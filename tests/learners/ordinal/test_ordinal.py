@@ -17,12 +17,10 @@ from learners.ordinal.base import OrdinalLearner
 from learners.prototypes import support_set as support
 from learners.scores import RANK, SCORE, RankScores
 from learners.segment import Segment
-from learners.slow.ordinal import (
-    SlowMulticlassPerceptron,
-    SlowOrdinal,
-    SlowPRank,
-    SlowWidrowHoff,
-)
+from learners.slow.multiclass_perceptron import SlowMulticlassPerceptron
+from learners.slow.ordinal import SlowOrdinal
+from learners.slow.prank import SlowPRank
+from learners.slow.widrow_hoff import SlowWidrowHoff
 from tests.reference.dense_ordinal import Dense, products_of_two
 from tests.support.ranked_streams import (
     Emitted,

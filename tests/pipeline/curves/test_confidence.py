@@ -26,7 +26,7 @@ from pipeline.engine.engine import Engine
 from pipeline.log.block import make_block
 from pipeline.reports.lane_comparison import MOST_LINES, comparison_lines
 from pipeline.reports.report import make_report
-from pipeline.slow.twins import SlowDifference
+from pipeline.slow.confidence import SlowDifference
 from pipeline.snapshots.snapshot import restore_engine, take_snapshot
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events
 

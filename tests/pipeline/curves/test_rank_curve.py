@@ -11,7 +11,7 @@ import pytest
 from learners.scores import RankScores
 from learners.segment import Steps
 from pipeline.curves.rank_curve import WINDOW, RankCurve
-from pipeline.slow.twins import slow_is_kept
+from pipeline.slow.topic_curve import slow_is_kept
 from tests.learners.test_rank_measures import tau_by_definition
 from tests.support.random_streams import learned
 

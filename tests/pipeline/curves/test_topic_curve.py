@@ -11,9 +11,9 @@ import pytest
 from learners.arrays import Floats
 from learners.scores import DenseScores
 from learners.segment import Steps
-from learners.slow.prototypes import slow_measures, slow_topic_losses
+from learners.slow.measures import slow_measures, slow_topic_losses
 from pipeline.curves.topic_curve import TopicCurve, is_kept
-from pipeline.slow.twins import slow_is_kept
+from pipeline.slow.topic_curve import slow_is_kept
 from tests.support.random_streams import learned
 
 TOPICS = 7

@@ -11,7 +11,7 @@ from learners.scores import DenseScores, RowScores
 from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.engine.ranking_events import ranking_events
 from pipeline.log.block import Entry
-from pipeline.slow.twins import slow_ranking_events
+from pipeline.slow.ranking_events import slow_ranking_events
 
 AWKWARD = [
     "",

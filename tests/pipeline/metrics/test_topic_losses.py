@@ -12,7 +12,7 @@ import orjson
 import pytest
 from prometheus_client import CollectorRegistry
 
-from learners.slow.prototypes import slow_topic_losses
+from learners.slow.measures import slow_topic_losses
 from pipeline.corpora import open_source
 from pipeline.engine.engine import Engine
 from pipeline.engine.ranked_segment import RankedSegment

@@ -12,7 +12,7 @@ import pytest
 from learners.learner import State
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
-from pipeline.slow.twins import SlowVocabulary
+from pipeline.slow.features import SlowVocabulary
 from pipeline.text.features import FeatureSettings, Vocabulary
 from pipeline.text.terms import words_of
 from pipeline.text.tokenizer import Tokenizer

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.slow.twins import slow_tokens
+from pipeline.slow.tokenizer import slow_tokens
 from pipeline.text.terms import words_of
 from pipeline.text.tokenizer import PROFILES, Tokenizer
 

@@ -12,10 +12,10 @@ import numpy as np
 import orjson
 import pytest
 
-from learners.slow.prototypes import SlowFeatureFocus
+from learners.slow.feature_focus import SlowFeatureFocus
 from pipeline.corpora.newsgroups import Newsgroups
 from pipeline.experiments.index_learning import feature_focus_text
-from pipeline.slow.twins import slow_tokens
+from pipeline.slow.tokenizer import slow_tokens
 from tests.support.command_line import wirerank
 from tests.support.small_corpora import GROUPS, write_newsgroups, write_reuters
 

@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 import pytest
 
-from learners.slow.prototypes import SlowFeatureFocus
+from learners.slow.feature_focus import SlowFeatureFocus
 from pipeline.corpora import SourceError, open_source
 from pipeline.experiments.index_learning.train_test_split import Split
 from pipeline.experiments.index_learning.word_examples import without_rare, words_as_examples

@@ -1,0 +1,30 @@
+"""Twin of `pipeline/engine/ranking_events.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+
+from pipeline.engine.ranked_segment import RankedSegment
+
+
+def slow_ranking_events(
+    ranked: RankedSegment, lanes: Sequence[str], topics: Sequence[str], top: int
+) -> list[bytes]:
+    """The ranking events of a segment, each built as an object."""
+    events = []
+    for row, document in enumerate(ranked.documents):
+        for number, (lane, scores) in enumerate(zip(lanes, ranked.scores, strict=True)):
+            given = scores.row(row, int(ranked.known_topics[row])).tolist()
+            best = sorted(range(len(given)), key=lambda topic: (-given[topic], topic))
+            best = best[:top] if top else best
+            event = {
+                "id": document.id,
+                "lane": lane,
+                "round": ranked.rounds[number][row],
+                "ranking": [{"topic": topics[topic], "score": given[topic]} for topic in best],
+                "time": document.time,
+            }
+            events.append(orjson.dumps(event))
+    return events
