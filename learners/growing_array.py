@@ -1,8 +1,8 @@
-"""Arrays that grow: room is laid out far ahead, so that growing costs little in the long run.
+"""Arrays that grow: room is reserved far ahead, so that growing costs little in the long run.
 
-Room that nothing was written to takes no memory: the system hands out pages when they are first
-touched. So a matrix of weights is laid out for many more terms than there are, and is moved only
-a few times in the life of a model.
+Room that nothing was written to takes no memory: the system provides pages when they are first
+written. So a matrix of weights has room for many more terms than there are, and is moved only a few
+times in the life of a model.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import numpy.typing as npt
 
 from learners.arrays import Floats, Longs
 
-LINE = 8  # numbers to a cache line
+LINE = 8  # numbers per cache line
 ROWS_AHEAD = 1 << 16
 ROWS_AT_ONCE = 1 << 10
-NUMBERS_AHEAD = 1 << 25  # but no more than a quarter of a gigabyte
+NUMBERS_AHEAD = 1 << 25  # the room ahead is at most a quarter of a gigabyte
 
 
 class Growing:
-    """Numbers in one or two directions, zero where nothing was written.
+    """A vector or matrix of numbers, zero where nothing was written.
 
-    Kernels work on `room`, whose rows are whole cache lines; `view` is the part that is in use.
+    Kernels work on `room`, whose rows are whole cache lines; `view` is the part in use.
     """
 
     def __init__(self, directions: int) -> None:
@@ -41,7 +41,7 @@ class Growing:
         return self.view.nbytes
 
     def grow(self, *shape: int) -> None:
-        """Have at least this shape in use."""
+        """Extend the part in use to at least this shape."""
         old = self.view
         self.shape = tuple(max(pair) for pair in zip(shape, self.shape, strict=True))
         if any(n > have for n, have in zip(self.shape, self.room.shape, strict=True)):
@@ -49,7 +49,7 @@ class Growing:
             self.room[tuple(slice(n) for n in old.shape)] = old
 
     def _layout(self) -> tuple[int, ...]:
-        """Twice the room where there was too little, and many rows ahead."""
+        """The shape of the new room: doubled where there was too little, with many rows ahead."""
         layout = [
             have if n <= have else -(-max(n, 2 * have) // LINE) * LINE
             for n, have in zip(self.shape, self.room.shape, strict=True)
@@ -59,9 +59,9 @@ class Growing:
         return tuple(layout)
 
     def keep(self, rows: Longs) -> None:
-        """Keep only these rows, which ascend; rows past the last one count as not there."""
+        """Keep only these rows (ascending); numbers past the last row are ignored."""
         rows = rows[rows < self.shape[0]]
-        # No row moves down, so whole runs can be moved one after the other, in place.
+        # Every row moves up or stays, so rows can be moved in place, many at once.
         for start in range(0, len(rows), ROWS_AT_ONCE):
             stop = min(start + ROWS_AT_ONCE, len(rows))
             self.view[start:stop] = self.view[rows[start:stop]]
@@ -69,7 +69,7 @@ class Growing:
         self.shape = (len(rows), *self.shape[1:])
 
     def copy(self) -> Floats:
-        """The part in use, by itself."""
+        """A copy of the part in use."""
         return self.view.copy()
 
     def load(self, array: npt.NDArray[np.generic]) -> None:
@@ -81,7 +81,7 @@ class Growing:
 
 
 def zeros_in_lines(shape: tuple[int, ...]) -> Floats:
-    """Zeros that start at a cache line, so that reading rows of whole lines straddles none."""
+    """Zeros that start at a cache line, so that rows of whole lines straddle no other line."""
     count = math.prod(shape)
     buffer = np.zeros(count + LINE)
     skipped = -buffer.ctypes.data // buffer.itemsize % LINE

@@ -1,4 +1,4 @@
-"""One way to compile a kernel: cached, without the GIL, its type kept."""
+"""Compile kernels: cached, without the GIL, with their types visible to the type checker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numba
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Where kernels are that others call; next to this package, wherever it is installed.
+# Packages with kernels that other kernels call; next to this package, wherever it is installed.
 PACKAGES = tuple(
     Path(__file__).parent.parent / name for name in ("learners", "pipeline", "consumers")
 )
@@ -22,33 +22,33 @@ PACKAGES = tuple(
 def njit(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` with numba, keeping its signature visible to the type checker.
 
-    No fast-math: the same operations in the same order on every machine and for every topic, so
-    that equal prototypes give equal scores to the last bit. A tie is an error in these
-    algorithms, which makes the last bit matter.
+    No fast-math: operations are the same, in the same order, on every machine and for every topic.
+    So equal prototypes give equal scores to the last bit. The last bit matters, since a tie is an
+    error in these algorithms.
     """
     try:
         compiled: Callable[P, R] = numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # nowhere to keep it: neither beside the source nor in the home folder
+    except RuntimeError:  # no place for a cache, neither beside the source nor in the home folder
         return numba.njit(nogil=True)(function)
     mark(compiled, Path(function.__code__.co_filename))
     return compiled
 
 
 def mark(compiled: Callable[P, R], source: Path) -> None:
-    """Have a kept kernel thrown away when another file with kernels has changed.
+    """Make a cached kernel invalid when any other file with kernels has changed.
 
-    Numba looks at the kernel's own file alone. But a kernel holds the code of all those that it
-    calls, wherever they are, so after an upgrade it would go on with the old ones.
+    Numba looks only at the kernel's own file. But a compiled kernel contains the code of all
+    kernels that it calls, in any file, so after an upgrade it would go on with their old code.
     """
-    kept = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if kept is not None:
+    cache_file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if cache_file is not None:
         others = kernels_below(PACKAGES), kernels_below((source.parent,))
-        kept._source_stamp = (kept._source_stamp, *others)
+        cache_file._source_stamp = (cache_file._source_stamp, *others)
 
 
 @cache
 def kernels_below(folders: tuple[Path, ...]) -> str:
-    """A digest of all files in these folders that have kernels."""
+    """A digest of all files with kernels in these folders."""
     digest = hashlib.blake2b(digest_size=16)
     for folder in folders:
         for path in sorted(folder.rglob("*.py")):
@@ -59,6 +59,6 @@ def kernels_below(folders: tuple[Path, ...]) -> str:
 
 
 def is_cached(compiled: Callable[P, R]) -> bool:
-    """Whether a compiled kernel is kept for the next process."""
+    """Whether a compiled kernel is cached for the next process."""
     statistics = getattr(compiled, "stats", None)
     return statistics is not None and statistics.cache_path is not None

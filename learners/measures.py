@@ -1,7 +1,7 @@
 """How good a ranking is: the losses and measures of Crammer and Singer (2002), per round.
 
-The last three are those of Madani, Connor and Greiner (2010), who look at the best true topic alone
-and, with many topics, at whether it was retrieved at all.
+The measures r1, r5 and mrr are those of Madani, Connor and Greiner (2010). They look only at the
+best true topic and, with many topics, at whether it was retrieved at all.
 
 Ranks run from 1, best first; equal scores are ranked by topic index. In the losses a tie between
 a relevant and an irrelevant topic is an error.
@@ -17,12 +17,12 @@ coverage                  0 .. k, lower          does not exist           k-1
 average_precision         0 .. 1, higher         does not exist           1
 r1, r5 hit by rank 1, 5   0 or 1, higher         does not exist           1
 mrr 1 / rank of the best  0 .. 1, higher         does not exist           1
-recall, precision at r    0 .. 1, higher         does not exist           defined as always
+recall, precision at r    0 .. 1, higher         does not exist           by their definition
 ========================  =====================  =======================  ====================
 
-The losses are averaged over all rounds; a measure that does not exist for a document is averaged
-over the rounds where it does. `r1` is 1 - `one_error` unless no true topic was retrieved: then the
-topics are level at 0, one of them may be first by its index, but that is no hit.
+The losses are averaged over all rounds. A measure that does not exist for some documents is
+averaged over the rounds in which it does. `r1` is 1 - `one_error` unless no true topic was
+retrieved. Then all true topics have the score 0: one may be first by its index, but that is no hit.
 
 A relevant topic that was discovered after the ranking was made is not in the ranking. In the losses
 it takes part with the score 0. In all other measures it is a miss, because no reader of the ranking
@@ -41,7 +41,7 @@ LOSS1, LOSS2, LOSS3, ONE_ERROR, COVERAGE, AVERAGE_PRECISION, R1, R5, MRR = range
 MEASURES = (
     "loss1", "loss2", "loss3", "one_error", "coverage", "average_precision", "r1", "r5", "mrr",
 )  # fmt: skip
-COMPARED = (LOSS1, LOSS3)  # the losses that lanes are compared by: never above 1
+COMPARED = (LOSS1, LOSS3)  # lanes are compared by these losses, which are at most 1
 
 
 @njit

@@ -1,6 +1,6 @@
-"""Learners by name: `mmp:loss=1,margin=0.1` says which learner, with which options.
+"""Specs of lanes: `mmp:loss=1,margin=0.1` names a learner and its options.
 
-A lane is called by its spec as written, unless `name=...` says otherwise. `norm=l2` scales every
+The name of a lane is its spec as written, unless the spec has `name=...`. `norm=l2` scales every
 vector to length one before the lane sees it, and `shards=3` divides its topics over three threads.
 """
 
@@ -46,14 +46,14 @@ LEARNERS: dict[str, type[Learner]] = {
 OUTSIDE_BRACKETS = re.compile(r",(?![^\[]*\])")
 
 LANE_OPTIONS = (
-    Option("name", "", "what rankings, curves and metrics call the lane (default: the spec)"),
+    Option("name", "", "name of the lane in rankings, curves and metrics (default: the spec)"),
     Option("norm", "none", "l2: scale every vector to length one", choices=("none", "l2")),
 )
-OF_DIVISIBLE_LANES = (
+SHARDING_OPTIONS = (
     Option(
         "shards",
         1,
-        "divide the topics over threads; rankings stay in the same order",
+        "divide the topics over this many threads; the order of rankings stays",
         least=1,
         most=64,
     ),
@@ -61,8 +61,8 @@ OF_DIVISIBLE_LANES = (
 
 
 def options_of(learner: str) -> tuple[Option, ...]:
-    """All options that a lane of this learner can have."""
-    more = () if LEARNERS[learner].unshardable else OF_DIVISIBLE_LANES
+    """All options that a lane with this learner can have."""
+    more = () if LEARNERS[learner].unshardable else SHARDING_OPTIONS
     usual = {"norm": LEARNERS[learner].norm}
     shared = [replace(o, default=usual.get(o.name, o.default)) for o in LANE_OPTIONS]
     return (*LEARNERS[learner].options, *shared, *more)
@@ -70,18 +70,18 @@ def options_of(learner: str) -> tuple[Option, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LaneSpec:
-    """A lane as it was asked for."""
+    """A lane as its spec describes it."""
 
     name: str
     learner: str
     options: dict[str, Value]
     norm: str
     shards: int = 1
-    combines: tuple[str, ...] = ()  # the lanes whose scores it learns from, once they are known
+    combines: tuple[str, ...] = ()  # the lanes that it combines, once they are known: `resolved`
 
     @property
     def settings(self) -> dict[str, Value]:
-        """All that its model depends on, defaults included."""
+        """Everything that its model depends on, with defaults filled in."""
         declared = LEARNERS[self.learner].options
         given = {option.name: self.options.get(option.name, option.default) for option in declared}
         if self.combines:
@@ -144,7 +144,7 @@ def parse_spec(text: str) -> LaneSpec:
     if learner not in LEARNERS:
         known = ", ".join(LEARNERS)
         raise OptionError(f"There is no learner {learner!r}. Known: {known}; e.g. mmp:loss=1.")
-    options = (*LEARNERS[learner].options, *LANE_OPTIONS, *OF_DIVISIBLE_LANES)
+    options = (*LEARNERS[learner].options, *LANE_OPTIONS, *SHARDING_OPTIONS)
     declared = {option.name: option for option in options}
     given: dict[str, Value] = {}
     for part in filter(None, OUTSIDE_BRACKETS.split(rest)):
@@ -152,7 +152,7 @@ def parse_spec(text: str) -> LaneSpec:
         key = key.strip()
         if not equals or key not in declared:
             known = ", ".join(option.name for option in options_of(learner))
-            raise OptionError(f"{learner} has no option {part!r}. Write key=value with: {known}.")
+            raise OptionError(f"{learner} has no option {part!r}. Write key=value, with: {known}.")
         if key in given:
             raise OptionError(f"{learner} has the option {key!r} twice in {text!r}.")
         given[key] = declared[key].read(value.strip(), learner)
@@ -162,12 +162,12 @@ def parse_spec(text: str) -> LaneSpec:
     )
     spec = LaneSpec(name, learner, given, norm, int(given.pop("shards", 1)))
     if spec.shards > 1:
-        spec.update_rule()  # or say why not
+        spec.update_rule()  # raises an OptionError if it cannot be divided
     return spec
 
 
 def resolved(specs: Sequence[LaneSpec]) -> list[LaneSpec]:
-    """The lanes of a stream, where each that combines others knows which.
+    """The lanes of a stream; those that combine others have the names of these in `combines`.
 
     Examples
     --------
@@ -186,34 +186,34 @@ def resolved(specs: Sequence[LaneSpec]) -> list[LaneSpec]:
 
 
 def helpers_of(lanes: Sequence[LaneSpec], every: Sequence[LaneSpec]) -> list[LaneSpec]:
-    """The lanes of a stream that are not among these, but combined by some of them."""
-    mine = {lane.name for lane in lanes}
-    needed = {name for lane in lanes for name in lane.combines} - mine
+    """The lanes of a stream that some of `lanes` combine, without being among `lanes`."""
+    names = {lane.name for lane in lanes}
+    needed = {name for lane in lanes for name in lane.combines} - names
     return [lane for lane in every if lane.name in needed]
 
 
 def combined_by(stacker: LaneSpec, able: Sequence[str]) -> tuple[str, ...]:
-    """The lanes that a stacker combines, of those that can be combined."""
+    """The names of the lanes that a stacker combines, out of those that can be combined."""
     known = ", ".join(able) or "none"
     of = str(stacker.options.get("of", ""))
     if not of:
         if not able:
             raise OptionError(
-                f"Lane {stacker.name} combines other topic lanes, and there are none. Add some, "
+                f"Lane {stacker.name} combines other topic lanes, but there are none. Add some, "
                 "e.g. mmp:loss=1 and perceptron."
             )
         return tuple(able)
     names = names_in(of[1:-1], able) if of[0] == "[" and of[-1] == "]" else None
     if not names or len(set(names)) < len(names):
         raise OptionError(
-            f"The 'of' option of lane {stacker.name} must be different topic lanes of the stream, "
-            f"as [lane,...]; these can be combined: {known}. Got {of!r}."
+            f"The 'of' option of lane {stacker.name} must list different topic lanes of the "
+            f"stream, as [lane,...]. These can be combined: {known}. Got {of!r}."
         )
     return names
 
 
 def names_in(text: str, able: Sequence[str]) -> tuple[str, ...] | None:
-    """A list of names with commas between them, which may have commas themselves."""
+    """The names in a text with commas between them; a name may contain commas. None if unknown."""
     text = text.strip()
     for name in sorted(able, key=len, reverse=True):
         if text == name:

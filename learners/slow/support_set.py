@@ -117,7 +117,7 @@ class SlowSupports(SlowModel):
         return left[-self.budget - 1] if len(left) > self.budget else 0
 
     def add(self, document: Document, tau: Sequence[float], rounds: int) -> None:
-        """Append an update; above the budget the smallest other one leaves, the oldest of equals."""
+        """Append an update; above the budget the smallest other one leaves (ties: the oldest)."""
         here = [i for i, update in enumerate(self.updates) if update.left is None]
         if len(here) == self.budget:
             sizes = {i: max(abs(move) for move in self.updates[i].tau) for i in here}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from learners.arrays import Floats, Longs
+from learners.arrays import Floats
 from learners.jit import njit
 from learners.learner import Learner
 from learners.scores import LabelKind, RowScores
@@ -17,36 +17,36 @@ from learners.specs import LaneSpec
 from pipeline.curves.rank_curve import RankCurve
 from pipeline.curves.topic_curve import LearningCurve, TopicCurve
 
-TINY = 1e-100
+TINY = 1e-100  # the squares of smaller values underflow
 
 
 @njit
-def unit_length(starts: Longs, values: Floats) -> Floats:
+def unit_length(rows: Rows) -> Floats:
     """The values of rows scaled to Euclidean length one; an empty or zero row stays as it is."""
-    scaled = values.copy()
-    for row in range(len(starts) - 1):
-        mine = scaled[starts[row] : starts[row + 1]]
+    scaled = rows.values.copy()
+    for row in range(len(rows.starts) - 1):
+        values = scaled[rows.starts[row] : rows.starts[row + 1]]
         largest = 0.0
-        for value in mine:
+        for value in values:
             largest = max(largest, abs(value))
         if 0.0 < largest < TINY:
-            mine /= largest  # squares would vanish
+            values /= largest  # otherwise the squares would underflow to 0
         square = 0.0
-        for value in mine:
+        for value in values:
             square += value * value
         if square > 0.0:
-            mine /= np.sqrt(square)
+            values /= np.sqrt(square)
     return scaled
 
 
 @dataclass(frozen=True, slots=True)
 class SharedSegment:
-    """A segment as all lanes see it: by its norm, each the same steps over other vectors."""
+    """A segment in the forms that lanes need: for each norm, the same steps over scaled vectors."""
 
     by_norm: dict[str, Segment]
 
     def between(self, start: int, stop: int) -> SharedSegment:
-        """Only some of the steps."""
+        """All rows, with only the steps from `start` up to `stop`."""
         some = {norm: segment.between(start, stop) for norm, segment in self.by_norm.items()}
         return SharedSegment(some)
 
@@ -55,11 +55,11 @@ class SharedSegment:
 
 
 def share(segment: Segment, norms: Collection[str]) -> SharedSegment:
-    """A segment for lanes of these norms; what several of them need is made once."""
+    """A segment for lanes of these norms; the vectors of each norm are computed once."""
     by_norm = {"none": segment}
     if "l2" in norms:
         rows = segment.rows
-        scaled = Rows(rows.starts, rows.terms, unit_length(rows.starts, rows.values))
+        scaled = Rows(rows.starts, rows.terms, unit_length(rows))
         by_norm["l2"] = Segment(scaled, segment.steps, segment.terms, segment.topics)
     return SharedSegment(by_norm)
 

@@ -34,7 +34,7 @@ def test_options_reach_the_learner() -> None:
         ("mmp:margin=nan", "must be a number from 0. Got 'nan'"),
         ("mmp:margin=inf", "must be a number from 0"),
         ("mmp:average=yes", "must be true or false. Got 'yes'"),
-        ("mmp:average", "Write key=value with: loss, margin, average"),
+        ("mmp:average", "Write key=value, with: loss, margin, average"),
         ("mmp:los=1", "has no option 'los=1'"),
         ("mmp:loss=1,loss=2", "has the option 'loss' twice"),
         ("mmp:norm=l1", "must be one of none, l2"),

@@ -292,8 +292,8 @@ def test_a_lane_is_divided_and_made_whole_under_its_stacker(broker: str, tmp_pat
         ([FIRST, "svm-map:of=[]"], "must be different topic lanes"),
         ([FIRST, "svm-map:of="], "must be a word. Got ''"),
         ([FIRST, f"svm-map:of={FIRST}"], "as [lane,...]"),
-        ([ALL], "combines other topic lanes, and there are none. Add some"),
-        ([RANKS, ALL], "combines other topic lanes, and there are none. Add some"),
+        ([ALL], "combines other topic lanes, but there are none. Add some"),
+        ([RANKS, ALL], "combines other topic lanes, but there are none. Add some"),
     ],
 )
 def test_what_cannot_be_combined_is_refused_at_the_start(

@@ -165,7 +165,7 @@ def test_which_lanes_are_combined() -> None:
 @pytest.mark.parametrize(
     ("of", "told"),
     [
-        ("of=[rocchio]", "these can be combined: mmp"),
+        ("of=[rocchio]", "These can be combined: mmp"),
         ("of=mmp", "as [lane,...]"),
         ("of=[]", "as [lane,...]"),
         ("of=[mmp,mmp]", "different topic lanes"),

@@ -10,6 +10,7 @@ import numpy as np
 import orjson
 import pytest
 
+from learners.segment import Rows
 from learners.specs import parse_spec
 from pipeline.engine import engine as engine_module
 from pipeline.engine.engine import Engine, EngineSettings
@@ -310,5 +311,6 @@ def test_a_rank_alone_is_counted_as_ignored() -> None:
 
 def test_vectors_of_any_size_come_to_length_one() -> None:
     values = np.array([3e-170, 4e-170, 3e70, 4e70, 0.0, 3.0, 4.0])
-    scaled = unit_length(np.array([0, 2, 4, 5, 7]), values)
+    starts = np.array([0, 2, 4, 5, 7])
+    scaled = unit_length(Rows(starts, np.zeros(7, np.int32), values))
     assert scaled.tolist() == pytest.approx([0.6, 0.8, 0.6, 0.8, 0.0, 0.6, 0.8], rel=1e-14)
