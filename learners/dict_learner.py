@@ -71,6 +71,7 @@ class DictLearner(Generic[L]):
             np.array([known], np.int32),
             np.array([0, len(labels or ())], np.int64),
             np.array(labels or (), np.int32),
+            np.array([known], np.int32),
         )
         scores = self.learner.new_scores(1, known)
         self.learner.follow(Segment(rows, steps, len(self._terms), known), scores)
