@@ -19,7 +19,7 @@ def new_app() -> typer.Typer:
     app.command("tokenize", cls=PlainCommand)(tokenize_command)
     app.command("learn", cls=PlainCommand)(learn_command)
     app.command("run", cls=PlainCommand)(run_workers_command)
-    app.command("config")(config_command)
+    app.command("config", cls=PlainCommand)(config_command)
     return app
 
 

@@ -34,10 +34,10 @@ def new_app(kafka_player: KafkaPlayer | None = None) -> typer.Typer:
     )
     app.command("replay", cls=PlainCommand, context_settings={"obj": kafka_player})(replay_command)
     app.command("lanes")(lanes_command)
-    app.command("experiment")(experiment_command)
-    app.command("report")(report_command)
+    app.command("experiment", cls=PlainCommand)(experiment_command)
+    app.command("report", cls=PlainCommand)(report_command)
     app.command("inspect", cls=PlainCommand)(inspect_command)
-    app.command("bench")(bench_command)
+    app.command("bench", cls=PlainCommand)(bench_command)
     app.add_typer(corpora_app, name="corpora")
     app.add_typer(curves_app, name="curves")
     return app

@@ -89,7 +89,7 @@ def test_declared_topics() -> None:
     assert [place["topic"] for place in first["ranking"]] == ["trade", "crude"]
 
 
-def test_malformed_events_are_put_aside_and_counted() -> None:
+def test_malformed_events_are_kept_and_counted() -> None:
     Path("bad.jsonl").write_bytes(
         b'{"id":1,"text":"x","topics":["a"]}\nrubbish\n{"id":2}\n\n{"id":3,"text":"y"}\n'
     )

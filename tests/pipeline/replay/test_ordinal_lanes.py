@@ -1,4 +1,4 @@
-"""Ranks through the command line: what is said at the end, ninjs, and sources without topics."""
+"""Ordinal lanes through the command line: messages, ninjs, and sources without topics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def replay(*arguments: str) -> tuple[list[dict[str, Any]], str, dict[str, Any]]:
-    """The rankings, what was said to the person, and the report."""
+    """The rankings, the messages on standard error, and the report."""
     result = wirerank("replay", *arguments, "--rankings", "-", "--report", "report.json")
     assert result.exit_code == 0, result.output
     report = orjson.loads(Path("report.json").read_bytes())
@@ -38,31 +38,31 @@ def replay(*arguments: str) -> tuple[list[dict[str, Any]], str, dict[str, Any]]:
 
 
 def test_ordinal_lanes_alone() -> None:
-    found, said, report = replay(write_events(events=RANKED), "--lane", "prank:ranks=5")
+    rankings, shown, report = replay(write_events(events=RANKED), "--lane", "prank:ranks=5")
     keys = ["id", "lane", "round", "rank", "score", "time"]
-    assert [list(one) for one in found] == [keys] * 5
-    assert [(one["id"], one["round"]) for one in found] == [
+    assert [list(one) for one in rankings] == [keys] * 5
+    assert [(one["id"], one["round"]) for one in rankings] == [
         *zip("abcde", (0, 1, 1, 2, 3), strict=True)
     ]
-    assert "documents 5   rounds 3   terms" in said  # and nothing of topics
-    assert "documents that still wait for their labels: 1" in said
-    assert "late labels with only topics, which no lane learns: 1" in said
-    assert "late labels that found no document: 1" in said
-    assert "ranks past the last one that lanes have, which teach nothing: 1" in said
+    assert "documents 5   rounds 3   terms" in shown  # and no number of topics
+    assert "documents that still wait for their labels: 1" in shown
+    assert "late labels with only topics, which no lane learns: 1" in shown
+    assert "late labels that found no document: 1" in shown
+    assert "ranks past the last one that lanes have, which teach nothing: 1" in shown
     assert report["prank:ranks=5"]["ranks_refused"] == 1
 
 
-def test_lanes_of_both_kinds_say_what_each_kind_lacks() -> None:
+def test_lanes_of_both_kinds_show_what_each_kind_lacks() -> None:
     lanes = ("--lane", "mmp:loss=1", "--lane", "prank:ranks=5")
-    found, said, report = replay(write_events(events=RANKED), *lanes, "--top", "1")
-    assert [len(one["ranking"]) for one in found if "ranking" in one] == [0, 0, 0, 1, 1]
-    assert [one["round"] for one in found if "rank" in one] == [0, 1, 1, 2, 3]
-    assert "documents that still wait for their labels (topics): 3" in said
-    assert "documents that still wait for their labels (rank): 1" in said
-    assert "late labels that found no document (rank): 1" in said
-    assert "which no lane learns" not in said
-    assert "per s  lane of topics\n" in said
-    assert "per s  lane of ranks\n" in said
+    rankings, shown, report = replay(write_events(events=RANKED), *lanes, "--top", "1")
+    assert [len(one["ranking"]) for one in rankings if "ranking" in one] == [0, 0, 0, 1, 1]
+    assert [one["round"] for one in rankings if "rank" in one] == [0, 1, 1, 2, 3]
+    assert "documents that still wait for their labels (topics): 3" in shown
+    assert "documents that still wait for their labels (rank): 1" in shown
+    assert "late labels that found no document (rank): 1" in shown
+    assert "which no lane learns" not in shown
+    assert "per s  lane of topics\n" in shown
+    assert "per s  lane of ranks\n" in shown
     assert (report["mmp:loss=1"]["rounds"], report["prank:ranks=5"]["rounds"]) == (2, 3)
     assert "ranks_refused" not in report["mmp:loss=1"]
 
@@ -77,11 +77,11 @@ def test_lanes_of_both_kinds_say_what_each_kind_lacks() -> None:
         ({"rank": 8}, ["prank"], ": no document came with `rank`"),
     ],
 )
-def test_what_was_not_learned_is_said(event: dict[str, Any], lanes: list[str], kind: str) -> None:
+def test_what_was_not_learned_is_shown(event: dict[str, Any], lanes: list[str], kind: str) -> None:
     source = write_events(events=[{"id": "1", "text": "oil", **event}])
-    _, said, _ = replay(source, *(part for lane in lanes for part in ("--lane", lane)))
-    assert f"nothing was learned{kind}" in said
-    assert said.count("nothing was learned") == 1
+    _, shown, _ = replay(source, *(part for lane in lanes for part in ("--lane", lane)))
+    assert f"nothing was learned{kind}" in shown
+    assert shown.count("nothing was learned") == 1
 
 
 def test_rounds_with_topics_are_of_topic_lanes() -> None:
@@ -94,7 +94,7 @@ def test_rounds_with_topics_are_of_topic_lanes() -> None:
 
 
 def test_urgency_is_the_rank_of_a_ninjs_item() -> None:
-    """Nine urgencies, told by one word each; late corrections bring urgency and nothing else."""
+    """Each of nine urgencies has a word of its own; late labels bring nothing but the urgency."""
     items: list[dict[str, Any]] = []
     for number in range(180):
         urgency = 1 + number * 7 % 9
@@ -104,19 +104,19 @@ def test_urgency_is_the_rank_of_a_ninjs_item() -> None:
         else:
             items += [item, {"uri": f"urn:{number}", "urgency": urgency}]
     lanes = ("--lane", "prank:ranks=9", "--lane", "mmp:loss=1")
-    found, said, report = replay(write_events(events=items), "--format", "ninjs", *lanes)
-    ranks = [one["rank"] for one in found if one["lane"] == "prank:ranks=9"]
+    rankings, shown, report = replay(write_events(events=items), "--format", "ninjs", *lanes)
+    ranks = [one["rank"] for one in rankings if one["lane"] == "prank:ranks=9"]
     assert len(ranks) == 180
     assert set(ranks[90:]) == set(range(1, 10))
     assert report["prank:ranks=9"]["rounds"] == 180
     assert report["mmp:loss=1"]["rounds"] == 135
     assert report["prank:ranks=9"]["ranking_loss"] < 2.0  # a guess in the middle is off by 2.2
-    assert "dead" not in said
+    assert "dead" not in shown
 
 
 def test_ratings_have_ordinal_lanes_by_default(tmp_path: Path) -> None:
     write_movielens(tmp_path / "ml")
-    _, said, report = replay("movielens:ml")
+    _, shown, report = replay("movielens:ml")
     assert list(report) == list(RANK_LANES)
     assert all(lane["rounds"] == 3 for lane in report.values())
-    assert "nothing was learned" not in said
+    assert "nothing was learned" not in shown
