@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
 import shlex
@@ -273,3 +274,11 @@ def test_the_scripts_on_comparing_lanes_print_what_the_page_says(
         assert int(line.split()[1]) == pytest.approx(int(rounds.replace(",", "")), rel=0.02)
     assert float(equal.strip("[]")) == pytest.approx(2.0, abs=0.05)
     assert float(wrong) == pytest.approx(0.39, abs=0.01)
+
+
+@pytest.mark.slow
+def test_the_examples_of_learners_are_right() -> None:
+    page = REPOSITORY / "docs/guide/use-from-python.md"
+    failures, tried = doctest.testfile(str(page), False, optionflags=doctest.ELLIPSIS)
+    assert tried > 5
+    assert failures == 0
