@@ -1,4 +1,4 @@
-"""All workers of a configuration on one machine: a process each, started again if it dies."""
+"""Runs all workers of a configuration on one machine: one process each, restarted if it dies."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from consumers.config import Config
 
 log = logging.getLogger(__name__)
 
-# A worker that ends by itself with this code has said that somebody must look.
+# A worker that ends with this code has logged an error that needs a person.
 NEEDS_A_PERSON = 3
 GRACE_SECONDS = 30.0
-LOOK_SECONDS = 0.1
-# A worker that dies is started again at once, unless it has just been started.
+POLL_SECONDS = 0.1
+# A worker that dies is restarted at once, but not within this time of its last start.
 PAUSE_SECONDS = 5.0
 
 
 @dataclass
 class Child:
-    """One worker process, and when it may be started (again)."""
+    """One worker process, and the earliest time of its next start."""
 
     name: str
     arguments: list[str]
@@ -74,16 +74,16 @@ def supervise(workers: list[Child], stop: threading.Event) -> int:
     """Keep the workers running until asked to stop; returns the exit code."""
     code = 0
     try:
-        while not stop.wait(LOOK_SECONDS):
+        while not stop.wait(POLL_SECONDS):
             for child in workers:
                 ended = None if child.process is None else child.process.poll()
                 if child.process is not None and ended is None:
                     continue
                 if ended == NEEDS_A_PERSON:
-                    log.error("%s has stopped and needs somebody to look", child.name)
+                    log.error("%s has stopped and needs a person; see its last error", child.name)
                     return NEEDS_A_PERSON
                 if ended is not None:
-                    log.warning("%s ended with %s; starting it again", child.name, ended)
+                    log.warning("%s ended with exit code %s; restarting it", child.name, ended)
                     child.not_before = child.started + PAUSE_SECONDS
                     child.process = None
                 if time.monotonic() >= child.not_before:
@@ -101,7 +101,8 @@ def supervise(workers: list[Child], stop: threading.Event) -> int:
                 try:
                     child.process.wait(max(0.1, until - time.monotonic()))
                 except subprocess.TimeoutExpired:
-                    log.error("%s does not end; killing it", child.name)
+                    log.error("%s does not stop; killing it", child.name)
                     child.process.kill()
                     code = 1
+    log.info("stopped: all %s workers have ended", len(running))
     return code

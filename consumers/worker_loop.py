@@ -1,4 +1,7 @@
-"""Running a worker for as long as it is wanted: through broker failures, but not through damage."""
+"""Keeps a worker running until it is asked to stop: restarts it after broker failures.
+
+Damage and refusals end the process instead, because only a person can repair them.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
@@ -32,7 +36,7 @@ from pipeline.storage.container import DamagedError
 
 log = logging.getLogger(__name__)
 
-# What no trying again can mend: somebody has to look.
+# Errors that no retry can repair: a person has to act.
 FATAL = (
     DamagedError,
     DisagreementError,
@@ -44,38 +48,38 @@ FATAL = (
     RefusedError,
     TopicError,
 )
-# What passes: the broker is away or slow, or the group has changed hands.
-PASSING = (CommitFailedError, KafkaError, OSError, TimeoutError)
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 1.0
-# A block is thousands of small objects, none of them in a cycle. At Python's default of 700 the
-# collector would look through them many times a block, for about a tenth of a worker's time.
+# Errors that pass: the broker is away or slow, or the group has rebalanced.
+TEMPORARY = (CommitFailedError, KafkaError, OSError, TimeoutError)
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 1.0
+# A block is thousands of small objects, none of them in a cycle. With Python's default of 700, the
+# garbage collector would scan them many times per block, for about a tenth of a worker's time.
 COLLECT_AFTER = 50_000
 
 
 class Worker(Protocol):
-    """Something that works until it is asked to stop."""
+    """A tokenizer or a learner."""
 
     def run(self, stop: threading.Event) -> None:
-        """Work."""
+        """Work until asked to stop."""
 
 
 def stopped_by_signals() -> threading.Event:
     """An event that SIGTERM and Ctrl-C set; a worker then finishes its block and ends.
 
-    The handler only writes to a pipe, and a thread sets the event: setting it takes a lock, which
-    the thread that is interrupted may hold, or a second signal may come while it is being taken.
+    The handler only writes to a pipe, and a thread sets the event. Setting it takes a lock, which
+    the interrupted thread may hold, and a second signal may arrive in the middle of that.
     """
-    faulthandler.register(signal.SIGUSR1)  # kill -USR1 shows where a worker is
+    faulthandler.register(signal.SIGUSR1)  # kill -USR1 prints the stacks of a worker
     stop = threading.Event()
-    heard, told = os.pipe()
-    os.set_blocking(told, False)
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
 
     def handle(number: int, frame: FrameType | None) -> None:
-        with suppress(BlockingIOError):  # so many signals that nobody can have missed them
-            os.write(told, b".")
+        with suppress(BlockingIOError):  # the pipe is full of signals already
+            os.write(write_end, b".")
 
     def listen() -> None:
-        os.read(heard, 1)
+        os.read(read_end, 1)
         stop.set()
 
     threading.Thread(target=listen, name="signals", daemon=True).start()
@@ -85,21 +89,27 @@ def stopped_by_signals() -> threading.Event:
 
 
 def keep_working(new_worker: Callable[[], Worker], stop: threading.Event) -> None:
-    """Run a worker; after a failure that passes make a new one, which takes up where it was."""
-    gc.freeze()  # modules and settings stay for good
+    """Run a worker; after a temporary failure make a new one, which continues where it was."""
+    gc.freeze()  # modules and settings are never freed
     gc.set_threshold(COLLECT_AFTER)
     pause = FIRST_PAUSE_S
+    failed_at: float | None = None
     while not stop.is_set():
-        started = threading.Event()
+        connected = False
         try:
             worker = new_worker()
-            started.set()
+            connected = True
+            if failed_at is not None:
+                seconds = time.monotonic() - failed_at
+                log.warning("connected to the broker again after %.1f s; continuing", seconds)
+                failed_at = None
             worker.run(stop)
         except FATAL:
             raise
         except AuthorizationError as error:
             raise authorization_refusal(error) from None
-        except PASSING as error:
-            pause = FIRST_PAUSE_S if started.is_set() else min(2 * pause, LONGEST_PAUSE_S)
+        except TEMPORARY as error:
+            pause = FIRST_PAUSE_S if connected else min(2 * pause, MAX_PAUSE_S)
+            failed_at = time.monotonic() if failed_at is None else failed_at
             log.warning("%s; trying again in %.1f s", describe_error(error), pause)
             stop.wait(pause)

@@ -94,20 +94,24 @@ def scores_plan(topic: str) -> TopicPlan:
 
 def ensure_scores_topic(settings: KafkaSettings, topic: str) -> list[str]:
     """Create the topic for the scores of shards if it is missing; otherwise check it."""
-    admin = new_admin(settings)
-    try:
-        return ensure_planned(admin, [scores_plan(topic)], settings.replication_factor)
-    finally:
-        admin.close()
+    return ensure(settings, [scores_plan(topic)])
 
 
 def ensure_topics(settings: KafkaSettings, stream: StreamSettings) -> list[str]:
     """Create the missing topics of a stream and check the others; returns the created names."""
+    return ensure(settings, topic_plans(stream))
+
+
+def ensure(settings: KafkaSettings, plans: Sequence[TopicPlan]) -> list[str]:
+    """Create the missing topics, which is logged, and check the others."""
     admin = new_admin(settings)
     try:
-        return ensure_planned(admin, topic_plans(stream), settings.replication_factor)
+        created = ensure_planned(admin, plans, settings.replication_factor)
     finally:
         admin.close()
+    if created:
+        log.warning("created the missing Kafka topics %s", ", ".join(created))
+    return created
 
 
 def ensure_planned(admin: Admin, plans: Sequence[TopicPlan], replication: int) -> list[str]:
@@ -125,7 +129,6 @@ def ensure_planned(admin: Admin, plans: Sequence[TopicPlan], replication: int) -
         created.append(plan.name)
     if created:
         admin.wait_for_topics(created)
-        log.warning("created the missing Kafka topics %s", ", ".join(created))
     return created
 
 

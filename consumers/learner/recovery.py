@@ -1,9 +1,9 @@
-"""Where a learner worker takes up: followers from the snapshots and the offsets there are.
+"""Where a learner worker continues: restores lanes from snapshots and committed offsets.
 
-A published lane has published up to its group's committed offset; it must resume at or before that,
-and keep silent until it is there. A lane that is only watched can resume anywhere. So each lane is
-taken from the newest snapshot that suits it, lanes from the same snapshot follow the log
-together, and a lane without any follows it from the beginning.
+A published lane has published up to the committed offset of its group. It must resume at or before
+that offset, and publish nothing until it is there. A lane that is not published can resume
+anywhere. So each lane is restored from the newest snapshot that suits it. Lanes from the same
+snapshot follow the log together. A lane without a snapshot follows the log from the beginning.
 """
 
 from __future__ import annotations
@@ -22,58 +22,66 @@ log = logging.getLogger(__name__)
 
 
 class Recovery:
-    """Makes the followers of some lanes."""
+    """Restores followers for the lanes of a worker."""
 
     def __init__(
         self,
         folder: SnapshotFolder,
-        facts: LogDescription,
-        published: dict[str, int],  # by published lane: the next record to publish the rankings of
+        described: LogDescription,
+        published: dict[str, int],  # by published lane: the next offset of the log to publish
         new_follower: Callable[[Sequence[str]], Follower],
     ) -> None:
         self._folder = folder
-        self._facts = facts
+        self._log = described
         self.published = published
         self._new_follower = new_follower
 
     def followers(self, lanes: Sequence[str]) -> list[Follower]:
-        """Followers for all these lanes, each lane in one of them, at their places of the log."""
+        """Followers at their offsets of the log; each lane is in one of them."""
         damaged: list[str] = []
         known = list(self._folder.descriptions(damaged))
         for path, snapshot in known:
             self._check_identity(path, snapshot)
             self._trust_newer(snapshot)
-        wanted, made = list(lanes), list[Follower]()
+        wanted, followers = list(lanes), list[Follower]()
         for path, snapshot in known:
-            mine = [lane for lane in wanted if self._suits(lane, snapshot)]
-            follower = self._resumed(path, mine, damaged) if mine else None
+            suited = [lane for lane in wanted if self._suits(lane, snapshot)]
+            follower = self._restored(path, suited, damaged) if suited else None
             if follower is not None:
-                made.append(follower)
-                wanted = [lane for lane in wanted if lane not in mine]
+                followers.append(follower)
+                wanted = [lane for lane in wanted if lane not in suited]
         for problem in damaged:
-            log.warning("a snapshot is passed over: %s", problem)
+            log.warning("skipped a damaged snapshot: %s", problem)
         if wanted:
-            made.append(self._from_the_beginning(wanted))
-        for follower in made:
-            log.info("%s: at %s of the log", ", ".join(follower.names), follower.position)
-        return made
+            followers.append(self._from_the_beginning(wanted))
+        for follower in followers:
+            log.info(
+                "%s: resuming at offset %s of the log", ", ".join(follower.names), follower.position
+            )
+        return followers
 
     def _check_identity(self, path: Path, snapshot: Snapshot) -> None:
-        if snapshot.content["log"] != self._facts.identity or snapshot.position > self._facts.end:
+        if snapshot.content["log"] != self._log.identity or snapshot.position > self._log.end:
             raise LogError(
-                f"{path} was taken at {snapshot.position} of another log than {self._facts.topic}, "
-                f"which ends at {self._facts.end}: the topic was deleted and made anew, or this is "
-                f"another broker. Move {path.parent} away to start from the log that is there."
+                f"{path} was taken at offset {snapshot.position} of another log than "
+                f"{self._log.topic}, which ends at {self._log.end}: the topic was deleted and "
+                f"created again, or this is another broker. Move {path.parent} away to follow "
+                "this log from its beginning."
             )
 
     def _trust_newer(self, snapshot: Snapshot) -> None:
-        """A snapshot was taken when all before it was published, even if the offset is gone."""
+        """Believe a snapshot that is newer than the committed offset.
+
+        A snapshot is taken only when everything before it is published, so the broker has lost the
+        offset.
+        """
         for lane in snapshot.content["published"]:
             behind = self.published.get(lane, snapshot.position) < snapshot.position
-            if behind and lane in snapshot.lanes:  # of other lanes it proves nothing
+            if behind and lane in snapshot.lanes:  # it proves nothing about other lanes
                 log.warning(
-                    "lane %s: the broker says that %s of the log is published, a snapshot says %s; "
-                    "going on from there (offsets of a group that rests are forgotten in time)",
+                    "lane %s: the committed offset is %s, but a snapshot proves that %s was "
+                    "published; continuing from there (brokers delete the offsets of groups that "
+                    "are idle for days)",
                     lane, self.published[lane], snapshot.position,
                 )  # fmt: skip
                 self.published[lane] = snapshot.position
@@ -83,7 +91,7 @@ class Recovery:
             return False
         return snapshot.position <= self.published.get(lane, snapshot.position)
 
-    def _resumed(self, path: Path, lanes: Sequence[str], damaged: list[str]) -> Follower | None:
+    def _restored(self, path: Path, lanes: Sequence[str], damaged: list[str]) -> Follower | None:
         try:
             snapshot = read_snapshot(path)
         except (DamagedError, FileNotFoundError) as error:
@@ -94,10 +102,10 @@ class Recovery:
         return follower
 
     def _from_the_beginning(self, lanes: Sequence[str]) -> Follower:
-        if self._facts.first > 0:
+        if self._log.first > 0:
             raise LogError(
-                f"{self._facts.topic} begins at {self._facts.first}, and no snapshot of "
-                f"{', '.join(lanes)} reaches that far: what was before is gone. Restore a "
+                f"{self._log.topic} begins at offset {self._log.first}, and no snapshot of "
+                f"{', '.join(lanes)} reaches that far: the records before were deleted. Restore a "
                 "snapshot, or start a new log."
             )
         return self._new_follower(lanes)

@@ -1,11 +1,12 @@
-"""Rankings and the offsets they were made from, written together or not at all, exactly once.
+"""Writes rankings and commits the offsets that they belong to in one transaction, exactly once.
 
-kafka-python's transactions break in five ways: a commit can hang for ever, or return normally
-although a record was lost or nothing was committed; offsets of an aborted transaction can be
-committed by the next one; a fenced producer can come back on old brokers. So nothing here believes
-the client. Every record's own fate is looked at before the commit; a producer that showed any
-error is never used again; every call that could hang is watched; and after any doubt the broker's
-committed offset decides whether the transaction happened.
+kafka-python's transactions fail in five ways. A commit can hang for ever. It can return normally
+although a record was lost, or although nothing was committed. Offsets of an aborted transaction can
+be committed by the next one. A fenced producer can come back on old brokers.
+
+So the client is not trusted here. Every record must be acknowledged before the commit. A producer
+that showed any error is never used again. Every call that could hang has a deadline. After any
+doubt, the committed offset on the broker decides whether the transaction happened.
 """
 
 from __future__ import annotations
@@ -25,22 +26,22 @@ log = logging.getLogger(__name__)
 
 
 class FencedError(Exception):
-    """Somebody else has written from this place of the log; the message says what to look for."""
+    """Another worker has moved the offsets of these lanes; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
-    """Records to be published, and the topic they go to."""
+class RecordBatch:
+    """Records to be published in one topic."""
 
     topic: str
     keys: BinaryArray
     values: BinaryArray
 
 
-class ExactlyOnce:
-    """Publishes records together with the positions that they bring readers of the log to.
+class ExactlyOncePublisher:
+    """Publishes records in one transaction with offsets of the log.
 
-    A reader is a consumer group of its own: its committed offset says how far it has published.
+    Each lane is a consumer group whose committed offset says how far the lane has published.
     """
 
     def __init__(
@@ -48,57 +49,60 @@ class ExactlyOnce:
         source: TopicPartition,
         new_producer: Callable[[], TransactionalProducer],
         committed: Callable[[Iterable[str]], dict[str, int | None]],
-        patience_s: float = 30.0,
+        deadline_s: float = 30.0,
         pause_s: float = 0.5,
         attempts: int = 3,
     ) -> None:
         self._source = source
         self._new_producer = new_producer
         self._committed = committed
-        self._patience_s = patience_s
+        self._deadline_s = deadline_s
         self._pause_s = pause_s
         self._attempts = attempts
         self._producer: TransactionalProducer | None = None
 
     def start(self, groups: Iterable[str]) -> dict[str, int | None]:
-        """Take over from whoever wrote before, and say how far each group got.
+        """Take over the transactional id, and return the committed offset of each group.
 
-        The broker finishes or aborts what a former holder of the transactional id had begun
-        before it lets us in, so the committed offsets are final when this returns.
+        The broker first completes or aborts the transaction that the former holder of the id had
+        begun. So the offsets are final.
         """
-        self._drop()
-        producer = within(self._patience_s, "connecting", self._new_producer)
+        self._discard()
+        producer = within(self._deadline_s, "connecting", self._new_producer)
         try:
-            within(self._patience_s, "init_transactions", producer.init_transactions)
-            reached = within(self._patience_s, "committed", lambda: self._committed(groups))
+            within(self._deadline_s, "init_transactions", producer.init_transactions)
+            committed = within(self._deadline_s, "committed", lambda: self._committed(groups))
         except BaseException:
             self._close(producer)
             raise
         self._producer = producer
-        return reached
+        return committed
 
     def publish(
-        self, records: Sequence[Outgoing], before: Mapping[str, int | None], after: int
+        self, batches: Sequence[RecordBatch], before: Mapping[str, int | None], after: int
     ) -> None:
-        """Write records and move the groups' offsets from `before` to `after`, exactly once.
+        """Write records and move the offsets of the groups from `before` to `after`, exactly once.
 
-        Tries several times until it is certain, then gives up with the last error: whether the
-        records were written is for the next `start` to say. Raises `FencedError` if the offsets
-        were moved by somebody else.
+        Tries several times, until the broker has confirmed it. Then gives up with the last error;
+        the next `start` tells whether the records were written. Raises `FencedError` if another
+        worker has moved the offsets.
         """
         for attempt in range(1, self._attempts + 1):
             try:
                 if self._producer is None:
-                    reached = self.start(before)
-                    if all(offset == after for offset in reached.values()):
-                        return  # what looked like a failure had been committed
-                    self._check(reached, before)
-                self._attempt(records, before, after)
+                    committed = self.start(before)
+                    if all(offset == after for offset in committed.values()):
+                        log.info("the transaction in doubt was committed")
+                        return
+                    self._check_offsets(committed, before)
+                self._attempt(batches, before, after)
+                if attempt > 1:
+                    log.info("the transaction was published at attempt %s", attempt)
             except FencedError:
-                self._drop()
+                self._discard()
                 raise
-            except Exception as error:  # any doubt has the same cure
-                self._drop()
+            except Exception as error:  # after any error, only the broker knows the outcome
+                self._discard()
                 if attempt == self._attempts:
                     raise
                 log.warning(
@@ -108,43 +112,45 @@ class ExactlyOnce:
             else:
                 return
 
-    def _check(self, reached: Mapping[str, int | None], before: Mapping[str, int | None]) -> None:
+    def _check_offsets(
+        self, committed: Mapping[str, int | None], before: Mapping[str, int | None]
+    ) -> None:
         for group, expected in before.items():
-            if reached[group] != expected:
+            if committed[group] != expected:
                 raise FencedError(
-                    f"the group {group} stands at {reached[group]} of {self._source.topic}, "
-                    f"expected {expected}: another worker runs with the same lanes. Stop one of "
-                    "them."
+                    f"the group {group} has committed offset {committed[group]} of "
+                    f"{self._source.topic}, expected {expected}: another worker runs with the same "
+                    "lanes. Stop one of them."
                 )
 
-    def _attempt(self, records: Sequence[Outgoing], groups: Iterable[str], after: int) -> None:
+    def _attempt(self, batches: Sequence[RecordBatch], groups: Iterable[str], after: int) -> None:
         producer = self._producer
         if producer is None:
             raise RuntimeError("no producer")
-        patience = self._patience_s
+        deadline_s = self._deadline_s
         producer.begin_transaction()
-        sent = [
+        futures = [
             future
-            for outgoing in records
-            for future in producer.send_many(outgoing.topic, outgoing.keys, outgoing.values)
+            for batch in batches
+            for future in producer.send_many(batch.topic, batch.keys, batch.values)
         ]
-        within(patience, "flush", lambda: producer.flush(patience))
-        for future in sent:
-            future.get(0)
+        within(deadline_s, "flush", lambda: producer.flush(deadline_s))
+        for future in futures:
+            future.get(0)  # raises if the record was lost
         offsets = offsets_to_commit({self._source: after})
 
         def send_offsets() -> None:
             for group in groups:
                 producer.send_offsets_to_transaction(offsets, group)
 
-        within(patience, "send_offsets_to_transaction", send_offsets)
-        within(patience, "commit_transaction", producer.commit_transaction)
+        within(deadline_s, "send_offsets_to_transaction", send_offsets)
+        within(deadline_s, "commit_transaction", producer.commit_transaction)
 
     def close(self) -> None:
-        """Let the producer go; what was published stays published."""
-        self._drop()
+        """Disconnect."""
+        self._discard()
 
-    def _drop(self) -> None:
+    def _discard(self) -> None:
         producer, self._producer = self._producer, None
         if producer is not None:
             self._close(producer)
@@ -152,5 +158,5 @@ class ExactlyOnce:
     def _close(self, producer: TransactionalProducer) -> None:
         try:
             within(10.0, "close", lambda: discard_producer(producer))
-        except Exception as error:  # it is not used again in any case
+        except Exception as error:  # the producer is not used again in any case
             log.debug("closing a producer: %s", error)

@@ -1,17 +1,23 @@
-"""A learner worker: reads the log of rounds, ranks, learns, publishes, and can start again.
+"""A learner worker: reads the log, ranks, learns, publishes rankings, and recovers after a crash.
 
-What a crash at each point causes:
+For each block, in this order:
 
-1. while a block is ranked and learned: nothing was said yet; the next start does it again;
-2. while its rankings are being published: they are published with the offsets, or not at all;
-3. after that, before the next snapshot: the next start loads the last snapshot and follows the log
-   silently up to the committed offsets, which gives the same state, and goes on from there;
-4. while a snapshot is written: the one before it is used.
+1. rank and learn it, in memory;
+2. publish its rankings and commit its offset, in one transaction (`publisher`, `transactions`);
+3. now and then take a snapshot, of published state only (`snapshot_schedule`).
 
-Lanes that have come equally far share one follower. A lane that is new to the configuration gets
-one of its own, from the beginning of the log, and joins the others where it meets them.
+What a crash causes, by the moment it happens:
 
-A worker can also be one shard of a lane: see `consumers.sharding.shard_worker`.
+- during 1: nothing was published, so the next start does the block again;
+- during 2: rankings and offsets are both published, or neither is;
+- after 2, before the next snapshot: the next start loads the last snapshot, follows the log up to
+  the committed offsets without publishing, which gives the same state, and continues from there;
+- during 3: the snapshot before it is used.
+
+Lanes at the same offset share one follower. A lane that is new in the configuration gets a follower
+of its own, from the beginning of the log, and joins the others when it has caught up.
+
+A worker can also have a single shard of a lane: see `consumers.sharding.lane_shard`.
 """
 
 from __future__ import annotations
@@ -31,11 +37,12 @@ from consumers.kafka_names import transactional_id
 from consumers.learner.live_page import LearnerPage
 from consumers.learner.publisher import Publisher
 from consumers.learner.recovery import Recovery
-from consumers.learner.transactions import Outgoing
-from consumers.sharding.resharding import divide_anew
+from consumers.learner.snapshot_schedule import SnapshotSchedule
+from consumers.learner.transactions import RecordBatch
+from consumers.sharding.lane_shard import LaneShard
+from consumers.sharding.resharding import reshard_snapshots
 from consumers.sharding.score_exchange import StoppedError
-from consumers.sharding.shard_worker import ShardOfLane, folder_of, stream_folder
-from consumers.task import Task
+from consumers.sharding.snapshot_folders import shard_folder, stream_folder
 from consumers.worker_metrics import WorkerMetrics
 from learners.specs import LaneSpec, helpers_of, resolved
 from pipeline.engine.engine import Engine
@@ -43,30 +50,28 @@ from pipeline.engine.warmup import warm_up
 from pipeline.follower import Follower
 from pipeline.metrics.collectors import LearnedBlock, LearnerMetrics
 from pipeline.snapshots.folder import SnapshotFolder
-from pipeline.snapshots.snapshot import Snapshot
 from pipeline.text.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 
-# To a transaction, when the worker is behind: many blocks, if they are small.
-BLOCKS_AT_ONCE = 64
-BYTES_AT_ONCE = 4 << 20
-# Lanes that are behind take as many records at a time as last about this long: those in front wait.
-BEHIND_SECONDS = 1.0
-LAST_SNAPSHOT_SECONDS = 60.0
+# A worker that is behind publishes many blocks in one transaction, if they are small.
+MAX_BLOCKS_PER_TRANSACTION = 64
+MAX_BYTES_PER_TRANSACTION = 4 << 20
+# Lanes that catch up take about this long at a time, because the lanes at the front wait for them.
+CATCH_UP_SECONDS = 1.0
 STANDSTILL_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
-    """A follower and what it reads the log with."""
+class LogFollower:
+    """A follower, and the reader that it gets the records of the log from."""
 
     follower: Follower
     reader: LogReader
 
 
 class LearnerWorker:
-    """Follows the log of one stream: with all lanes that are whole, one of them, or a shard."""
+    """Follows the log of one stream with all whole lanes, with one lane, or with one shard."""
 
     def __init__(
         self,
@@ -76,46 +81,51 @@ class LearnerWorker:
         metrics: LearnerMetrics,
         page: LearnerPage,
         only: str | None = None,
-        share: ShardAssignment | None = None,
+        assignment: ShardAssignment | None = None,
     ) -> None:
         self._config = config
+        self._stream = stream
         self._health, self._lag = worker_metrics.health, worker_metrics.lag
         self._metrics = metrics
         self._page = page
-        self._shown_from: dict[str, int] = {}  # by lane: where it had come to before this start
-        self._stream = stream
         lanes = [lane for lane in stream.whole_lanes if only in (None, lane.parsed.name)]
-        self._shard: ShardOfLane | None = None
-        if share is not None:
-            lanes = [lane for lane in stream.divided_lanes if lane.parsed.name == share.lane]
-            self._shard = ShardOfLane(config, stream, share)
-        self._every = resolved([lane.parsed for lane in stream.lanes])
+        self._shard: LaneShard | None = None
+        if assignment is not None:
+            lanes = [lane for lane in stream.divided_lanes if lane.parsed.name == assignment.lane]
+            self._shard = LaneShard(config, stream, assignment)
+        self._all_specs = resolved([lane.parsed for lane in stream.lanes])
         names = [lane.parsed.name for lane in lanes]
-        self._specs = {spec.name: spec for spec in self._every if spec.name in names}
-        speaks = share is None or share.publishes
-        self._publishing = [lane.parsed.name for lane in lanes if lane.publish and speaks]
-        lane, shard = (share.lane, share.shard) if share else (only, 0)
+        self._specs = {spec.name: spec for spec in self._all_specs if spec.name in names}
+        publishes = assignment is None or assignment.publishes
+        self._published_lanes = [lane.parsed.name for lane in lanes if lane.publish and publishes]
+        lane, shard = (assignment.lane, assignment.shard) if assignment else (only, 0)
         self._transactional_id = transactional_id(stream.name, lane, shard)
-        self._shares = [share] if share else [ShardAssignment(lane, 0, 1) for lane in self._specs]
-        self._folder = stream_folder(config, stream)
-        place = folder_of(self._folder, self._shares[0])
-        self._snapshots = SnapshotFolder(place, config.snapshots.keep)
-        self._snapshot_at = time.monotonic()
-        self._snapshotting: Task[None] | None = None
-        self._kept: dict[str, int] = {}  # by lane: where the last snapshot was taken
+        whole = [ShardAssignment(lane, 0, 1) for lane in self._specs]
+        self._assignments = [assignment] if assignment else whole
+        self._stream_folder = stream_folder(config, stream)
+        folder = shard_folder(self._stream_folder, self._assignments[0])
+        self._snapshots = SnapshotFolder(folder, config.snapshots.keep)
+        self._schedule = SnapshotSchedule(
+            self._snapshots, config.snapshots.every_seconds, assignment is not None, metrics
+        )
+        # By lane: the offset that it had reached before this start. Its counters are shown from
+        # there on, so that they never go backwards.
+        self._shown_from: dict[str, int] = {}
         self._log_identity = ""
-        self._followings: list[Following] = []  # the one that is furthest comes last
-        self._behind_at_once = 1
-        specs = [replace(spec, shards=2) if share else spec for spec in self._specs.values()]
-        warm_up([*specs, *helpers_of(specs, self._every)], Tokenizer(stream.profile), log.info)
+        self._followers: list[LogFollower] = []  # by position; the foremost is the last
+        self._catch_up_records = 1
+        self._blocks = self._documents = 0  # since the start of this worker
+        specs = [replace(spec, shards=2) if assignment else spec for spec in self._specs.values()]
+        warm_up([*specs, *helpers_of(specs, self._all_specs)], Tokenizer(stream.profile), log.info)
         warm_up_encoder()
 
     def run(self, stop: threading.Event) -> None:
-        """Recover, then follow the log until asked to stop; then finish the block and snapshot."""
+        """Recover, then follow the log until asked to stop; then publish and take a snapshot."""
+        log.info("snapshots are kept in %s", self._snapshots.path.absolute())
         self._metrics.begin()
         self._health.ready = False
         self._publisher = Publisher(
-            self._config.kafka, self._stream, self._publishing, self._transactional_id, stop,
+            self._config.kafka, self._stream, self._published_lanes, self._transactional_id, stop,
             self._metrics.committed,
         )  # fmt: skip
         try:
@@ -123,47 +133,57 @@ class LearnerWorker:
             while not stop.is_set():
                 self._step()
             self._publisher.settle()
-            if self._snapshotting is not None:  # or the last one would be left out
-                self._snapshotting.result(LAST_SNAPSHOT_SECONDS)
-            self._snapshot(passing=self._shard is not None)
-            if self._snapshotting is not None:
-                self._snapshotting.result(LAST_SNAPSHOT_SECONDS)
+            self._schedule.finish()  # otherwise the last snapshot would be postponed
+            self._take_snapshot(only_here=self._shard is not None)
+            self._schedule.finish()
+            self._log_stop()
         except BrokerAwayError:
-            log.warning("the broker does not answer; leaving without a last snapshot or commit")
+            log.warning("stopped without a last snapshot and commit: the broker does not answer")
         except StoppedError as stopped:
-            log.warning("%s; leaving without a last snapshot", stopped)
+            log.warning("stopped without a last snapshot: %s", stopped)
         finally:
             self._publisher.close()
             if self._shard is not None:
                 self._shard.close()
             self._page.interrupt()
-            for following in self._followings:
+            for following in self._followers:
                 following.reader.close()
                 following.follower.engine.close()
 
+    def _log_stop(self) -> None:
+        """Log what was done since the start, and where the next start continues."""
+        positions = ", ".join(f"{lane} {at}" for lane, at in self._positions().items())
+        log.info(
+            "stopped: %s records of the log followed, %s documents ranked and learned; all "
+            "rankings are published, and the next start continues at these offsets: %s",
+            f"{self._blocks:,}", f"{self._documents:,}", positions,
+        )  # fmt: skip
+
     def _recover(self, stop: threading.Event) -> None:
-        """Take up where the lanes were, each at its place of the log."""
-        facts = describe_log(self._config.kafka, self._stream.blocks)
-        self._log_identity = facts.identity
-        for share in self._shares:
-            settings = self._specs[share.lane].settings
-            divide_anew(self._folder, self._snapshots.keep, share, facts.identity, settings)
+        """Restore each lane at its offset of the log."""
+        described = describe_log(self._config.kafka, self._stream.blocks)
+        self._log_identity = described.identity
+        for assignment in self._assignments:
+            settings = self._specs[assignment.lane].settings
+            reshard_snapshots(
+                self._stream_folder, self._snapshots.keep, assignment, described.identity, settings
+            )
         self._publisher.start()
-        recovery = Recovery(self._snapshots, facts, self._publisher.published, self._new_follower)
+        published = self._publisher.published
+        recovery = Recovery(self._snapshots, described, published, self._new_follower)
         for follower in recovery.followers(list(self._specs)):
             reader = LogReader(self._config.kafka, self._stream.blocks, follower.position)
-            self._followings.append(Following(follower, reader))
+            self._followers.append(LogFollower(follower, reader))
             if self._shard is not None:
-                self._shard.open(follower, facts.identity, stop, self._waiting)
-        # Nothing past the end of the log was ever shown, and of a lane that is published nothing
-        # past its offset: from there on its counters cannot go backwards.
-        published = self._publisher.published
-        self._shown_from = {lane: published.get(lane, facts.end) for lane in self._specs}
-        self._join()
-        self._show([])
+                self._shard.open(follower, described.identity, stop, self._wait_for_shards)
+        # A published lane has shown nothing beyond its committed offset, and no lane has shown
+        # anything beyond the end of the log.
+        self._shown_from = {lane: published.get(lane, described.end) for lane in self._specs}
+        self._merge_followers()
+        self._update_metrics([])
 
-    def _waiting(self, seconds: float) -> None:
-        """Another shard is waited for: this one is not stuck, but it is not following either."""
+    def _wait_for_shards(self, seconds: float) -> None:
+        """Report health while other shards are waited for: alive, but not ready for long."""
         self._health.moved()
         if seconds > STANDSTILL_SECONDS:
             self._health.ready = False
@@ -172,77 +192,81 @@ class LearnerWorker:
         specs = [self._specs[lane] for lane in self._specs if lane in lanes]
         build = LaneSpec.build if self._shard is None else self._shard.build
         settings = self._stream.engine_settings()
-        helpers = helpers_of(specs, self._every)
+        helpers = helpers_of(specs, self._all_specs)
         return Follower(Engine(specs, self._stream.topics, settings, build=build, helpers=helpers))
 
     def _step(self) -> None:
-        """Follow the log a little, with those that are behind and with the foremost."""
-        foremost = self._followings[-1]
+        """Follow the log a little: first the lanes that are behind, then the foremost."""
+        foremost = self._followers[-1]
         self._health.moved()
-        for following in self._followings[:-1]:
+        for following in self._followers[:-1]:
             missing = foremost.follower.position - following.follower.position
             began = time.monotonic()
-            self._advance(following, min(self._behind_at_once, missing), POLL_MS)
-            self._behind_at_once = paced(self._behind_at_once, time.monotonic() - began)
-        waiting = POLL_MS if len(self._followings) == 1 else 0
+            self._advance(following, min(self._catch_up_records, missing), POLL_MS)
+            seconds = time.monotonic() - began
+            self._catch_up_records = next_catch_up_records(self._catch_up_records, seconds)
+        timeout_ms = POLL_MS if len(self._followers) == 1 else 0
         before = foremost.follower.position
-        self._advance(foremost, BLOCKS_AT_ONCE, waiting)
-        moved = foremost.follower.position > before
+        self._advance(foremost, MAX_BLOCKS_PER_TRANSACTION, timeout_ms)
+        records_arrived = foremost.follower.position > before
         self._lag.polled(foremost.reader.positions())
-        self._join()
+        self._merge_followers()
         self._publisher.check()
-        self._publisher.stay_known()
-        due = time.monotonic() - self._snapshot_at > self._config.snapshots.every_seconds
-        # A shard's are due by the clock of the log; but when that stands still, all are at its end.
-        if due and (self._shard is None or not moved) and self._positions() != self._kept:
-            self._snapshot()
+        self._publisher.refresh_offsets()
+        if self._schedule.is_due(self._positions(), records_arrived):
+            self._take_snapshot()
 
-    def _advance(self, following: Following, most: int, timeout_ms: int) -> None:
-        """Rank and learn the next records, and have their rankings published."""
+    def _advance(self, following: LogFollower, max_records: int, timeout_ms: int) -> None:
+        """Rank and learn the next records, and publish their rankings."""
         follower = following.follower
-        outgoing: list[Outgoing] = []
+        batches: list[RecordBatch] = []
         blocks: list[LearnedBlock] = []
-        for message in following.reader.poll(most, timeout_ms):
-            if self._shard is not None and self._shard.is_agreed(message.timestamp):
-                self._published(follower, outgoing, blocks)
-                self._snapshot()
-                outgoing, blocks = [], []
-            self._health.moved()  # a lane that trains often takes its time
+        for message in following.reader.poll(max_records, timeout_ms):
+            if self._schedule.is_due_before(message.timestamp):
+                self._publish(follower, batches, blocks)
+                self._take_snapshot()
+                batches, blocks = [], []
+            self._health.moved()  # a lane that trains often takes long
             name = f"{message.topic}[{message.partition}] offset={message.offset}"
             began, documents = time.perf_counter(), follower.engine.documents
-            # Shards must cut the log alike, whoever looks at them.
-            wanted = 0 if self._shard is not None else self._page.wanted(follower)
-            for ranked in follower.follow(message.value or b"", message.offset, name, wanted):
+            # Shards must cut the log into the same segments, whether a page is shown or not.
+            to_explain = 0 if self._shard is not None else self._page.wanted(follower)
+            for ranked in follower.follow(message.value or b"", message.offset, name, to_explain):
                 self._page.take(follower, ranked)
                 topics = follower.engine.topics.names
-                written = self._publisher.written(ranked, follower.names, topics, message.offset)
-                if written is not None:
-                    outgoing.append(written)
+                batch = self._publisher.encode(ranked, follower.names, topics, message.offset)
+                if batch is not None:
+                    batches.append(batch)
             seconds, documents = time.perf_counter() - began, follower.engine.documents - documents
             arrived = (follower.arrived or message.timestamp) / 1000
             blocks.append(LearnedBlock(documents, seconds, arrived))
+            self._blocks += 1
+            self._documents += documents
             self._page.advance(follower, following.reader.end)
-            if sum(len(records.values.data) for records in outgoing) > BYTES_AT_ONCE:
-                self._published(follower, outgoing, blocks)
-                outgoing, blocks = [], []
+            if sum(len(batch.values.data) for batch in batches) > MAX_BYTES_PER_TRANSACTION:
+                self._publish(follower, batches, blocks)
+                batches, blocks = [], []
         if blocks:
-            self._published(follower, outgoing, blocks)
+            self._publish(follower, batches, blocks)
         else:
             self._page.idle(follower, following.reader.end)
 
-    def _published(
-        self, follower: Follower, outgoing: Sequence[Outgoing], blocks: Sequence[LearnedBlock]
+    def _publish(
+        self, follower: Follower, batches: Sequence[RecordBatch], blocks: Sequence[LearnedBlock]
     ) -> None:
-        """Have what was said of some blocks published, and then shown."""
+        """Publish the rankings of some blocks; the metrics show the blocks after that."""
         if blocks:
-            self._publisher.publish(outgoing, follower.names, follower.position)
-            self._show(blocks)
+            self._publisher.publish(batches, follower.names, follower.position)
+            self._update_metrics(blocks)
 
-    def _show(self, blocks: Sequence[LearnedBlock]) -> None:
-        """Have those lanes shown that are where they had been, once what they said is published."""
+    def _update_metrics(self, blocks: Sequence[LearnedBlock]) -> None:
+        """Show the lanes that are again where they were before this start.
+
+        The metrics take effect when everything up to now is published.
+        """
         engines = [
             following.follower.engine
-            for following in self._followings
+            for following in self._followers
             if all(
                 following.follower.position >= self._shown_from[lane]
                 for lane in following.follower.names
@@ -252,70 +276,59 @@ class LearnerWorker:
             self._metrics.learned(engines, blocks)
             self._health.ready = True
 
-    def _join(self) -> None:
-        """Let followers that have met go on together."""
-        self._followings.sort(key=lambda following: following.follower.position)
-        together: list[Following] = []
-        for following in self._followings:
-            last = together[-1].follower if together else None
+    def _merge_followers(self) -> None:
+        """Merge followers that are at the same offset."""
+        self._followers.sort(key=lambda following: following.follower.position)
+        merged: list[LogFollower] = []
+        for following in self._followers:
+            last = merged[-1].follower if merged else None
             if last is None or last.position != following.follower.position:
-                together.append(following)
+                merged.append(following)
                 continue
-            log.info("%s: joined at %s", ", ".join(following.follower.names), last.position)
+            names = ", ".join(following.follower.names)
+            log.info("%s: caught up with the others at offset %s", names, last.position)
             last.merge(following.follower, list(self._specs))
             following.reader.close()
-        self._followings = together
-        *behind, foremost = together
+        self._followers = merged
+        *behind, foremost = merged
         others = [following.follower for following in behind]
         self._page.show(foremost.follower, foremost.reader.end, others)
 
-    def _snapshot(self, passing: bool = False) -> None:
-        """Keep the state, which is that of what is published; written while the work goes on.
+    def _take_snapshot(self, only_here: bool = False) -> None:
+        """Take a snapshot of all lanes; it is written while the work goes on.
 
-        One that is `passing` is where only this shard is, and goes when there is a newer one.
+        `only_here` says that the other shards take none at this offset. Such a snapshot is deleted
+        as soon as there is a newer one.
         """
-        self._snapshot_at = time.monotonic()
-        if self._snapshotting is not None and self._shard is not None:
-            self._snapshotting.result(LAST_SNAPSHOT_SECONDS)  # none is left out: others take it too
-        if self._snapshotting is not None and not self._snapshotting.done():
-            log.warning("a snapshot is still being written; the next one comes later")
+        if not self._schedule.can_begin():
             return
         self._publisher.settle()
-        self._kept = self._positions()
-        taken = []
-        for follower in (following.follower for following in self._followings):
-            published = [lane for lane in follower.names if lane in self._publishing]
-            told = {} if self._shard is None else self._shard.told(follower)
-            if passing:
-                told["passing"] = True
-            taken.append(follower.snapshot(log=self._log_identity, published=published, **told))
-        self._snapshotting = Task("snapshot", lambda: self._keep(taken))
+        snapshots = []
+        for follower in (following.follower for following in self._followers):
+            published = [lane for lane in follower.names if lane in self._published_lanes]
+            extra = {} if self._shard is None else self._shard.snapshot_content(follower)
+            if only_here:
+                extra["passing"] = True
+            snapshots.append(
+                follower.snapshot(log=self._log_identity, published=published, **extra)
+            )
+        self._schedule.write(snapshots, self._positions())
 
     def _positions(self) -> dict[str, int]:
-        """Where each lane is."""
+        """By lane: the next offset of the log to follow."""
         return {
             lane: following.follower.position
-            for following in self._followings
+            for following in self._followers
             for lane in following.follower.names
         }
 
-    def _keep(self, taken: list[Snapshot]) -> None:
-        for snapshot in taken:
-            try:
-                began = time.perf_counter()
-                path = self._snapshots.write(snapshot)
-                seconds = time.perf_counter() - began
-                self._metrics.snapshot(time.time(), path.stat().st_size, seconds)
-            except OSError as error:
-                log.error(
-                    "the snapshot at %s cannot be written to %s: %s. The work goes on, but the "
-                    "next start will take longer: make room, or name another snapshots.folder",
-                    snapshot.position, self._snapshots.path, error.strerror,
-                )  # fmt: skip
 
+def next_catch_up_records(records: int, seconds: float) -> int:
+    """How many records a lane that is behind takes next, if `records` took `seconds`.
 
-def paced(records: int, seconds: float) -> int:
-    """How many records to take next, when so many took so long."""
-    if seconds > BEHIND_SECONDS:
+    >>> next_catch_up_records(4, seconds=0.2), next_catch_up_records(4, seconds=3.0)
+    (8, 2)
+    """
+    if seconds > CATCH_UP_SECONDS:
         return max(1, records // 2)
-    return min(BLOCKS_AT_ONCE, 2 * records)
+    return min(MAX_BLOCKS_PER_TRANSACTION, 2 * records)

@@ -1,4 +1,4 @@
-"""Dividing a lane anew: shards go on where another number of them, or the whole lane, was."""
+"""Changes the number of shards of a lane: new shards continue from the snapshots of old ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from consumers.assignment import ShardAssignment
-from consumers.sharding.shard_worker import folder_of, shards_folder
+from consumers.sharding.snapshot_folders import lane_shards_folder, shard_folder
 from learners.sharding.shard import shard_state, whole_state
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
 from pipeline.snapshots.snapshot import Snapshot, learner_state, single_lane_snapshot
@@ -18,85 +18,85 @@ log = logging.getLogger(__name__)
 
 
 class Division(NamedTuple):
-    """Snapshots of all shards of a lane, taken at the same place of the log."""
+    """Snapshots of all shards of a lane, taken at the same offset of the log."""
 
     position: int
     shards: int
     paths: list[Path]
 
 
-def divide_anew(
-    whole: Path, keep: int, share: ShardAssignment, log_identity: str, settings: Mapping[str, Any]
+def reshard_snapshots(
+    stream_folder: Path,
+    keep: int,
+    assignment: ShardAssignment,
+    log_identity: str,
+    settings: Mapping[str, Any],
 ) -> None:
-    """Give a shard the newest snapshot of the lane there is, however it was divided then.
+    """Give a shard the newest snapshot of its lane if another number of shards took it.
 
-    It is put where the shard's own are. There is nothing to do if every shard has one of its own
-    that is as new: all shards see the same folders, so they decide alike.
+    The snapshot is written to the folder of the shard. Nothing is done if every shard has a
+    snapshot of its own that is as new. All shards see the same folders, so they decide alike.
     """
-    known = Known(share.lane, log_identity, settings)
-    mine = [
-        folder_of(whole, ShardAssignment(share.lane, n, share.shards)) for n in range(share.shards)
-    ]
-    newest = [max(known.positions(folder), default=-1) for folder in mine]
-    others = [d for d in known.divisions(whole) if d.shards != share.shards]
-    if not others and min(newest) < 0 and shards_folder(whole, share.lane).is_dir():
+    lane, shard, shards = assignment.lane, assignment.shard, assignment.shards
+    usable = UsableSnapshots(lane, log_identity, settings)
+    folders = [shard_folder(stream_folder, ShardAssignment(lane, n, shards)) for n in range(shards)]
+    newest = [max(usable.by_position(folder), default=-1) for folder in folders]
+    others = [d for d in usable.divisions(stream_folder) if d.shards != shards]
+    if not others and min(newest) < 0 and lane_shards_folder(stream_folder, lane).is_dir():
         log.warning(
-            "lane %s: no place of the log has a snapshot of all shards, of any division there was",
-            share.lane,
+            "lane %s: there is no offset of the log at which all shards have a snapshot", lane
         )
     for division in sorted((d for d in others if d.position > min(newest)), reverse=True):
         try:
             snapshots = [read_snapshot(path) for path in division.paths]
         except (DamagedError, FileNotFoundError) as error:
-            log.warning("lane %s: an older snapshot is taken: %s", share.lane, error)
+            log.warning("lane %s: an older snapshot is used: %s", lane, error)
             continue
-        SnapshotFolder(mine[share.shard], keep).write(shared_out(snapshots, share))
+        SnapshotFolder(folders[shard], keep).write(shard_snapshot(snapshots, assignment))
         log.info(
-            "lane %s: shard %s/%s goes on at %s of the log, where %s had come",
-            share.lane, share.shard, share.shards, division.position,
+            "lane %s: shard %s/%s continues at offset %s of the log, from the snapshot of %s",
+            lane, shard, shards, division.position,
             "the whole lane" if division.shards == 1 else f"{division.shards} shards",
         )  # fmt: skip
         return
 
 
-def shared_out(snapshots: Sequence[Snapshot], share: ShardAssignment) -> Snapshot:
-    """What one shard gets of the snapshots of all shards of another division."""
-    states = [learner_state(snapshot, share.lane) for snapshot in snapshots]
+def shard_snapshot(snapshots: Sequence[Snapshot], assignment: ShardAssignment) -> Snapshot:
+    """The snapshot of one shard, made from the snapshots of all shards of another division."""
+    states = [learner_state(snapshot, assignment.lane) for snapshot in snapshots]
     state = states[0] if len(states) == 1 else whole_state(states)
-    if share.shards > 1:
-        state = shard_state(state, share.shard, share.shards)
-    made = single_lane_snapshot(snapshots[0], share.lane, state)
-    # Exchanges of this division begin here; what others have given each other is nothing to it.
+    if assignment.shards > 1:
+        state = shard_state(state, assignment.shard, assignment.shards)
+    made = single_lane_snapshot(snapshots[0], assignment.lane, state)
+    # The exchanges of the new division begin at this offset; those of the old one are ignored.
     made.content["exchange"] = {"begun": made.position, "scores": None}
     made.content.pop("passing", None)
-    if not share.publishes:
+    if not assignment.publishes:
         made.content["published"] = []
     return made
 
 
-class Known(NamedTuple):
-    """What a snapshot must be of: a lane with these settings, and this log."""
+class UsableSnapshots(NamedTuple):
+    """Finds snapshots of a lane that were taken with these settings and from this log."""
 
     lane: str
     log_identity: str
     settings: Mapping[str, Any]
 
-    def divisions(self, whole: Path) -> Iterator[Division]:
-        """The places of the log where the lane, or each of its shards, has a snapshot."""
-        for position, path in self.positions(whole).items():
+    def divisions(self, stream_folder: Path) -> Iterator[Division]:
+        """The offsets of the log at which the whole lane, or each of its shards, has a snapshot."""
+        for position, path in self.by_position(stream_folder).items():
             yield Division(position, 1, [path])
-        for first in shards_folder(whole, self.lane).glob("0-of-*"):
+        for first in lane_shards_folder(stream_folder, self.lane).glob("0-of-*"):
             count = first.name.removeprefix("0-of-")
             shards = int(count) if count.isdecimal() else 0
-            folders = [
-                folder_of(whole, ShardAssignment(self.lane, n, shards)) for n in range(shards)
-            ]
-            found = [self.positions(folder) for folder in folders]
+            assignments = [ShardAssignment(self.lane, n, shards) for n in range(shards)]
+            found = [self.by_position(shard_folder(stream_folder, a)) for a in assignments]
             for position in set.intersection(*map(set, found)) if found else ():
                 yield Division(position, shards, [paths[position] for paths in found])
 
-    def positions(self, folder: Path) -> dict[int, Path]:
-        """Where in the log the snapshots of a folder were taken."""
+    def by_position(self, folder: Path) -> dict[int, Path]:
+        """The usable snapshots of a folder, by the offset of the log that they were taken at."""
         if not folder.is_dir():
             return {}
         return {

@@ -1,9 +1,15 @@
-"""A tokenizer worker: documents in, blocks out, at least once.
+"""A tokenizer worker: reads documents, writes blocks to the log, at least once.
 
-Workers are stateless members of one consumer group. Each poll becomes a record of the log, which
-says which offsets it covers; only when the broker has it are those offsets committed, and only then
-is the next one sent. A worker that dies in between is followed by one that writes the same stretch
-again, and readers drop the repeat.
+Workers are stateless members of one consumer group. For each poll, in this order:
+
+1. write the documents of the poll as a record of the log, which names the offsets that it covers;
+   write malformed events to the dead-letter topic;
+2. wait until the broker has acknowledged these records;
+3. commit the offsets to the consumer group. Only then is the next record written.
+
+What a crash causes: before 1, nothing; between 1 and 3, the worker that gets the partitions next
+reads the same documents again and writes them again. Readers of the log drop what an earlier record
+covers, so nothing is lost and nothing counts twice.
 """
 
 from __future__ import annotations
@@ -16,6 +22,7 @@ from contextlib import suppress
 from typing import Any
 
 from consumers.config import Config, StreamSettings
+from consumers.kafka.broker_outage import BrokerOutage
 from consumers.kafka.client_types import (
     GroupConsumer,
     Message,
@@ -23,7 +30,12 @@ from consumers.kafka.client_types import (
     SendFuture,
     TopicPartition,
 )
-from consumers.kafka.clients import MAX_RECORD_BYTES, Timeouts, new_group_consumer, new_producer
+from consumers.kafka.clients import (
+    MAX_RECORD_BYTES,
+    Timeouts,
+    new_group_consumer,
+    new_producer,
+)
 from consumers.kafka.errors import (
     BrokerAwayError,
     CommitFailedError,
@@ -49,18 +61,18 @@ log = logging.getLogger(__name__)
 
 POLL_MS = 200
 JOIN_SECONDS = 5.0
-LOOK_SECONDS = 0.2
+WAIT_SECONDS = 0.2
 COMMIT_MS = 3_000
-LEAVE_MS = 5_000
-LARGEST_BLOCK_BYTES = MAX_RECORD_BYTES - (64 << 10)  # the rest is for what the client adds
+STOP_MS = 5_000
+MAX_BLOCK_BYTES = MAX_RECORD_BYTES - (64 << 10)  # the client adds the rest
 
 
 class LostDocumentsError(Exception):
-    """The source no longer holds documents that were not read; the message says what to do."""
+    """Documents were deleted before they were read; the message says what to do."""
 
 
 class TokenizerWorker:
-    """Reads its share of a stream's documents and writes them to the log of rounds."""
+    """Reads its partitions of a stream's documents and writes them to the log."""
 
     def __init__(
         self,
@@ -74,204 +86,218 @@ class TokenizerWorker:
         self._group = tokenizer_consumer_group(stream.name)
         self._health, self._lag = worker_metrics.health, worker_metrics.lag
         self._metrics = metrics
-        self._counted: tuple[int, list[str]] = (0, [])  # events and dead letters on their way
-        self._times: dict[Any, float] = {}  # of each partition, that of the last record read
         self._tokenizer = Tokenizer(stream.profile)
         self._decode = FORMATS[stream.format]
-        self._reached: dict[Any, int] = {}  # of each partition, the end of what was read
-        self._sent: list[SendFuture] = []  # on its way to the broker
-        self._ends: dict[Any, int] = {}  # of each partition, the end of what is to be committed
+        self._times: dict[Any, float] = {}  # by partition: the time of the last document read
+        self._next_offsets: dict[Any, int] = {}  # by partition: the next offset to read
+        # Records that are written, but not yet acknowledged: their futures, how many events they
+        # hold, the reasons of the dead letters among them, and the offsets to commit after them.
+        self._futures: list[SendFuture] = []
+        self._unacknowledged: tuple[int, list[str]] = (0, [])
+        self._to_commit: dict[Any, int] = {}  # by partition
+        self._events = self._dead_letters = 0  # acknowledged since the start of this worker
         make_block([Event("1", "warm up", None, None, None)], self._tokenizer)
         self._producer: Producer = new_producer(config.kafka)
         self._consumer: GroupConsumer = new_group_consumer(
             config.kafka, self._group, instance, stream.block
         )
         self._watch = TopicWatch(config.kafka, stream.documents)
+        self._commit_outage = BrokerOutage(config.kafka.bootstrap)
         self._check_log(config)
         self._consumer.subscribe([stream.documents])
 
     def _check_log(self, config: Config) -> None:
-        """Refuse to go on in an empty log if documents were written to it before."""
+        """Raise `LogError` if the log is empty although documents were read before."""
         if describe_log(config.kafka, self._stream.blocks).end > 0:
             return
         for number in self._consumer.partitions_for_topic(self._stream.documents) or ():
             partition = TopicPartition(self._stream.documents, number)
-            reached = self._committed(partition)
-            # Looked at once more: another tokenizer may have written and committed meanwhile.
-            if reached and describe_log(config.kafka, self._stream.blocks).end == 0:
+            committed = self._committed(partition)
+            # Checked again: another tokenizer may have written and committed meanwhile.
+            if committed and describe_log(config.kafka, self._stream.blocks).end == 0:
                 raise LogError(
                     f"{self._stream.blocks} is empty, but {self._stream.documents} was read up to "
-                    f"{reached}: the log was deleted. Restore it, or start over: reset the "
+                    f"{committed}: the log was deleted. Restore it, or start over: reset the "
                     f"offsets of the group {self._group} to the first documents that a new log is "
                     "to hold, and move the snapshots away."
                 )
 
     def run(self, stop: threading.Event) -> None:
-        """Work until asked to stop; then finish the block and leave the group."""
+        """Work until asked to stop; then finish the current record and leave the group."""
         self._stop = stop
         try:
             while not stop.is_set():
                 self._step()
-            self._settle()
+            self._commit_written()
+            log.info(
+                "stopped: %s events read, of which %s dead letters; all are written and "
+                "acknowledged",
+                f"{self._events:,}", f"{self._dead_letters:,}",
+            )  # fmt: skip
         except BrokerAwayError:
-            log.warning("the broker does not answer; leaving without a last commit")
+            log.warning("stopped without a last commit: the broker does not answer")
         finally:
-            self._consumer.close(autocommit=False, timeout_ms=LEAVE_MS)
-            self._producer.close(timeout=LEAVE_MS / 1000)
+            self._consumer.close(autocommit=False, timeout_ms=STOP_MS)
+            self._producer.close(timeout=STOP_MS / 1000)
 
     def _step(self) -> None:
-        """Tokenise the next documents while the block before is on its way to the broker."""
+        """Tokenize the next documents while the record before is on its way to the broker."""
         self._health.moved()
-        self._health.ready = self._stable()
+        self._health.ready = self._is_stable()
         try:
             polled = self._poll()
         except NoOffsetForPartitionError:
-            self._begin()
+            self._seek_to_beginning()
             return
         except OffsetOutOfRangeError as error:
-            self._check_source(at_once=True)
+            self._check_documents(at_once=True)
             raise LostDocumentsError(
-                f"{self._stream.documents} no longer holds documents that were not read yet "
-                f"({error}): they were deleted by its retention. To go on without them, set the "
-                f"group {self._group} to an offset that exists, and start a new log "
-                "(another `blocks` topic), since this one would have a gap."
+                f"documents of {self._stream.documents} were deleted by its retention before they "
+                f"were read ({error}). To continue without them, set the group {self._group} to an "
+                "offset that exists, and start a new log (another `blocks` topic), because this "
+                "one would have a gap."
             ) from None
-        for where, messages in polled.items():
-            self._times[where] = messages[-1].timestamp / 1000
-        self._lag.polled(self._where())
+        for partition, messages in polled.items():
+            self._times[partition] = messages[-1].timestamp / 1000
+        self._lag.polled(self._positions())
         if not polled:
-            self._settle()
-            self._check_source()
+            self._commit_written()
+            self._check_documents()
             return
-        stretches, letters = self._read(polled)
-        records = list(encode_batches(stretches, self._tokenizer, LARGEST_BLOCK_BYTES))
-        self._settle()
-        self._sent = [self._bury(message, problem) for message, problem in letters]
+        batches, malformed = self._decode_events(polled)
+        records = list(encode_batches(batches, self._tokenizer, MAX_BLOCK_BYTES))
+        self._commit_written()
+        self._futures = [self._send_dead_letter(message, error) for message, error in malformed]
         for record in records:
-            self._sent.append(self._producer.send(self._stream.blocks, record, partition=0))
-        self._ends.update({where: found[-1].offset + 1 for where, found in polled.items()})
-        read = sum(len(messages) for messages in polled.values())
-        self._counted = (read, [problem.reason for _, problem in letters])
+            self._futures.append(self._producer.send(self._stream.blocks, record, partition=0))
+        ends = {partition: messages[-1].offset + 1 for partition, messages in polled.items()}
+        self._to_commit.update(ends)
+        events = sum(len(messages) for messages in polled.values())
+        self._unacknowledged = (events, [error.reason for _, error in malformed])
 
     def _poll(self) -> dict[Any, list[Message]]:
-        """The next documents, if any come; while the group changes hands, nothing else is done.
+        """The next documents, if there are any; during a rebalance nothing else is done.
 
-        A join that completes while nobody polls is thrown away by kafka-python, and members that
-        work long between short polls can rebalance for ever.
+        kafka-python discards a join that completes between two polls. Members that work long
+        between short polls could therefore rebalance for ever.
         """
         until = time.monotonic() + JOIN_SECONDS
         while True:
             polled = self._consumer.poll(POLL_MS)
-            patient = time.monotonic() < until and not self._stop.is_set()
-            if polled or self._stable() or not patient:
+            has_time = time.monotonic() < until and not self._stop.is_set()
+            if polled or self._is_stable() or not has_time:
                 return polled
 
-    def _stable(self) -> bool:
-        """Whether this worker is a member of the group, and the group does not change hands."""
+    def _is_stable(self) -> bool:
+        """Whether this worker is a member of the group, and the group does not rebalance."""
         return bool(self._consumer.group_metadata().state == "<stable>")
 
-    def _where(self) -> dict[str, Position]:
-        """How far each partition of this worker was read, as far as the broker has said."""
-        found = {}
-        for where in self._consumer.assignment():
-            end = self._consumer.highwater(where)
-            if end is not None and where in self._reached:
-                name = f"{where.topic}-{where.partition}"
-                found[name] = Position(self._reached[where], end, self._times.get(where))
-        return found
+    def _positions(self) -> dict[str, Position]:
+        """How far each partition of this worker was read, if the broker has told its end."""
+        positions = {}
+        for partition in self._consumer.assignment():
+            end = self._consumer.highwater(partition)
+            if end is not None and partition in self._next_offsets:
+                name = f"{partition.topic}-{partition.partition}"
+                time_read = self._times.get(partition)
+                positions[name] = Position(self._next_offsets[partition], end, time_read)
+        return positions
 
-    def _check_source(self, at_once: bool = False) -> None:
-        """Start again if the documents are in another topic of the same name by now."""
+    def _check_documents(self, at_once: bool = False) -> None:
+        """Have this worker restarted if the topic of documents was deleted or replaced."""
         if self._watch.is_gone(at_once):
-            raise OSError(f"{self._stream.documents} was deleted, and perhaps made anew")
+            raise OSError(f"{self._stream.documents} was deleted, and perhaps created again")
 
-    def _begin(self) -> None:
-        """Partitions that nobody ever read are read from their beginning."""
+    def _seek_to_beginning(self) -> None:
+        """Read partitions without a committed offset from their beginning."""
         for partition in self._consumer.assignment():
             if self._committed(partition) is None:
                 self._consumer.seek_to_beginning(partition)
 
-    def _read(
+    def _decode_events(
         self, polled: dict[Any, list[Message]]
     ) -> tuple[list[EventBatch], list[tuple[Message, MalformedEvent]]]:
-        """The events of a poll, by partition, and the messages that are none."""
-        stretches, letters = [], []
+        """The events of a poll, by partition, and the messages that are malformed."""
+        batches, malformed = [], []
         for partition, messages in polled.items():
             first, end = messages[0].offset, messages[-1].offset + 1
-            # From where this worker, or the one before it, had come to: offsets without a document
-            # (control records) are covered too. Covering something twice does no harm.
-            start = min(first, self._from(partition, first))
+            # From where this worker, or the one before it, had read to: offsets without a document
+            # (control records) must be covered too. Covering an offset twice does no harm.
+            start = min(first, self._read_up_to(partition, first))
             number, identity = partition.partition, self._watch.identity
             span = Span(partition.topic, number, start, end, identity)
-            stretch = EventBatch(span, [], [], min(message.timestamp for message in messages))
+            batch = EventBatch(span, [], [], min(message.timestamp for message in messages))
             for message in messages:
                 try:
                     event = self._decode(message.value or b"", self._stream.max_event_bytes)
-                except MalformedEvent as problem:
-                    letters.append((message, problem))
+                except MalformedEvent as error:
+                    malformed.append((message, error))
                     continue
-                stretch.offsets.append(message.offset)
-                stretch.events.append(event)
-            stretches.append(stretch)
-            self._reached[partition] = end
-        return stretches, letters
+                batch.offsets.append(message.offset)
+                batch.events.append(event)
+            batches.append(batch)
+            self._next_offsets[partition] = end
+        return batches, malformed
 
-    def _settle(self) -> None:
-        """When the broker has all that was sent, commit the offsets it covers.
+    def _commit_written(self) -> None:
+        """Wait until the broker has acknowledged the records, then commit the offsets they cover.
 
-        While the group changes hands, or its coordinator does, nothing can be committed. To start
-        again for that would make the group change hands once more, and so on; so the offsets wait
-        for the next time.
+        During a rebalance, or while the group coordinator changes, offsets cannot be committed. A
+        restart would cause another rebalance, and so on. So the offsets are committed later.
         """
-        if self._sent:
-            self._wait()
-            self._sent = []
-            self._metrics.written(*self._counted)
-        mine = self._consumer.assignment()
-        ends = {where: end for where, end in self._ends.items() if where in mine}
-        if ends:
+        if self._futures:
+            self._wait_for_acknowledgements()
+            self._futures = []
+            events, reasons = self._unacknowledged
+            self._metrics.written(events, reasons)
+            self._events += events
+            self._dead_letters += len(reasons)
+        assigned = self._consumer.assignment()
+        offsets = {p: offset for p, offset in self._to_commit.items() if p in assigned}
+        if offsets:
             try:
-                self._consumer.commit(offsets_to_commit(ends), timeout_ms=COMMIT_MS)
+                self._consumer.commit(offsets_to_commit(offsets), timeout_ms=COMMIT_MS)
             except (CommitFailedError, RebalanceInProgressError) as error:
-                log.debug("not committed yet: %s", error)
+                log.debug("offsets are not committed yet: %s", error)
                 return
             except KafkaTimeoutError:
-                log.warning("the broker takes no offsets; going on, and trying again")
+                self._commit_outage.begin("offsets cannot be committed; trying again")
                 return
-        self._ends = {}
-        for partition in self._reached.keys() - mine:
-            del self._reached[partition]  # somebody else's by now
+            self._commit_outage.end()
+        self._to_commit = {}
+        for partition in self._next_offsets.keys() - assigned:
+            del self._next_offsets[partition]  # another member reads it now
 
-    def _wait(self) -> None:
-        """Wait for what is on its way to the broker; raises what went wrong with it."""
-        leave_at = float("inf")
-        for sent in self._sent:
-            while not sent.is_done:
+    def _wait_for_acknowledgements(self) -> None:
+        """Wait for the records on their way to the broker; raises the error if one failed."""
+        give_up_at = float("inf")
+        for future in self._futures:
+            while not future.is_done:
                 with suppress(KafkaTimeoutError):
-                    sent.get(LOOK_SECONDS)
+                    future.get(WAIT_SECONDS)
                 if self._stop.is_set():
-                    leave_at = min(leave_at, time.monotonic() + LEAVE_MS / 1000)
-                    if time.monotonic() > leave_at:
+                    give_up_at = min(give_up_at, time.monotonic() + STOP_MS / 1000)
+                    if time.monotonic() > give_up_at:
                         raise BrokerAwayError
-            sent.get(0)
+            future.get(0)
 
-    def _from(self, partition: Any, first: int) -> int:  # noqa: ANN401 - kafka-python's
-        """Where this worker had come to, or the group in a partition that is new to the worker."""
-        if partition in self._reached:
-            return self._reached[partition]
+    def _read_up_to(self, partition: Any, first: int) -> int:  # noqa: ANN401 - kafka-python's
+        """The next offset of a partition, by this worker, or by the group if it is new here."""
+        if partition in self._next_offsets:
+            return self._next_offsets[partition]
         committed = self._committed(partition)
         return first if committed is None else committed
 
     def _committed(self, partition: Any) -> int | None:  # noqa: ANN401 - kafka-python's
-        """How far the group has come; a broker that does not say so is not waited for for ever."""
+        """The committed offset of the group; raises if the broker does not answer in time."""
         return self._consumer.committed(partition, timeout_ms=Timeouts().request_ms)
 
-    def _bury(self, message: Message, problem: MalformedEvent) -> SendFuture:
-        """Send a malformed event to the dead letters, unchanged, with the reason and its origin."""
+    def _send_dead_letter(self, message: Message, error: MalformedEvent) -> SendFuture:
+        """Write a malformed event to the dead-letter topic, unchanged, with reason and origin."""
         origin = f"{message.topic}-{message.partition}-{message.offset}"
         headers: Sequence[tuple[str, bytes]] = [
-            ("reason", problem.reason.encode()),
-            ("detail", problem.detail.encode()),
+            ("reason", error.reason.encode()),
+            ("detail", error.detail.encode()),
             ("topic", message.topic.encode()),
             ("partition", str(message.partition).encode()),
             ("offset", str(message.offset).encode()),

@@ -49,6 +49,8 @@ def test_workers_wait_for_a_broker_and_rest_when_idle(tmp_path: Path) -> None:
             streaming.produce(events[:100])
             assert len(streaming.rankings(100)) == 100
             assert max(share_used(streaming, names, 5).values()) < 0.3
+            for name in names:
+                assert "connected to the broker again after" in streaming.log(name)
             cluster.stop()
             assert max(share_used(streaming, names, 5).values()) < 0.5
             cluster.start()

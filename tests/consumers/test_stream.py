@@ -52,6 +52,15 @@ def test_kafka_and_a_file_give_the_same_rankings(broker: str, tmp_path: Path) ->
         found = [message.value for message in streaming.rankings(2 * 600)]
         assert streaming.end("learn") == 0, streaming.log("learn")
         assert streaming.end("tokenize-0") == 0, streaming.log("tokenize-0")
+        stopped = f"[tokenizer 0 of stream {streaming.name}] consumers.tokenizer.worker: stopped: "
+        events_read = f"{len(events):,} events read, of which 1 dead letters"
+        assert stopped + events_read in streaming.log("tokenize-0")
+        stopped = f"[learner of stream {streaming.name}] consumers.learner.worker: stopped: "
+        assert stopped in streaming.log("learn")
+        assert "600 documents ranked and learned; all rankings are published" in (
+            streaming.log("learn")
+        )
+        assert "snapshot written: offset" in streaming.log("learn")
         (letter,) = streaming.read(streaming.stream.dead_letters, 1)
         settings = ReplaySettings(
             source=str(tmp_path / "events.jsonl"),

@@ -1,10 +1,18 @@
-"""How workers are asked to stop."""
+"""How workers are asked to stop, and what is logged when the broker was away."""
 
 from __future__ import annotations
 
+import gc
+import re
 import subprocess
 import sys
+import threading
 
+import pytest
+
+from consumers import worker_loop
+from consumers.kafka.broker_outage import BrokerOutage
+from consumers.kafka.errors import KafkaTimeoutError
 from tests.conftest import REPOSITORY
 
 # A second signal comes while the first is being dealt with, or not; the main thread looks at the
@@ -34,3 +42,53 @@ def test_two_signals_at_once_stop_a_worker() -> None:
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.stdout == "ended 300\n", done.stderr
+
+
+class FailingWorker:
+    """Fails with the errors of a list, one per run, and then stops."""
+
+    def __init__(self, errors: list[Exception]) -> None:
+        self._errors = errors
+
+    def run(self, stop: threading.Event) -> None:
+        if self._errors:
+            raise self._errors.pop(0)
+        stop.set()
+
+
+def test_the_return_of_the_broker_is_logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once per absence, however many attempts it took."""
+    monkeypatch.setattr(worker_loop, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(worker_loop, "MAX_PAUSE_S", 0.02)
+    attempts = iter([True, False, False, False, True])  # whether the broker can be reached
+
+    def new_worker() -> FailingWorker:
+        if not next(attempts):
+            raise KafkaTimeoutError("no broker answers at b:9092")
+        return worker
+
+    worker = FailingWorker([KafkaTimeoutError("gone")])
+    try:
+        worker_loop.keep_working(new_worker, threading.Event())
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(700)
+    assert sum("trying again in" in text for text in caplog.messages) == 4
+    (back,) = [text for text in caplog.messages if "connected to the broker again" in text]
+    assert re.fullmatch(r"connected to the broker again after \d\.\d s; continuing", back)
+
+
+def test_an_outage_is_logged_once_when_it_begins_and_when_it_ends(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    outage = BrokerOutage("b:9092")
+    outage.end()
+    outage.begin("KafkaTimeoutError: gone")
+    outage.begin("KafkaTimeoutError: gone")
+    outage.end()
+    outage.end()
+    assert caplog.messages[0] == "waiting for the broker at b:9092: KafkaTimeoutError: gone"
+    assert re.fullmatch(r"the broker at b:9092 answers again after \d\.\d s", caplog.messages[1])
+    assert len(caplog.messages) == 2

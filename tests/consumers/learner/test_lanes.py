@@ -60,8 +60,8 @@ def test_a_lane_that_is_added_later_catches_up_and_joins(broker: str, tmp_path: 
         expected = expected_of(streaming)
     assert set(found) == {FIRST, SECOND, "third"}
     assert found == expected
-    assert f"{SECOND}, third: at 0 of the log" in log
-    assert "joined at" in log
+    assert f"{SECOND}, third: resuming at offset 0 of the log" in log
+    assert "caught up with the others at offset" in log
 
 
 def test_a_new_lane_survives_kills_on_its_way(broker: str, tmp_path: Path) -> None:
@@ -159,4 +159,4 @@ def test_an_offset_that_was_forgotten_doubles_nothing(
         found = by_lane(streaming.rankings(200))
         end_all(streaming)
         assert found == expected_of(streaming)
-        assert "a snapshot says" in streaming.log("learn")
+        assert "a snapshot proves that" in streaming.log("learn")

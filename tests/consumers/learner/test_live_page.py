@@ -141,7 +141,7 @@ def test_a_lane_that_is_added_joins_the_page(broker: str, tmp_path: Path) -> Non
         engine, expected = streaming.undisturbed()
         for name in ("tokenize-0", "learn"):
             assert streaming.end(name) == 0, streaming.log(name)
-        assert "joined at" in streaming.log("learn")
+        assert "caught up with the others at offset" in streaming.log("learn")
         assert "stands still" not in streaming.log("learn")
     assert rankings == sorted(expected)
     assert learned(update) == learned(of_engine(engine))

@@ -136,8 +136,11 @@ def test_an_ordinal_lane_that_is_added_later_follows_from_the_beginning(
         end_all(streaming)
         assert by_lane(found) == expected_of(streaming)  # in order, too
         assert_exact(streaming, found, events)
-        assert f"{RANKS}, widrow-hoff:ranks=5,rate=0.1,norm=l2: at 0" in streaming.log("learn")
-        assert "joined at" in streaming.log("learn")
+        assert (
+            f"{RANKS}, widrow-hoff:ranks=5,rate=0.1,norm=l2: resuming at offset 0"
+            in streaming.log("learn")
+        )
+        assert "caught up with the others at offset" in streaming.log("learn")
         assert streaming.snapshot().content["ranks"]["rounds"] > 100
 
 

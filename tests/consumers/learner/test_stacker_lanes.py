@@ -32,16 +32,16 @@ SLOW = f"svm-map:of=[{FIRST},{SECOND}],refit=1,window=60,name=slow"  # trains in
 
 def places_of(streaming: Streaming, lane: str, worker: str = "learn") -> list[int]:
     """Where in the log a lane took up, at each start of its worker."""
-    said = re.findall(r": (\S.*): at ([0-9]+) of the log", streaming.log(worker))
+    said = re.findall(r": (\S.*): resuming at offset ([0-9]+) of the log", streaming.log(worker))
     return [int(place) for names, place in said if lane in names]
 
 
 def bring_up(streaming: Streaming, worker: str) -> None:
     """Start a worker, and wait until it has taken up."""
     log = streaming.folder / f"{worker}.log"
-    before = log.read_text().count(" of the log") if log.exists() else 0
+    before = log.read_text().count("resuming at offset") if log.exists() else 0
     streaming.start(worker)
-    assert eventually(lambda: streaming.log(worker).count(" of the log") > before, 120)
+    assert eventually(lambda: streaming.log(worker).count("resuming at offset") > before, 120)
 
 
 def snapshots_of(streaming: Streaming, lane: str) -> list[int]:
@@ -123,7 +123,7 @@ def test_a_stacker_that_is_added_later_catches_up_over_kills_and_is_taken_away_a
         places, others = places_of(streaming, "slow"), places_of(streaming, SECOND)
         assert places[0] == 0
         assert 0 < places[1] < others[-3]  # it was killed on its way
-        assert "joined at" in streaming.log("learn")
+        assert "caught up with the others at offset" in streaming.log("learn")
         streaming.configure([FIRST, SECOND])
         streaming.start("learn")
         more = [event.replace(b'"id":"', b'"id":"more-') for event in scattered(4, 100)]
@@ -278,8 +278,8 @@ def test_a_lane_is_divided_and_made_whole_under_its_stacker(broker: str, tmp_pat
         assert found["stacked"] == expected["stacked"]
         assert found[SECOND] == expected[SECOND]
         assert [plain(value) for value in found[FIRST]] == [plain(v) for v in expected[FIRST]]
-        assert "where the whole lane had come" in streaming.log(shards[0])
-        assert "where 2 shards had come" in streaming.log("learn")
+        assert "from the snapshot of the whole lane" in streaming.log(shards[0])
+        assert "from the snapshot of 2 shards" in streaming.log("learn")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from consumers.config import Config
 from consumers.kafka.clients import Timeouts, new_consumer, new_transactional_producer
 from consumers.kafka.offsets import committed_offsets
 from consumers.kafka.topics import ensure_topics
-from consumers.learner.transactions import ExactlyOnce, FencedError, Outgoing
+from consumers.learner.transactions import ExactlyOncePublisher, FencedError, RecordBatch
 from consumers.task import within
 from pipeline.storage.binary_array import BinaryArray
 
@@ -35,7 +35,7 @@ class Setting:
         self.source = TopicPartition(self.stream.blocks, 0)
         self.groups = [f"{name}.a", f"{name}.b"]
 
-    def writer(self, wrap: Any = None, patience_s: float = 20.0) -> ExactlyOnce:  # noqa: ANN401
+    def writer(self, wrap: Any = None, deadline_s: float = 20.0) -> ExactlyOncePublisher:  # noqa: ANN401
         name = self.stream.name
 
         def producer() -> Any:  # noqa: ANN401
@@ -45,7 +45,7 @@ class Setting:
         def committed(groups: Iterable[str]) -> dict[str, int | None]:
             return committed_offsets(self.config.kafka, groups, self.source)
 
-        return ExactlyOnce(self.source, producer, committed, patience_s, pause_s=0.05)
+        return ExactlyOncePublisher(self.source, producer, committed, deadline_s, pause_s=0.05)
 
     def published(self) -> list[bytes]:
         consumer: Any = new_consumer(self.config.kafka, auto_offset_reset="earliest")
@@ -59,9 +59,9 @@ class Setting:
         consumer.close(autocommit=False)
         return found
 
-    def records(self, *values: bytes) -> list[Outgoing]:
+    def records(self, *values: bytes) -> list[RecordBatch]:
         return [
-            Outgoing(
+            RecordBatch(
                 self.stream.rankings,
                 BinaryArray.from_strings([b"key"] * len(values)),
                 BinaryArray.from_strings(values),

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from consumers.assignment import ShardAssignment
-from consumers.sharding.resharding import divide_anew, shared_out
-from consumers.sharding.shard_worker import folder_of
+from consumers.sharding.resharding import reshard_snapshots, shard_snapshot
+from consumers.sharding.snapshot_folders import shard_folder
 from learners.specs import parse_spec, resolved
 from pipeline.corpora import open_source
 from pipeline.engine.engine import Engine
@@ -42,15 +42,15 @@ def write(
     folder: Path, learned: Follower, share: ShardAssignment, position: int, begun: int
 ) -> None:
     """Write a snapshot of a shard."""
-    made = shared_out([whole_at(learned, position)], share)
+    made = shard_snapshot([whole_at(learned, position)], share)
     made.content["exchange"] = {"begun": begun, "scores": 1}
-    SnapshotFolder(folder_of(folder, share)).write(made)
+    SnapshotFolder(shard_folder(folder, share)).write(made)
 
 
 def after(folder: Path, share: ShardAssignment, log: str = "log") -> tuple[int, int] | None:
     """Where a shard goes on, and where its exchanges began to count."""
-    divide_anew(folder, 3, share, log, SPEC.settings)
-    newest = SnapshotFolder(folder_of(folder, share)).newest([])
+    reshard_snapshots(folder, 3, share, log, SPEC.settings)
+    newest = SnapshotFolder(shard_folder(folder, share)).newest([])
     if newest is None:
         return None
     return newest.position, newest.content.get("exchange", {}).get("begun")
@@ -63,7 +63,7 @@ def shares(count: int) -> list[ShardAssignment]:
 def test_a_shard_gets_nothing_of_ordinal_lanes(learned: Follower) -> None:
     whole = whole_at(learned, 7)
     assert whole.content["ranks"]["rounds"] > 0
-    made = shared_out([whole], shares(2)[0])
+    made = shard_snapshot([whole], shares(2)[0])
     assert list(made.lanes) == [LANE]
     assert "ranks" not in made.content
     assert not [name for name in made.arrays if name.startswith("ranks/")]
@@ -89,7 +89,7 @@ def test_a_whole_lane_is_divided_and_made_whole(tmp_path: Path, learned: Followe
         write(tmp_path, learned, share, 150, begun=100)
     assert after(tmp_path, ShardAssignment(LANE, 0, 1)) == (150, 150)
     assert [after(tmp_path, share) for share in shares(2)] == [(150, 150)] * 2
-    snapshot = SnapshotFolder(folder_of(tmp_path, shares(2)[1])).newest([])
+    snapshot = SnapshotFolder(shard_folder(tmp_path, shares(2)[1])).newest([])
     assert snapshot is not None
     assert snapshot.lanes == [LANE]
     assert snapshot.content["published"] == []
@@ -118,7 +118,7 @@ def test_shards_that_have_no_common_place_give_nothing(
         write(tmp_path, learned, share, position, begun=0)
     with caplog.at_level(logging.WARNING):
         assert after(tmp_path, ShardAssignment(LANE, 0, 3)) is None
-    assert "no place of the log has a snapshot of all shards" in caplog.text
+    assert "there is no offset of the log at which all shards have a snapshot" in caplog.text
 
 
 def test_snapshots_of_another_log_are_passed_over(tmp_path: Path, learned: Follower) -> None:

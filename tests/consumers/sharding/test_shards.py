@@ -17,7 +17,7 @@ import pytest
 from consumers.assignment import ShardAssignment, assigned_shard, learner_number
 from consumers.config import Config, StreamSettings
 from consumers.kafka.client_types import Message
-from consumers.sharding.shard_worker import folder_of
+from consumers.sharding.snapshot_folders import shard_folder
 from consumers.supervisor import children
 from deploy.kafka import Cluster
 from learners.sharding.shard import whole_state
@@ -42,7 +42,7 @@ def snapshots(streaming: Streaming, lane: str, shards: int) -> list[Snapshot]:
     """The newest snapshot of each shard of a lane."""
     whole = streaming.config.snapshots.folder / streaming.stream.name
     folders = [
-        SnapshotFolder(folder_of(whole, ShardAssignment(lane, s, shards))) for s in range(shards)
+        SnapshotFolder(shard_folder(whole, ShardAssignment(lane, s, shards))) for s in range(shards)
     ]
     found = [folder.newest([]) for folder in folders]
     return [snapshot for snapshot in found if snapshot is not None]
@@ -154,8 +154,8 @@ def test_a_lane_is_divided_anew(broker: str, tmp_path: Path) -> None:
             for name in names:
                 assert streaming.end(name) == 0, streaming.log(name)[-3000:]
         found = streaming.rankings(len(events))
-        assert "goes on at" in streaming.log(f"learn@{FIRST}#1")
-        assert "where the whole lane had come" in streaming.log(f"learn@{FIRST}#3")
+        assert "continues at offset" in streaming.log(f"learn@{FIRST}#1")
+        assert "from the snapshot of the whole lane" in streaming.log(f"learn@{FIRST}#3")
         assert_as_one(streaming, found, events, {FIRST: 4})
 
 

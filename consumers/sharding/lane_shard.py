@@ -1,0 +1,90 @@
+"""One shard of a lane: builds its learner, and connects it to the other shards.
+
+All shards follow the whole log, and all compute the same rankings; shard 0 publishes them. They
+take snapshots at the same offsets of the log, so that another number of shards can continue from
+there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+
+import orjson
+
+from consumers.assignment import ShardAssignment
+from consumers.config import Config, StreamSettings
+from consumers.sharding.score_exchange import KafkaExchange
+from learners.learner import Learner
+from learners.sharding.shard import Shard
+from learners.specs import LaneSpec
+from pipeline.follower import Follower
+
+
+class DeferredExchange:
+    """An exchange that is opened only when the worker knows where it resumes."""
+
+    def __init__(self, assignment: ShardAssignment) -> None:
+        self.shard = assignment.shard
+        self.shards = assignment.shards
+        self.opened: KafkaExchange | None = None
+
+    def swap(self, number: int, mine: bytes) -> list[bytes]:
+        """See `Exchange.swap`."""
+        if self.opened is None:
+            raise ValueError("the exchange was not opened")
+        return self.opened.swap(number, mine)
+
+
+class LaneShard:
+    """The shard of a lane that a learner worker has."""
+
+    def __init__(self, config: Config, stream: StreamSettings, assignment: ShardAssignment) -> None:
+        self._config = config
+        self._stream = stream
+        self.assignment = assignment
+        self._exchange = DeferredExchange(assignment)
+        self._first_offset = 0  # the offset of the log at which exchanges are counted from 0
+        self._settings: dict[str, object] = {}
+
+    def build(self, spec: LaneSpec) -> Learner:
+        """The learner of this shard."""
+        self._settings = dict(spec.settings)
+        return Shard(spec.update_rule(), self._exchange)
+
+    def open(
+        self,
+        follower: Follower,
+        log_identity: str,
+        stop: threading.Event,
+        waiting: Callable[[float], None],
+    ) -> None:
+        """Connect to the other shards, from the position of the follower on.
+
+        `waiting` is called now and then with the seconds that an exchange has taken so far.
+        """
+        kept = follower.snapshot_content.get("exchange", {"begun": 0, "scores": None})
+        self._first_offset = kept["begun"]
+        shards = self.assignment.shards
+        facts = [self._settings, shards, log_identity, self._first_offset]
+        epoch = hashlib.blake2b(orjson.dumps(facts), digest_size=8).hexdigest()
+        self.close()
+        self._exchange.opened = KafkaExchange(
+            self._config.kafka, self._stream.scores, self._stream.name, self.assignment.lane, epoch,
+            self.assignment.shard, shards, kept["scores"], stop, waiting,
+        )  # fmt: skip
+
+    def snapshot_content(self, follower: Follower) -> dict[str, object]:
+        """What a snapshot must keep of the exchange, so that a restart finds its place there."""
+        learner = follower.engine.lanes[0].learner
+        if not isinstance(learner, Shard) or self._exchange.opened is None:
+            raise TypeError("this learner is not a shard with an open exchange")
+        scores = self._exchange.opened.position(learner.exchanges)
+        return {"exchange": {"begun": self._first_offset, "scores": scores}}
+
+    def close(self) -> None:
+        """Disconnect from the other shards."""
+        if self._exchange.opened is not None:
+            self._exchange.opened.close()
+            self._exchange.opened = None
