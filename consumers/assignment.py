@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from consumers.config import StreamSettings
+from consumers.settings import StreamSettings
 from pipeline.errors import UsageError
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from consumers.config import Config
+from consumers.settings import Config
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from consumers.assignment import ShardAssignment, learner_name, tokenizer_name
-from consumers.config import Config
+from consumers.settings import Config
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""What a client needs for TLS: whom it trusts, and how it says who it is."""
+"""TLS for clients: the authorities that a client trusts, and its own certificate."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 def client_context(
     cafile: Path | None, certfile: Path | None, keyfile: Path | None, password: str | None
 ) -> ssl.SSLContext:
-    """The context of a client that checks the broker's certificate and the name in it.
+    """A TLS context that checks the broker's certificate and the host name in it.
 
-    Without `cafile` it trusts whom this machine trusts. Raises ValueError in the words of the
-    settings if a file cannot be used.
+    Without `cafile` it trusts the authorities that this machine trusts. Raises ValueError, with the
+    name of the setting, if a file cannot be used.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -29,7 +29,7 @@ def client_context(
         if keyfile is not None:
             check_readable("ssl_keyfile", keyfile)
         try:
-            # A function, since without a password OpenSSL would ask for one at the terminal.
+            # A function, because OpenSSL would otherwise ask for a password at the terminal.
             context.load_cert_chain(certfile, keyfile, lambda: password or "")
         except ssl.SSLError as error:
             raise ValueError(unusable(certfile, keyfile, error, password is not None)) from None
@@ -37,7 +37,7 @@ def client_context(
 
 
 def check_readable(setting: str, path: Path) -> None:
-    """Name the file that cannot be read; OpenSSL would not."""
+    """Raise an error that names a file that cannot be read; the error of OpenSSL does not."""
     try:
         path.open("rb").close()
     except OSError as error:
@@ -45,9 +45,9 @@ def check_readable(setting: str, path: Path) -> None:
 
 
 def unusable(certfile: Path, keyfile: Path | None, error: ssl.SSLError, password: bool) -> str:
-    """What is wrong with a client's certificate and key."""
+    """The message about a client certificate or key that cannot be used."""
     if error.reason == "KEY_VALUES_MISMATCH":
-        return f"ssl_keyfile = {keyfile} is not the key of ssl_certfile = {certfile}"
-    hint = "ssl_password may be wrong" if password else "an encrypted one needs ssl_password"
+        return f"ssl_keyfile = {keyfile} does not belong to ssl_certfile = {certfile}"
+    hint = "ssl_password may be wrong" if password else "an encrypted key needs ssl_password"
     where = certfile if keyfile is None else f"{certfile} and {keyfile}"
-    return f"{where} do not hold a certificate and its key in PEM form that can be read; {hint}"
+    return f"{where}: no certificate with its key in PEM form can be read from there; {hint}"

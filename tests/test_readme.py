@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from consumers.cli import new_app
-from consumers.config import (
+from consumers.settings import (
     Config,
     KafkaSettings,
     LaneSettings,

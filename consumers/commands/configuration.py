@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from consumers.config import Config, ConfigError, StreamSettings, read_config
+from consumers.config import read_config
+from consumers.settings import Config, ConfigError, StreamSettings
 from pipeline.commands.failure import fail
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from consumers.config import ConfigError, kafka_settings
+from consumers.config import kafka_settings
+from consumers.settings import ConfigError
 from pipeline.errors import UsageError
 from pipeline.replay.playback import PlaybackResult, PlaybackSettings
 from pipeline.replay.progress import Progress

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from consumers.config import Config, ConfigError, StreamSettings
+from consumers.settings import Config, ConfigError, StreamSettings
 from pipeline.commands.failure import fail
 from pipeline.errors import UsageError
 

@@ -16,7 +16,6 @@ from kafka.errors import GroupIdNotFoundError
 from kafka.net.compat import KafkaNetClient
 from kafka.partitioner.default import murmur2
 
-from consumers.config import KafkaSettings
 from consumers.kafka.assignor import OwnedPartitionsAssignor
 from consumers.kafka.batch_decoder import decode_in_batches
 from consumers.kafka.batch_encoder import BatchProducer
@@ -34,6 +33,7 @@ from consumers.kafka.workarounds import (
     keep_transactional_requests,
     pace_coordinator_lookups,
 )
+from consumers.settings import KafkaSettings
 
 MAX_RECORD_BYTES = 8 << 20  # of a block; an event is smaller
 # One part of a score exchange: half of what a broker accepts by default, because the topic may have

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from consumers.config import KafkaSettings
 from consumers.kafka.client_types import Consumer, Message, TopicPartition
 from consumers.kafka.clients import new_consumer
 from consumers.kafka.errors import OffsetOutOfRangeError
 from consumers.kafka.topics import TopicWatch, topic_identity
+from consumers.settings import KafkaSettings
 from pipeline.metrics.collectors import Position
 
 POLL_MS = 200

@@ -12,9 +12,9 @@ from typing import Any
 from kafka.admin import OffsetSpec
 from kafka.structs import OffsetAndMetadata
 
-from consumers.config import KafkaSettings
 from consumers.kafka.client_types import Admin, TopicPartition
 from consumers.kafka.clients import Timeouts, new_consumer
+from consumers.settings import KafkaSettings
 
 GroupOffsets = dict[str, dict[Any, int]]  # by consumer group and partition
 

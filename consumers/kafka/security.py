@@ -20,8 +20,8 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
-from consumers.config import KafkaSettings
 from consumers.kafka.errors import AuthorizationError, KafkaError, RefusedError
+from consumers.settings import KafkaSettings
 
 PROBE_SECONDS = 3.0
 MAX_RESPONSE_BYTES = 1 << 20

@@ -11,12 +11,12 @@ from typing import Any
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import TopicAlreadyExistsError, TopicAuthorizationFailedError
 
-from consumers.config import KafkaSettings, StreamSettings
 from consumers.kafka.batch_encoder import BATCH_BYTES
 from consumers.kafka.broker_outage import BrokerOutage
 from consumers.kafka.client_types import Admin
 from consumers.kafka.clients import MAX_RECORD_BYTES, PART_BYTES, new_admin
 from consumers.kafka.errors import KafkaError, RefusedError, describe_error
+from consumers.settings import KafkaSettings, StreamSettings
 
 FOREVER = "-1"
 # A shard that starts from a snapshot reads the scores that were exchanged since. Snapshots are

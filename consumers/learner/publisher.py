@@ -11,13 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from consumers.config import KafkaSettings, StreamSettings
 from consumers.kafka.client_types import TopicPartition
 from consumers.kafka.clients import new_transactional_producer
 from consumers.kafka.errors import BrokerAwayError
 from consumers.kafka.offsets import committed_offsets
 from consumers.kafka_names import lane_consumer_group
 from consumers.learner.transactions import ExactlyOncePublisher, RecordBatch
+from consumers.settings import KafkaSettings, StreamSettings
 from consumers.task import Task
 from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.engine.ranking_events import RankingWriter

@@ -29,7 +29,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from consumers.assignment import ShardAssignment
-from consumers.config import Config, StreamSettings
 from consumers.kafka.batch_encoder import warm_up_encoder
 from consumers.kafka.errors import BrokerAwayError
 from consumers.kafka.log_reader import POLL_MS, LogReader, describe_log
@@ -39,6 +38,7 @@ from consumers.learner.publisher import Publisher
 from consumers.learner.recovery import Recovery
 from consumers.learner.snapshot_schedule import SnapshotSchedule
 from consumers.learner.transactions import RecordBatch
+from consumers.settings import Config, StreamSettings
 from consumers.sharding.lane_shard import LaneShard
 from consumers.sharding.resharding import reshard_snapshots
 from consumers.sharding.score_exchange import StoppedError

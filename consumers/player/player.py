@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 
-from consumers.config import KafkaSettings
 from consumers.kafka.client_types import Producer
 from consumers.kafka.clients import new_admin, new_producer, partition_of
 from consumers.kafka.errors import AuthorizationError, KafkaError, RefusedError, describe_error
@@ -37,6 +36,7 @@ from consumers.player.replay_progress import (
     read_progress,
     source_name,
 )
+from consumers.settings import KafkaSettings
 from pipeline.corpora import SourceError, open_source, remarks_for
 from pipeline.errors import UsageError
 from pipeline.events.event import MalformedEvent

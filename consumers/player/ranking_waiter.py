@@ -19,13 +19,13 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-from consumers.config import KafkaSettings
 from consumers.kafka.client_types import Admin, TopicPartition
 from consumers.kafka.clients import new_admin
 from consumers.kafka.errors import KafkaError
 from consumers.kafka.offsets import GroupOffsets, end_offset, group_offsets
 from consumers.kafka_names import PREFIX, lane_consumer_groups, lane_of_group, tokenized_stream
 from consumers.player.outbox import InterruptedWaiting
+from consumers.settings import KafkaSettings
 from pipeline.interruption import Interruption
 from pipeline.replay.progress import Progress
 

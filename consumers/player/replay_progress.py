@@ -20,9 +20,9 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from consumers.config import KafkaSettings
 from consumers.kafka.client_types import Consumer, Header, Message, TopicPartition
 from consumers.kafka.clients import new_consumer
+from consumers.settings import KafkaSettings
 
 MOST_IN_FLIGHT = 4096  # events; `index` is never further than this ahead of `complete`
 # How many records of a partition are searched at most, if other programs write to it too.

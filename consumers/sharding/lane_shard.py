@@ -14,7 +14,7 @@ from collections.abc import Callable
 import orjson
 
 from consumers.assignment import ShardAssignment
-from consumers.config import Config, StreamSettings
+from consumers.settings import Config, StreamSettings
 from consumers.sharding.score_exchange import KafkaExchange
 from learners.learner import Learner
 from learners.sharding.shard import Shard

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 
 from consumers.assignment import ShardAssignment
-from consumers.config import Config, StreamSettings
+from consumers.settings import Config, StreamSettings
 
 
 def stream_folder(config: Config, stream: StreamSettings) -> Path:

@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from consumers.config import Config, StreamSettings
 from consumers.kafka.broker_outage import BrokerOutage
 from consumers.kafka.client_types import (
     GroupConsumer,
@@ -48,6 +47,7 @@ from consumers.kafka.log_reader import LogError, describe_log
 from consumers.kafka.offsets import offsets_to_commit
 from consumers.kafka.topics import TopicWatch
 from consumers.kafka_names import tokenizer_consumer_group
+from consumers.settings import Config, StreamSettings
 from consumers.worker_metrics import WorkerMetrics
 from pipeline.events.event import Event, MalformedEvent
 from pipeline.events.formats import FORMATS

@@ -22,8 +22,8 @@ import orjson
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 
-from consumers.config import KafkaSettings
 from consumers.kafka.clients import new_admin, new_consumer, new_producer
+from consumers.settings import KafkaSettings
 from deploy.kafka import Cluster, Options
 from pipeline.corpora.synthetic_newswire import SyntheticNewswire
 from pipeline.replay.settings import DEFAULT_LANES

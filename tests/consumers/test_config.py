@@ -9,15 +9,14 @@ from typing import Literal
 import pytest
 from pydantic import ValidationError
 
-from consumers.config import (
+from consumers.config import kafka_settings, read_config
+from consumers.settings import (
     Config,
     ConfigError,
     KafkaSettings,
     LaneSettings,
     Section,
     StreamSettings,
-    kafka_settings,
-    read_config,
 )
 from tests.conftest import REPOSITORY
 
@@ -111,7 +110,11 @@ def test_mistakes_are_explained(change: str, message: str, tmp_path: Path) -> No
         ("mmp:loss=1", "perceptron", "two lanes are called 'perceptron'"),
         ('name = "wire"', 'nam = "wire"', "streams.0.name: must be given"),
         ('name = "wire"', 'name = "wire"\nprofil = "x"', "did you mean 'profile'?"),
-        ('name = "wire"', 'name = "wire"\nblocks = "wire.documents"', "must be five topics"),
+        (
+            'name = "wire"',
+            'name = "wire"\nblocks = "wire.documents"',
+            "must be five different topics",
+        ),
         ('name = "wire"', 'name = "a b"', "streams.0.name"),
         ("publish", "publsh", "streams.0.lanes.1.publsh: there is no such setting; did you mean"),
         ("lanes = ", "lanes = [] #", "streams.0.lanes"),
@@ -129,7 +132,7 @@ def test_mistakes_are_explained(change: str, message: str, tmp_path: Path) -> No
         (
             '{spec = "mmp:loss=1"}, {spec = "perceptron", publish = false}',
             '{spec = "mmp:loss=1", shards = 60}, {spec = "perceptron", shards = 60}',
-            "may have 123 learners, lanes and shards, but metrics.port leaves 100 ports",
+            "can have 123 learners, counting lanes and shards, but has only 100 metrics ports",
         ),
     ],
 )
@@ -191,7 +194,7 @@ def test_topics_are_shown_up_to_a_number_that_has_a_limit(tmp_path: Path) -> Non
 
 
 def test_ports_past_the_last_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="start lower, or write 0"):
+    with pytest.raises(ConfigError, match="write a lower port, or 0"):
         read("[metrics]\nport = 65500\n" + SMALL, tmp_path)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from consumers.config import Config, read_config
+from consumers.config import read_config
 from consumers.logs import (
     LineFormatter,
     LogFormat,
@@ -21,6 +21,7 @@ from consumers.logs import (
     log_settings,
     set_up_logging,
 )
+from consumers.settings import Config
 from consumers.supervisor import children
 
 WORKER = "tokenizer 0 of stream newswire"

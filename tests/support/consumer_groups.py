@@ -12,9 +12,9 @@ from typing import Any, Self
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from consumers.config import KafkaSettings
 from consumers.kafka.client_types import SendFuture
 from consumers.kafka.clients import connection_options, new_producer
+from consumers.settings import KafkaSettings
 from pipeline.log.record import decode_record
 from tests.support.kafka_stream import Streaming, eventually
 

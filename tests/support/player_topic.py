@@ -12,9 +12,9 @@ from kafka import TopicPartition
 from typer.testing import Result
 
 from consumers.cli import new_app
-from consumers.config import KafkaSettings
 from consumers.kafka.client_types import Header, Message
 from consumers.kafka.clients import new_consumer, new_producer
+from consumers.settings import KafkaSettings
 from pipeline.replay.progress import Progress
 from tests.conftest import REPOSITORY
 from tests.support.command_line import wirerank

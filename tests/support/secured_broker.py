@@ -20,8 +20,8 @@ from kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from consumers.config import KafkaSettings
 from consumers.kafka.clients import new_admin
+from consumers.settings import KafkaSettings
 from deploy.kafka import Cluster, Options
 from deploy.kafka.ports import LOOPBACK, PortLease
 

@@ -13,7 +13,6 @@ from kafka.admin import NewTopic
 from kafka.errors import CorruptRecordError
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
-from consumers.config import KafkaSettings
 from consumers.kafka.batch_decoder import COLUMNS, contents, decode_in_batches, locate_records
 from consumers.kafka.clients import (
     new_admin,
@@ -21,6 +20,7 @@ from consumers.kafka.clients import (
     new_producer,
     new_transactional_producer,
 )
+from consumers.settings import KafkaSettings
 from pipeline.storage.binary_array import BinaryArray
 
 CODECS = {"none": 0, "gzip": 1, "lz4": 3}

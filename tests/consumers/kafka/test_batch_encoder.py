@@ -11,9 +11,9 @@ from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.partitioner.default import murmur2 as slow_murmur2
 
-from consumers.config import KafkaSettings
 from consumers.kafka.batch_encoder import BATCH_BYTES, BatchProducer, murmur2, partitions_of
 from consumers.kafka.clients import connection_options, new_consumer, new_producer
+from consumers.settings import KafkaSettings
 from pipeline.storage.binary_array import BinaryArray
 
 

@@ -9,9 +9,9 @@ import pytest
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
-from consumers.config import KafkaSettings
 from consumers.kafka.clients import connection_options
 from consumers.kafka.topics import TopicWatch
+from consumers.settings import KafkaSettings
 from consumers.supervisor import NEEDS_A_PERSON
 from pipeline.corpora import open_source
 from tests.support.kafka_stream import Streaming, eventually

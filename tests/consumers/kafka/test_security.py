@@ -16,11 +16,11 @@ import pytest
 from kafka.errors import KafkaTimeoutError
 
 from consumers.cli import new_app
-from consumers.config import KafkaSettings
 from consumers.kafka.clients import new_admin
 from consumers.kafka.errors import RefusedError
 from consumers.kafka.topics import ensure_topics
 from consumers.player import player
+from consumers.settings import KafkaSettings
 from pipeline.corpora import open_source
 from tests.conftest import REPOSITORY, missing
 from tests.support.command_line import wirerank

@@ -15,11 +15,11 @@ from itertools import product
 import pytest
 from kafka.errors import KafkaTimeoutError
 
-from consumers.config import KafkaSettings
 from consumers.kafka import security as access
 from consumers.kafka.clients import new_admin, new_consumer, new_producer
 from consumers.kafka.errors import RefusedError
 from consumers.kafka.security import find_refusal
+from consumers.settings import KafkaSettings
 from tests.support.kafka_stream import eventually
 
 PLAIN = {"sasl_mechanism": "PLAIN", "sasl_username": "me", "sasl_password": "hunter2"}

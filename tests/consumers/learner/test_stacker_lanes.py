@@ -11,10 +11,11 @@ import orjson
 import pytest
 from kafka import TopicPartition
 
-from consumers.config import ConfigError, read_config
+from consumers.config import read_config
 from consumers.kafka.log_reader import describe_log
 from consumers.kafka.offsets import committed_offsets
 from consumers.kafka_names import lane_consumer_group
+from consumers.settings import ConfigError
 from pipeline.snapshots.folder import SnapshotFolder
 from tests.consumers.learner.test_lanes import by_lane, end_all, expected_of
 from tests.consumers.learner.test_live_page import free_port, told

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from kafka import TopicPartition
 
-from consumers.config import Config
 from consumers.kafka.clients import Timeouts, new_consumer, new_transactional_producer
 from consumers.kafka.offsets import committed_offsets
 from consumers.kafka.topics import ensure_topics
 from consumers.learner.transactions import ExactlyOncePublisher, FencedError, RecordBatch
+from consumers.settings import Config
 from consumers.task import within
 from pipeline.storage.binary_array import BinaryArray
 

@@ -16,9 +16,10 @@ import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from consumers.cli import new_app
-from consumers.config import ConfigError, kafka_settings
+from consumers.config import kafka_settings
 from consumers.kafka.clients import new_admin, partition_of
 from consumers.player.replay_progress import MOST_IN_FLIGHT
+from consumers.settings import ConfigError
 from pipeline.corpora import open_source
 from tests.support.command_line import wirerank
 from tests.support.player_topic import PlayedTopic, once_and_in_order

@@ -18,7 +18,6 @@ import pytest
 from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, NewTopic
 
-from consumers.config import KafkaSettings
 from consumers.kafka.clients import (
     MAX_RECORD_BYTES,
     PART_BYTES,
@@ -28,9 +27,10 @@ from consumers.kafka.clients import (
 )
 from consumers.kafka.log_reader import LogError
 from consumers.kafka.topics import TopicError, ensure_scores_topic
+from consumers.settings import KafkaSettings
 from consumers.sharding import score_exchange
 from consumers.sharding.score_exchange import KafkaExchange, StoppedError
-from consumers.sharding.score_records import MOST_PAYLOAD_BYTES, ScoreRecords, split
+from consumers.sharding.score_records import MAX_PAYLOAD_BYTES, ScoreRecords, split
 from consumers.worker_loop import TEMPORARY
 from deploy.kafka import Cluster
 from learners.sharding.exchange import DisagreementError, Exchange
@@ -102,7 +102,7 @@ class Shards:
     def give(self, shard: int, number: int, content: bytes, shards: int = SHARDS) -> int:
         """Write a payload of one part as a shard would; returns its offset."""
         (part,) = split(number, shard, content)
-        return self.write(*ScoreRecords(self.topic, "test", "mmp", "e1", shards).written(part))
+        return self.write(*ScoreRecords(self.topic, "test", "mmp", "e1", shards).encode(part))
 
     def end(self) -> int:
         """How many records the topic holds, all in all."""
@@ -163,7 +163,7 @@ def test_a_payload_of_twenty_megabytes(shards: Shards) -> None:
 
 def test_too_large_a_payload_is_refused(shards: Shards) -> None:
     with pytest.raises(ValueError, match="Make the blocks of the stream smaller"):
-        shards.new(0).swap(0, bytes(MOST_PAYLOAD_BYTES + 1))
+        shards.new(0).swap(0, bytes(MAX_PAYLOAD_BYTES + 1))
 
 
 def test_a_shard_that_starts_again(shards: Shards) -> None:
@@ -204,7 +204,7 @@ def test_a_shard_that_was_killed_between_two_parts(shards: Shards) -> None:
     """Only what is missing of its payload is given again."""
     large = [random.Random(shard).randbytes(3 * PART_BYTES) for shard in range(2)]
     records = ScoreRecords(shards.topic, "test", "mmp", "e1", 2)
-    shards.write(*records.written(split(0, 0, large[0])[1]))
+    shards.write(*records.encode(split(0, 0, large[0])[1]))
     running = [shards.start(shards.new(shard, 2).swap, 0, large[shard]) for shard in range(2)]
     for each in running:
         assert each.result(60) == large
@@ -233,15 +233,15 @@ def test_another_shard_that_computes_otherwise(shards: Shards) -> None:
         shards.new(0).swap(0, b"")
     message = str(caught.value)
     assert f"offset {offset}" in message
-    assert "not what shard 1/3 gives in exchange 0" in message
-    assert "do not compute alike (different versions" in message
+    assert "contradicts what shard 1/3 sent before in exchange 0" in message
+    assert "do not compute the same. Run the same version" in message
 
 
 @pytest.mark.parametrize("now", [b"that", b"", bytes(3 * PART_BYTES)])
 def test_a_shard_that_computes_otherwise_since_its_start(shards: Shards, now: bytes) -> None:
     """It notices itself, before it has given anything."""
     shards.give(1, 0, b"this")
-    with pytest.raises(DisagreementError, match=r"shard 1/3 gives in exchange 0"):
+    with pytest.raises(DisagreementError, match=r"shard 1/3 sent before in exchange 0"):
         shards.new(1).swap(0, now)
     assert shards.end() == 1
 
@@ -276,7 +276,7 @@ def test_a_missing_shard_is_named(shards: Shards, caplog: pytest.LogCaptureFixtu
     exchanges[0]._consumer.poll = counted  # type: ignore[method-assign]
     began = time.monotonic()
     waiting = [shards.start(run, exchanges[shard], 17, 18) for shard in range(2)]
-    said = re.compile(r"lane mmp: waiting since \d+ s for shard 2/3 \(exchange 17\)")
+    said = re.compile(r"lane mmp: waiting for shard 2/3 for \d+ s \(exchange 17\)")
 
     def times_said() -> int:
         return sum(1 for text in caplog.messages if said.fullmatch(text))
@@ -330,17 +330,17 @@ def damaged(shards: Shards, how: str) -> tuple[bytes, bytes]:
     """A record of shard 1 in exchange 0 that is not as it must be."""
     records = ScoreRecords(shards.topic, "test", "mmp", "e1", SHARDS)
     (part,) = split(0, 1, b"scores")
-    key, value = records.written(part)
+    key, value = records.encode(part)
     changed: dict[str, tuple[bytes, bytes]] = {
         "checksum": (key, value[:-1] + b"\xff"),
         "kind": (key, b"WRSN" + value[4:]),
         "version": (key, value[:4] + b"\x02\x00" + value[6:]),
         "empty": (key, b""),
-        "no such part": records.written(part._replace(part=1)),
-        "too many parts": records.written(part._replace(parts=100_000)),
-        "too short": records.written(part._replace(size=7)),
-        "too long": records.written(part._replace(size=5)),
-        "too large": records.written(
+        "no such part": records.encode(part._replace(part=1)),
+        "too many parts": records.encode(part._replace(parts=100_000)),
+        "too short": records.encode(part._replace(size=7)),
+        "too long": records.encode(part._replace(size=5)),
+        "too large": records.encode(
             part._replace(size=PART_BYTES + 1, content=bytes(PART_BYTES + 1))
         ),
         "no such shard": (key.replace(b"0,1,0]", b"0,3,0]"), value),
@@ -397,7 +397,7 @@ def test_a_place_that_is_gone(shards: Shards) -> None:
         shards.new(0, begin=19)
     with pytest.raises(LogError) as caught:
         shards.new(0).swap(0, payload(0, 0))
-    assert "but lacks what comes before: exchange 0 of shard 0/3, 1/3, 2/3" in str(caught.value)
+    assert "but lacks an earlier one: exchange 0 of shard 0/3, 1/3, 2/3" in str(caught.value)
     late = shards.new(0)
     assert run(late, 3, 6) == [expected(number) for number in range(3, 6)]
 
@@ -476,8 +476,8 @@ def test_a_broker_that_goes_away_and_comes_back(
             each.result(60)
         cluster.kill()
         second = [shards.start(run, exchange, 5, 10) for exchange in exchanges]
-        said = f" s for the broker at {cluster.bootstrap} (exchange 5)"
-        assert eventually(lambda: any(said in text for text in caplog.messages), 60)
+        said = rf"waiting for the broker at {cluster.bootstrap} for \d+ s \(exchange 5\)"
+        assert eventually(lambda: any(re.search(said, text) for text in caplog.messages), 60)
         cluster.start()
         for each in second:
             assert each.result(120) == [expected(number) for number in range(5, 10)]

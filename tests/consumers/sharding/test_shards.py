@@ -15,8 +15,8 @@ import orjson
 import pytest
 
 from consumers.assignment import ShardAssignment, assigned_shard, learner_number
-from consumers.config import Config, StreamSettings
 from consumers.kafka.client_types import Message
+from consumers.settings import Config, StreamSettings
 from consumers.sharding.snapshot_folders import shard_folder
 from consumers.supervisor import children
 from deploy.kafka import Cluster

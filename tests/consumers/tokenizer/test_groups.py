@@ -16,11 +16,11 @@ from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient, MemberToRemove
 from kafka.errors import CoordinatorNotAvailableError, NoOffsetForPartitionError
 
-from consumers.config import KafkaSettings
 from consumers.kafka.client_types import GroupConsumer
 from consumers.kafka.clients import connection_options, new_group_consumer
 from consumers.kafka.offsets import offsets_to_commit
 from consumers.kafka_names import tokenizer_consumer_group
+from consumers.settings import KafkaSettings
 from pipeline.corpora import open_source
 from pipeline.events.event import Event
 from pipeline.log.record import Span, decode_record
