@@ -73,7 +73,7 @@ def test_documents_that_were_deleted_unread(streaming: Streaming) -> None:
     streaming.start("tokenize-0")
     assert streaming.code("tokenize-0") == NEEDS_A_PERSON
     message = streaming.log("tokenize-0")
-    assert "no longer holds documents that were not read yet" in message
+    assert "were deleted by its retention before they were read" in message
     assert f"set the group wirerank.{streaming.name}.tokenize to an offset that exists" in message
 
 
