@@ -35,7 +35,7 @@ def read(text: str, tmp_path: Path, **environment: str) -> Config:
 
 
 def test_the_example_is_valid_and_shows_the_defaults(tmp_path: Path) -> None:
-    """What is commented out in the example is what happens if nothing is said."""
+    """Settings that the example comments out show their defaults."""
     config = read_config(EXAMPLE, {})
     text = EXAMPLE.read_text()
     for section in (config.snapshots, config.metrics, config.streams[0]):

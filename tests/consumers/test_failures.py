@@ -1,4 +1,4 @@
-"""What goes wrong around the workers: each gets a message with the remedy, and nothing is lost."""
+"""Failures around the workers: each is logged with what to do, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LANE = "mmp:loss=1"
 
 
 def processor_seconds(process: int) -> float:
-    """What a process has used of the processors so far."""
+    """The processor time that a process has used so far."""
     fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def share_used(streaming: Streaming, names: list[str], seconds: float) -> dict[str, float]:
-    """The share of a processor that workers use while they have nothing to do."""
+    """The fraction of a processor that each worker uses."""
     pids = {name: streaming.processes[name].pid for name in names}
     before = {name: processor_seconds(pid) for name, pid in pids.items()}
     time.sleep(seconds)
@@ -31,7 +31,7 @@ def share_used(streaming: Streaming, names: list[str], seconds: float) -> dict[s
 
 
 def test_workers_wait_for_a_broker_and_rest_when_idle(tmp_path: Path) -> None:
-    """Started before the broker; then nothing to do; then the broker goes, and comes back."""
+    """Workers start before the broker, then are idle, then the broker stops and starts again."""
     need_kafka()
     events = list(open_source("synthetic:300,topics=12"))
     names = ["tokenize-0", "learn"]
@@ -62,7 +62,7 @@ def test_workers_wait_for_a_broker_and_rest_when_idle(tmp_path: Path) -> None:
 
 
 def test_a_slow_broker_is_waited_for(tmp_path: Path) -> None:
-    """A broker that stands still for longer than requests may take, in the middle of the work."""
+    """A broker that is paused, during the work, for longer than the timeout of a request."""
     need_kafka()
     events = list(open_source("synthetic:600,topics=12"))
     with (
@@ -84,7 +84,7 @@ def test_a_slow_broker_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_sigterm_is_obeyed_without_a_broker(tmp_path: Path) -> None:
-    """Within the stated bound, and nothing is lost by it."""
+    """A worker stops within 30 seconds, and nothing is lost."""
     need_kafka()
     events = list(open_source("synthetic:400,topics=12"))
     with (
@@ -139,7 +139,7 @@ def test_a_full_disk_stops_snapshots_but_not_the_work(broker: str, tmp_path: Pat
 def test_a_worker_that_ends_while_a_snapshot_is_written_takes_its_last(
     broker: str, tmp_path: Path
 ) -> None:
-    """What it learned since would have to be followed again by the next one."""
+    """Otherwise the next start would have to follow the log from the snapshot before."""
     events = list(open_source("synthetic:150,topics=12"))
     with Streaming(broker, tmp_path, [LANE], every=0.2) as streaming:
         streaming.start("tokenize-0")

@@ -140,7 +140,7 @@ def test_a_relative_snapshot_folder_is_logged_as_an_absolute_one(tmp_path: Path)
 
 
 def test_the_client_library_is_silent_at_every_level(capsys: pytest.CaptureFixture[str]) -> None:
-    """It logs what it sends, and its own view of every lost connection."""
+    """kafka-python would log what it sends, and each lost connection several times."""
     set_up_logging(WORKER, LogLevel.DEBUG, LogFormat.TEXT)
     logging.getLogger("kafka.conn").error("authentication with %s", PASSWORD)
     assert capsys.readouterr().err == ""

@@ -29,7 +29,7 @@ LONGEST_WAIT_S = 60.0
 
 
 def test_brokers_die_one_at_a_time(tmp_path: Path) -> None:
-    """Each comes back before the next one is killed; every third takes a worker with it."""
+    """Each broker is back before the next is killed; with every third, a worker is killed."""
     need_kafka()
     rng = random.Random(3)
     with (
@@ -65,7 +65,7 @@ def test_brokers_die_one_at_a_time(tmp_path: Path) -> None:
 
 
 def all_in_sync(admin: Admin) -> bool:
-    """Whether each partition of each topic, the internal ones too, has three good replicas."""
+    """Whether each partition of each topic, also of internal ones, has three replicas in sync."""
     try:
         topics = admin.describe_topics()
     except KafkaError:

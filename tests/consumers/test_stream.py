@@ -1,4 +1,4 @@
-"""The stream on a real broker: the same rankings as without one, whatever is killed."""
+"""A stream on a real broker: rankings are those of a replay, whatever is killed."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_kafka_and_a_file_give_the_same_rankings(broker: str, tmp_path: Path) ->
 
 
 def test_a_worker_goes_on_where_it_was(broker: str, tmp_path: Path) -> None:
-    """Ended in good order in the middle, and started again: nothing twice, nothing lost."""
+    """Workers are stopped in the middle and started again: nothing is doubled or lost."""
     events = list(open_source("synthetic:400,topics=12"))
     with Streaming(broker, tmp_path, LANES) as streaming:
         for half in (events[:200], events[200:]):

@@ -1,4 +1,4 @@
-"""What Prometheus sees of real workers: no counter goes backwards, whatever is killed."""
+"""The metrics of real workers: no counter goes backwards, whatever is killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 class Watcher(threading.Thread):
-    """Scrapes a worker again and again, and notes what went backwards."""
+    """Scrapes a worker again and again, and notes counters that went backwards."""
 
     def __init__(self, streaming: Streaming, name: str) -> None:
         super().__init__(daemon=True)

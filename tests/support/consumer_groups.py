@@ -1,4 +1,4 @@
-"""Watching a consumer group, and the flow of documents through it, for tests."""
+"""Watches a consumer group, and the flow of documents through it, for tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Moment:
     owners: tuple[tuple[int, str], ...]  # partition and member
 
     def settled(self, members: int, partitions: int) -> bool:
-        """Whether nobody joins or leaves, and each partition has exactly one reader."""
+        """Whether no member joins or leaves, and each partition has exactly one reader."""
         return (
             self.state == "Stable"
             and len(self.members) == members
@@ -40,7 +40,7 @@ class Moment:
 
 
 class Background(ABC):
-    """Something that goes on in a thread for as long as a `with` statement lasts."""
+    """Work in a thread for as long as a `with` statement lasts."""
 
     def __init__(self) -> None:
         self._ending = threading.Event()
@@ -61,7 +61,7 @@ class Background(ABC):
 
 
 class GroupWatch(Background):
-    """Asks the broker again and again how a group is."""
+    """Asks the broker for the state of a group, again and again."""
 
     def __init__(self, settings: KafkaSettings, group: str, partitions: int) -> None:
         super().__init__()
@@ -85,11 +85,11 @@ class GroupWatch(Background):
         return self.history[-1] if self.history else Moment(0.0, "", frozenset(), ())
 
     def wait(self, condition: Callable[[Moment], bool], seconds: float = 30.0) -> None:
-        """Wait until the group is as it should be."""
+        """Wait until the group has the expected state."""
         assert eventually(lambda: condition(self.now), seconds), self.now
 
     def wait_settled(self, members: int, quiet_s: float = 0.0, seconds: float = 30.0) -> None:
-        """Wait until so many members share the partitions, and have for a while."""
+        """Wait until this many members share the partitions, without a change for some time."""
 
         def calm() -> bool:
             restless = self.last_restless(members)
@@ -98,7 +98,7 @@ class GroupWatch(Background):
         assert eventually(calm, seconds), self.now
 
     def last_restless(self, members: int) -> float:
-        """When the group was last seen otherwise than settled with so many members, or changed."""
+        """When the group was last unsettled, had another number of members, or changed."""
         last, before = 0.0, None
         for moment in self.history:
             if not moment.settled(members, self._partitions) or moment.owners != before:
@@ -108,7 +108,7 @@ class GroupWatch(Background):
 
 
 def as_moment(found: dict[str, Any]) -> Moment:
-    """What the broker says of a group."""
+    """The state of a group, asked from the broker."""
     owners = [
         (partition, member["member_id"])
         for member in found["members"]
@@ -120,7 +120,7 @@ def as_moment(found: dict[str, Any]) -> Moment:
 
 
 class Flow(Background):
-    """Documents that keep coming, spread over the partitions by turns."""
+    """A steady flow of documents, one partition after another."""
 
     def __init__(self, streaming: Streaming, events: Iterable[bytes], pause_s: float) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class Flow(Background):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A document's way into the log."""
+    """When a document arrived, and how long it took into the log."""
 
     partition: int
     arrived: float
@@ -163,7 +163,7 @@ def passages(streaming: Streaming) -> list[Passage]:
         record = decode_record(message.value or b"", f"offset {message.offset}")
         for span, offset in zip(record.span_of.tolist(), record.offsets.tolist(), strict=True):
             place = (record.spans[span].partition, offset)
-            found.setdefault(place, message.timestamp)  # later ones are repeats
+            found.setdefault(place, message.timestamp)  # later ones are duplicates
     assert found.keys() == arrived.keys()
     return [
         Passage(place[0], arrived[place] / 1000, (found[place] - arrived[place]) / 1000)
@@ -174,7 +174,7 @@ def passages(streaming: Streaming) -> list[Passage]:
 def longest(
     passed: Sequence[Passage], since: float, until: float, partitions: Iterable[int]
 ) -> float:
-    """The longest wait of documents that arrived in some partitions within some time."""
+    """The longest wait of the documents that arrived in these partitions in this time."""
     wanted = set(partitions)
     waits = [p.seconds for p in passed if since <= p.arrived < until and p.partition in wanted]
     return max(waits, default=0.0)

@@ -2,9 +2,9 @@
 
     python -m tests.support.fed_worker FOLDER LEARNER_PORT TOKENIZER_PORT
 
-The log is a corpus that is the same at every start; what is committed stands in FOLDER/committed.
-Killed at any moment, the next one recovers from the newest snapshot. When its standard input ends
-it writes FOLDER/curves.csv.
+The log is a corpus that is the same at every start; FOLDER/committed holds the committed offset.
+When the process is killed, the next one recovers from the newest snapshot. At the end of its
+standard input it writes FOLDER/curves.csv.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tests.support.scraping import learn, new_engine, readings
 
 STREAM = "wire"
 SOURCE = "synthetic:100000,topics=20"
-BLOCK = 64  # so that blocks end at rounds that a curve keeps, up to round 8,192
+BLOCK = 64  # so that blocks end at rounds that are points of a curve, up to round 8,192
 PACE_SECONDS = 0.15
 BLOCKS_TO_A_SNAPSHOT = 30
 
@@ -87,7 +87,7 @@ class FedLearner:
         MetricsServer(registry, self.health, port=port)
 
     def recover(self) -> Iterator[tuple[int, SourceBlock]]:
-        """Come to the committed block silently; yields the blocks after it."""
+        """Follow the log up to the committed block; yields the blocks after it."""
         committed = int(self._committed.read_text()) if self._committed.exists() else 0
         snapshot = self._snapshots.newest([])
         if snapshot is not None:
@@ -105,7 +105,7 @@ class FedLearner:
                 break
             if number >= start:
                 learn(self.engine, reading)
-                time.sleep(PACE_SECONDS / 2)  # long enough for a scrape to fall into a recovery
+                time.sleep(PACE_SECONDS / 2)  # long enough for a scrape during a recovery
         yield from blocks
 
     def follow(self, number: int, reading: SourceBlock) -> None:

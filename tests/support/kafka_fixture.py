@@ -1,4 +1,4 @@
-"""The fixture `broker`: a real Apache Kafka, one for the session (with xdist: one a worker)."""
+"""The fixture `broker`: a real Apache Kafka, one per session (with xdist: one per worker)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deploy.kafka import Cluster, KafkaUnavailableError, fetch
 
 
 def need_kafka() -> None:
-    """Skip, or fail where Kafka is required, if this machine cannot run a broker."""
+    """Skip the test if this machine cannot run a broker; fail where Kafka is required."""
     from tests.conftest import missing
 
     try:
@@ -22,7 +22,7 @@ def need_kafka() -> None:
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a broker: `WIRERANK_KAFKA`, or that of one started for this run of the tests.
+    """The address of a broker: `WIRERANK_KAFKA`, or one that is started for this test session.
 
     Others use it too: a test makes topics, groups and transactional ids of its own.
     """

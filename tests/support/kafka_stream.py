@@ -52,7 +52,7 @@ partitions = {partitions}
 {settings}
 lanes = [{lanes}]
 """
-PATIENCE_S = 180.0  # how long a test waits for what must come; how soon is for measurements to say
+PATIENCE_S = 180.0  # how long a test waits; measurements, not tests, check how fast things are
 SMALL = "block = 40\nmax_terms = 3000"
 
 
@@ -78,10 +78,10 @@ class Streaming:
         self.partitions = partitions
         self.settings = settings
         self.every = every
-        self.environment: dict[str, str] = {}  # settings that only the workers have
+        self.environment: dict[str, str] = {}  # settings that only the workers get
         self.kafka = kafka
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._began: dict[str, int] = {}  # where in its log the newest process of a worker began
+        self._began: dict[str, int] = {}  # by worker: the size of its log at its last start
         self.configure(lanes, watched, shards)
         ensure_topics(self.config.kafka, self.stream)
 
@@ -91,9 +91,9 @@ class Streaming:
         watched: Iterable[str] = (),
         shards: Mapping[str, int] | None = None,
     ) -> None:
-        """Write the configuration: lanes that are published, and lanes that are only watched.
+        """Write the configuration: published lanes, and lanes that are only watched.
 
-        Of those that are published some may have several shards.
+        `shards` gives the number of shards of published lanes that have more than one.
         """
         divided = shards or {}
         specs = [f'{{spec = "{lane}", shards = {divided.get(lane, 1)}}}' for lane in lanes]
@@ -117,12 +117,12 @@ class Streaming:
 
     def __exit__(self, kind: type[BaseException] | None, *unused: object) -> None:
         if kind is not None:
-            print(self.told())
+            print(self.diagnosis())
         for name in list(self.processes):
             self.kill(name)
 
-    def told(self) -> str:
-        """What the workers logged, and where those are that still run: a test has failed."""
+    def diagnosis(self) -> str:
+        """The logs of the workers, with the stacks of those that run, for a failed test."""
         for process in self.processes.values():
             process.send_signal(signal.SIGUSR1)
         time.sleep(1.0)
@@ -174,21 +174,21 @@ class Streaming:
         return (self.folder / f"{name}.log").read_text()
 
     def address(self, name: str) -> str:
-        """Where the newest process of a worker serves its metrics; empty until it does."""
+        """The URL of the metrics of a worker's newest process; empty until they are served."""
         said = (self.folder / f"{name}.log").read_bytes()[self._began[name] :].decode()
         found = re.search(r"metrics = (http://\S+)", said)
         return found[1] if found else ""
 
     def shown_lanes(self, name: str) -> set[str]:
-        """The lanes that the metrics of a worker speak of: they have come to where they were."""
+        """The lanes in the metrics of a worker; a lane is there once it has caught up."""
         try:
             series = scrape_url(self.address(name)).samples
         except (OSError, ValueError):
-            return set()  # it is not there yet
+            return set()  # the worker is not ready yet
         return {labels["lane"] for labels in (dict(key) for _, key in series) if "lane" in labels}
 
     def produce(self, events: Iterable[bytes], partitions: Sequence[int] = ()) -> None:
-        """Write documents, spread by turns over the given partitions, or over all."""
+        """Write documents, one partition after another, over the given partitions or over all."""
         turns = partitions or range(self.stream.partitions)
         producer = new_producer(self.config.kafka, delivery_timeout_ms=60_000)
         sent = [
@@ -203,7 +203,7 @@ class Streaming:
     def read(
         self, topic: str, partitions: int, wanted: int = 0, seconds: float = PATIENCE_S
     ) -> list[Message]:
-        """All committed records of a topic, once there are as many as wanted and no more come."""
+        """All committed records of a topic, once as many as wanted are there and no more arrive."""
         consumer: Any = new_consumer(self.config.kafka, auto_offset_reset="earliest")
         consumer.assign([TopicPartition(topic, p) for p in range(partitions)])
         found: list[Message] = []
@@ -226,10 +226,10 @@ class Streaming:
         self._wait_for([group], self.stream.documents, self.stream.partitions, seconds)
 
     def wait_learned(self, seconds: float = PATIENCE_S) -> None:
-        """Wait until all documents are in the log, and the published lanes at its end.
+        """Wait until all documents are in the log, and the published lanes are at its end.
 
-        It may have been a process that was killed since which came there; a worker that has just
-        been started must have done so, too.
+        A process that was killed since may have committed those offsets. So the workers that run
+        now must also show these lanes in their metrics.
         """
         self.wait_logged(seconds)
         published = [lane.parsed.name for lane in self.stream.lanes if lane.publish]
@@ -242,12 +242,12 @@ class Streaming:
                 assert there, self.log(name)[-3000:]
 
     def _lanes_of(self, name: str) -> set[str]:
-        """The lanes that a learner works on."""
+        """The lanes of a learner."""
         lane = name.partition("@")[2].partition("#")[0]
         return {lane} if lane else {lane.parsed.name for lane in self.stream.whole_lanes}
 
     def _wait_for(self, groups: Sequence[str], topic: str, partitions: int, seconds: float) -> None:
-        """Wait until groups have come to the end of a topic."""
+        """Wait until groups have committed the end of a topic."""
         places = [TopicPartition(topic, number) for number in range(partitions)]
         consumer = new_consumer(self.config.kafka)
         ends = {place: end for place, end in consumer.end_offsets(places).items() if end}
@@ -269,7 +269,7 @@ class Streaming:
         admin.close()
 
     def snapshot(self) -> Snapshot:
-        """The newest snapshot of the stream that has all lanes which one learner works on."""
+        """The newest snapshot of the stream that has all its whole lanes."""
         folder = SnapshotFolder(self.config.snapshots.folder / self.stream.name)
         lanes = {lane.parsed.name for lane in self.stream.whole_lanes}
         for path, described in folder.descriptions([]):
@@ -278,7 +278,7 @@ class Streaming:
         raise AssertionError(f"{folder.path} has no snapshot of {lanes}")
 
     def undisturbed(self) -> tuple[Engine, list[bytes]]:
-        """What an engine that nothing ever happens to makes of the log as it is."""
+        """An engine that followed the log without any fault, and the rankings that it made."""
         engine = Engine(
             [parse_spec(lane.spec) for lane in self.stream.lanes],
             self.stream.topics,
@@ -296,9 +296,9 @@ class Streaming:
 
 
 def assert_exact(streaming: Streaming, found: list[Message], events: Iterable[bytes]) -> None:
-    """Each document is ranked once by each lane, and all is as in a run that nothing happened to.
+    """Each document is ranked once per lane, and rankings and model equal those of a faultless run.
 
-    The learner must have come to the end of the log and been ended in good order.
+    The learner must have reached the end of the log, and must have been stopped cleanly.
     """
     parsed = [orjson.loads(event) for event in events]
     ids = Counter(event["id"] for event in parsed if "text" in event)  # the others are late labels
@@ -318,7 +318,7 @@ def assert_exact(streaming: Streaming, found: list[Message], events: Iterable[by
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
-    """Whether something becomes true in time."""
+    """Whether the condition becomes true in time."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if condition():

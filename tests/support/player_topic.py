@@ -1,4 +1,4 @@
-"""A topic that sources are played into, for tests: what is in it, and the command that plays."""
+"""A Kafka topic that sources are played into, and the command that plays them, for tests."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class PlayedTopic:
         return ["replay", source, "--kafka", self.bootstrap, "--topic", self.name, *more]
 
     def play(self, source: str, *more: str) -> Result:
-        """The command, in this process."""
+        """Run the command in this process."""
         return wirerank(*self.arguments(source, *more), app=new_app())
 
     def start(self, source: str, *more: str, **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
-        """The command as a process."""
+        """Start the command as a process."""
         return subprocess.Popen(
             [sys.executable, "-m", "consumers", *self.arguments(source, *more)],
             cwd=REPOSITORY,
@@ -45,7 +45,7 @@ class PlayedTopic:
         )
 
     def size(self) -> int:
-        """How many records there are, if the topic is there."""
+        """The number of records in the topic; 0 if there is no topic."""
         consumer: Any = new_consumer(self.kafka)
         try:
             numbers = consumer.partitions_for_topic(self.name) or ()
@@ -55,7 +55,7 @@ class PlayedTopic:
             consumer.close(autocommit=False)
 
     def wait_for(self, records: int, process: subprocess.Popen[bytes]) -> None:
-        """Wait until so many are there."""
+        """Wait until the topic has this many records."""
         until = time.monotonic() + 60
         while self.size() < records:
             assert process.poll() is None, process.communicate()
@@ -63,7 +63,7 @@ class PlayedTopic:
             time.sleep(0.02)
 
     def write(self, values: Iterable[bytes], partition: int, headers: list[Header]) -> None:
-        """Records of somebody else."""
+        """Write records that were not played."""
         producer = new_producer(self.kafka)
         sent = [
             producer.send(self.name, value, None, headers, partition=partition) for value in values
@@ -93,7 +93,7 @@ class PlayedTopic:
             consumer.close(autocommit=False)
 
     def played(self) -> list[list[tuple[int, bytes | None]]]:
-        """By partition: number and value of every record that was played."""
+        """By partition: the number and value of every record that was played."""
         return [
             [(index, m.value) for m in messages if (index := number_of(m)) is not None]
             for messages in self.partitions()
@@ -106,13 +106,13 @@ class PlayedTopic:
 
 
 def number_of(message: Message) -> int | None:
-    """The number of the event in its source; None of a stranger's."""
+    """The number of the event in its source; None if the record was not played."""
     headers = dict(message.headers)
     return int(headers["index"]) if "chain" in headers else None
 
 
 class Heard(Progress):
-    """Remembers what is said."""
+    """Keeps the messages of a playback."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -128,7 +128,7 @@ class Heard(Progress):
 
 
 def once_and_in_order(topic: PlayedTopic, events: list[bytes]) -> None:
-    """Every event is there once, unchanged; in each partition in the order of the source."""
+    """Check that every event is there once, unchanged, and in the order of the source."""
     for records in topic.played():
         numbers = [number for number, _ in records]
         assert numbers == sorted(set(numbers))
@@ -136,6 +136,6 @@ def once_and_in_order(topic: PlayedTopic, events: list[bytes]) -> None:
 
 
 def once(topic: PlayedTopic, events: list[bytes]) -> None:
-    """Every event is there once, unchanged."""
+    """Check that every event is there once, unchanged."""
     together = sorted(record for records in topic.played() for record in records)
     assert together == list(enumerate(events))

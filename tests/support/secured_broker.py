@@ -1,4 +1,4 @@
-"""A broker with TLS, SASL and rights, for tests: certificates by openssl, users, listeners."""
+"""A broker with TLS, SASL and access rights, for tests; openssl makes the certificates."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ extendedKeyUsage = clientAuth
 
 
 class Certificates:
-    """Two authorities, of which the broker trusts and is trusted by one; a server, two clients."""
+    """Certificates of two authorities, a server and two clients; the broker trusts the first."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -67,7 +67,7 @@ class Certificates:
             "pkey", "-in", str(self.client_key), "-aes-256-cbc", "-passout",
             f"pass:{KEY_PASSWORD}", "-out", str(self.locked_key),
         )  # fmt: skip
-        self.server = folder / "server.pem"  # as Java wants it: the key and the certificate
+        self.server = folder / "server.pem"  # the key, then the certificate: Java needs this order
         self.server.write_text(
             (folder / "server.key").read_text() + (folder / "server.crt").read_text()
         )
@@ -106,7 +106,7 @@ class Certificates:
 
 @dataclass(frozen=True)
 class Secured:
-    """A running broker: where it listens for whom."""
+    """A running broker with one listener per security protocol."""
 
     certificates: Certificates
     plaintext: str
@@ -119,7 +119,7 @@ class Secured:
         return {**where, **tls, **given}
 
     def by_certificate(self, **given: object) -> dict[str, Any]:
-        """Settings of a client with a certificate, whose key is locked."""
+        """Settings of a client with a certificate, whose key has a password."""
         own = {
             "ssl_certfile": self.certificates.client,
             "ssl_keyfile": self.certificates.locked_key,
@@ -133,7 +133,7 @@ class Secured:
 
     @contextmanager
     def admin(self) -> Iterator[Any]:
-        """Somebody who may do everything."""
+        """An administration client with all rights."""
         admin: Any = new_admin(KafkaSettings(bootstrap=self.plaintext))
         try:
             yield admin
@@ -141,7 +141,7 @@ class Secured:
             admin.close()
 
     def set_password(self, user: str, password: str) -> None:
-        """Make a user for SCRAM, or give it another password."""
+        """Create a user for SCRAM, or change its password."""
         with self.admin() as admin:
             for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
                 made = UserScramCredentialUpsertion(user, mechanism, password)
@@ -168,7 +168,7 @@ class Secured:
 
 @contextmanager
 def secured_broker(folder: Path) -> Iterator[Secured]:
-    """A broker with a listener for each protocol; that for SSL wants client certificates.
+    """A broker with a listener per protocol; the one for SSL requires client certificates.
 
     Who comes by the plain listener may do everything, all others what they are granted.
     """

@@ -1,7 +1,7 @@
 """A learner whose snapshots take long: `python -m tests.support.slow_snapshots SECONDS learn`.
 
-The command line and everything behind it are the real ones; only the writing of a snapshot, which
-goes on beside the work, begins with so many seconds of nothing.
+Everything is the real program, except that writing a snapshot, which happens in the background,
+begins with a pause of this many seconds.
 """
 
 from __future__ import annotations

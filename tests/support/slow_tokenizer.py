@@ -1,7 +1,7 @@
 """A tokenizer whose work takes long: `python -m tests.support.slow_tokenizer SECONDS tokenize`.
 
-The command line and everything behind it are the real ones; only each poll that brings documents is
-followed by so many seconds in which the worker is busy and does not poll.
+Everything is the real program, except that after each poll with documents the worker is busy for
+this many seconds, and does not poll.
 """
 
 from __future__ import annotations

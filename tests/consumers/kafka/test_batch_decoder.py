@@ -1,4 +1,4 @@
-"""Records unpacked by a kernel: those that the client unpacks one by one."""
+"""Records decoded by the kernel equal those that kafka-python decodes one by one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_same_records(codec: str, count: int) -> None:
 
 
 def test_rubbish_is_no_record() -> None:
-    """Whatever the bytes are, nothing is read outside of them."""
+    """Whatever the bytes are, nothing outside of them is read."""
     rng = random.Random(3)
     batch = batch_of(rng, 20, 0)
     good = bytes(batch._buffer[batch._pos :])

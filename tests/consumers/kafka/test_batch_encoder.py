@@ -1,4 +1,4 @@
-"""Records packed by a kernel: the same in the topic as those that the client sends one by one."""
+"""Records encoded by the kernel equal, in the topic, those that kafka-python sends one by one."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_packed_records_are_those_sent_one_by_one(broker: str, sizes: tuple[int,
 
 
 def test_a_broker_that_is_gone_fails_the_future(tmp_path: Any) -> None:  # noqa: ANN401
-    """Not a word of success for what was never written."""
+    """A record that was not written is never reported as written."""
     from deploy.kafka import Cluster
     from tests.support.kafka_fixture import need_kafka
 

@@ -1,4 +1,4 @@
-"""Clients and tools that nobody here wrote: kcat, the broker's own tools, somebody's ninjs feed."""
+"""Other programs: kcat, the tools of Apache Kafka, and a ninjs feed."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def console(tool: str, *arguments: str) -> str:
 
 
 def lags(output: str) -> dict[tuple[str, str, int], tuple[str, str, str]]:
-    """By group, topic and partition: committed offset, end offset and lag as the tool has them."""
+    """Committed offset, end offset and lag by group, topic and partition, as the tool has them."""
     rows = [line.split() for line in output.splitlines() if line.startswith("wirerank.")]
     return {(row[0], row[1], int(row[2])): (row[3], row[4], row[5]) for row in rows}
 
@@ -116,7 +116,7 @@ def test_the_brokers_own_tools_show_groups_and_lag(broker: str, tmp_path: Path) 
 
 
 def test_ninjs_from_somebody_elses_producer(broker: str, tmp_path: Path) -> None:
-    """News items as agencies write them, sent by kcat with keys and headers that mean nothing."""
+    """News items of agencies, sent by kcat with keys and headers that Wirerank ignores."""
     items = []
     for number in range(40):
         subject = ("wheat", "oil")[number % 2]
@@ -142,7 +142,7 @@ def test_ninjs_from_somebody_elses_producer(broker: str, tmp_path: Path) -> None
 
 
 def test_two_streams_in_one_configuration(broker: str, tmp_path: Path) -> None:
-    """`wirerank run` on both: each has its own documents, log, rankings and models."""
+    """`wirerank run` with two streams: each has its own documents, log, rankings and models."""
     with (
         Streaming(broker, tmp_path, LANES[:1]) as first,
         Streaming(broker, tmp_path, LANES[1:]) as second,

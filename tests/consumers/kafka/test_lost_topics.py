@@ -1,4 +1,4 @@
-"""Topics and offsets that are gone: said with the remedy, never guessed over."""
+"""Deleted topics and offsets: an error that says what to do, never a guess."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LANE = "mmp:loss=1"
 
 @pytest.fixture
 def streaming(broker: str, tmp_path: Path) -> Any:  # noqa: ANN401
-    """A stream that has ranked 100 documents, its workers stopped."""
+    """A stream that has ranked 100 documents; its workers are stopped."""
     with Streaming(broker, tmp_path, [LANE]) as made:
         run(made, list(open_source("synthetic:100,topics=12")), 100)
         yield made
@@ -39,12 +39,12 @@ def run(streaming: Streaming, events: list[bytes], wanted: int) -> list[bytes | 
 
 
 def set_going(streaming: Streaming) -> None:
-    """Start the workers, and wait until both are at work."""
+    """Start the workers, and wait until both have done some work."""
     for name in ("tokenize-0", "learn"):
         streaming.start(name)
     streaming.produce(list(open_source("synthetic:10,topics=12,seed=3")))
     found = len(streaming.rankings(110))
-    assert found == 110, streaming.told()
+    assert found == 110, streaming.diagnosis()
 
 
 def admin_of(streaming: Streaming) -> Any:  # noqa: ANN401
@@ -67,7 +67,7 @@ def delete(streaming: Streaming, topic: str) -> None:
 
 
 def test_documents_that_were_deleted_unread(streaming: Streaming) -> None:
-    """Retention was faster than the tokenizers."""
+    """Retention deleted documents before the tokenizers had read them."""
     streaming.produce(open_source("synthetic:50,topics=12,seed=2"))
     cut(streaming, streaming.stream.documents)
     streaming.start("tokenize-0")
@@ -78,14 +78,14 @@ def test_documents_that_were_deleted_unread(streaming: Streaming) -> None:
 
 
 def test_documents_that_were_deleted_after_they_were_read(streaming: Streaming) -> None:
-    """That is what retention is for."""
+    """Documents that were read may be deleted."""
     cut(streaming, streaming.stream.documents)
     found = run(streaming, list(open_source("synthetic:50,topics=12,seed=2")), 150)
     assert found == streaming.undisturbed()[1]
 
 
 def test_a_log_that_was_cut_after_it_was_read(streaming: Streaming) -> None:
-    """A snapshot reaches that far, so the work goes on; a new lane cannot."""
+    """A lane with a snapshot can continue; a new lane cannot."""
     cut(streaming, streaming.stream.blocks)
     found = run(streaming, list(open_source("synthetic:50,topics=12,seed=2")), 150)
     assert len(found) == len(set(found)) == 150
@@ -108,7 +108,7 @@ def test_a_log_that_was_cut_before_it_was_read(streaming: Streaming) -> None:
 
 
 def test_a_log_that_was_deleted(streaming: Streaming) -> None:
-    """Made anew under the same name it is another log, and the snapshots are not of it."""
+    """A new topic of the same name is another log, and the snapshots do not belong to it."""
     delete(streaming, streaming.stream.blocks)
     streaming.start("learn")
     assert streaming.code("learn") == NEEDS_A_PERSON
@@ -127,7 +127,7 @@ def test_a_log_that_is_deleted_while_workers_run(streaming: Streaming) -> None:
 
 
 def test_documents_that_are_deleted_while_workers_run(streaming: Streaming) -> None:
-    """The topic is made anew, and its documents count as new ones although offsets repeat."""
+    """The topic is created again; its documents count as new, although their offsets repeat."""
     set_going(streaming)
     delete(streaming, streaming.stream.documents)
     created = f"created the missing Kafka topics {streaming.stream.documents}"
@@ -141,12 +141,12 @@ def test_documents_that_are_deleted_while_workers_run(streaming: Streaming) -> N
 
 
 def test_a_topic_that_is_deleted_before_it_is_watched(broker: str) -> None:
-    """A worker has just seen it, and would wait for ever for what is written there."""
+    """Otherwise a worker that has just seen the topic would wait for ever."""
     assert TopicWatch(KafkaSettings(bootstrap=broker), "never.made").is_gone(at_once=True)
 
 
 def test_rankings_that_are_deleted_while_workers_run(streaming: Streaming) -> None:
-    """The topic is made anew, and holds the rankings from then on."""
+    """The topic is created again, and gets the rankings from then on."""
     set_going(streaming)
     delete(streaming, streaming.stream.rankings)
     streaming.produce(open_source("synthetic:50,topics=12,seed=2"))

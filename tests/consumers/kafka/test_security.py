@@ -1,4 +1,4 @@
-"""TLS, SASL and rights against a broker that insists on them: work, refusals, and secrets kept."""
+"""A broker with TLS, SASL and access rights: workers run, refusals are explained, secrets kept."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 
 def environment(settings: dict[str, Any]) -> dict[str, str]:
-    """Settings as the environment says them."""
+    """Settings as environment variables."""
     return {f"WIRERANK__KAFKA__{name.upper()}": str(value) for name, value in settings.items()}
 
 
@@ -63,7 +63,7 @@ def keeps_secrets(said: str) -> None:
 
 
 def test_documents_are_ranked(secured: Secured, tmp_path: Path) -> None:
-    """By workers that come by a secured listener, with the rights that the documents name."""
+    """Workers use a secured listener, with exactly the rights that the guide lists."""
     names, ways = ("tokenize-0", "learn"), ("certificate", "password")
     with ExitStack() as stack:
         streams = []
@@ -125,7 +125,7 @@ def test_a_certificate_must_have_the_name_of_the_broker(secured: Secured) -> Non
 
 
 def test_a_listener_of_another_kind_is_recognised(secured: Secured) -> None:
-    """As far as it can be: one that just hangs up might as well be on its way down."""
+    """If it answers at all; a listener that only closes the connection may be shutting down."""
     sasl, ssl = secured.by_password("SASL_SSL", "PLAIN"), secured.by_certificate()
     for given, words in (
         ({"bootstrap": ssl["bootstrap"]}, "expects TLS, and this client does not use it"),
@@ -179,7 +179,7 @@ def test_refusals_end_a_worker_with_the_remedy(secured: Secured, tmp_path: Path)
 
 
 def test_what_is_refused_later_ends_a_worker_too(secured: Secured, tmp_path: Path) -> None:
-    """A group that may not be joined, and a password that is changed while the work goes on.
+    """A group that the user may not join, and a password that is changed during the work.
 
     Connections that are open stay so; the next one is refused, and that is noticed.
     """
@@ -244,7 +244,7 @@ def test_playing_into_a_topic(secured: Secured, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_crash_shows_no_secret(secured: Secured, tmp_path: Path) -> None:
-    """A traceback does not show what variables held, wherever the program may break."""
+    """A traceback shows no values of variables, wherever the program fails."""
     streaming = Streaming(secured.plaintext, tmp_path, [LANE])
     breaks = "import consumers.kafka.clients as c; c.KafkaAdminClient = lambda **given: 1 / 0; "
     done = subprocess.run(

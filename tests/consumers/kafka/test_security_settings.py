@@ -1,4 +1,4 @@
-"""Who refuses a client and who is only away: told apart with servers that are no brokers."""
+"""Brokers that refuse a client, and brokers that are only away, played by small servers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ALERT = b"\x15\x03\x03\x00\x02\x02\x50"
 
 @contextmanager
 def server(answer: Callable[[socket.socket], object]) -> Iterator[str]:
-    """Does the same with everyone who comes; where it listens."""
+    """A server that answers every connection in the same way; yields its address."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(0.1)
         ended = threading.Event()
@@ -56,7 +56,7 @@ def rubbish(guest: socket.socket) -> None:
 
 
 def drip(guest: socket.socket) -> None:
-    """A frame that never ends, a byte now and then."""
+    """Send a frame that never ends, one byte now and then."""
     guest.sendall(b"\x00\x00\xff\xff")
     for _ in range(100):
         guest.sendall(b"\x00")
@@ -88,7 +88,7 @@ ODD = {"speaks something else": rubbish, "never ends": drip, "a huge frame": hug
     ],
 )
 def test_what_may_pass_is_no_refusal(protocol: str, answer: str) -> None:
-    """A server that is on its way down or up, or hopeless: it is waited for, not for ever."""
+    """A server that is starting or stopping, or sends garbage: this may pass, and takes no long."""
     with server({**AWAY, **ODD}[answer]) as where:
         given = PLAIN if protocol == "SASL_PLAINTEXT" else {}
         settings = KafkaSettings.model_validate(
@@ -123,12 +123,12 @@ def test_a_listener_without_tls_is_recognised_if_it_speaks() -> None:
 def test_clients_that_could_not_be_made_leave_nothing_behind(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """One is tried again every few seconds for as long as the broker is away."""
+    """A client is made again every few seconds while the broker is away."""
     caplog.set_level(logging.CRITICAL, "kafka")  # what is logged is kept, and holds on to sockets
     settings = KafkaSettings(bootstrap="127.0.0.1:1")
 
     def held() -> set[object]:
-        """The threads and open files, each by what it is: others may let go of theirs."""
+        """Threads and open files, each by what it is, because others may be closed meanwhile."""
         gc.collect()
         found: set[object] = set(threading.enumerate())
         for descriptor in os.listdir("/proc/self/fd"):

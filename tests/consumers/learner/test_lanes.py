@@ -1,4 +1,4 @@
-"""Lanes of a stream on a real broker: added later, only watched, alone in a worker, moved."""
+"""Lanes on a real broker: added later, not published, alone in a worker, moved between workers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def by_lane(messages: list[Message]) -> dict[str, list[bytes]]:
 
 
 def expected_of(streaming: Streaming) -> dict[str, list[bytes]]:
-    """What an undisturbed engine with the lanes as they are now says of the whole log."""
+    """The rankings of the whole log by an engine with the present lanes, without faults."""
     found: dict[str, list[bytes]] = defaultdict(list)
     for value in streaming.undisturbed()[1]:
         found[orjson.loads(value)["lane"]].append(value)
@@ -43,7 +43,7 @@ def end_all(streaming: Streaming) -> None:
 
 
 def test_a_lane_that_is_added_later_catches_up_and_joins(broker: str, tmp_path: Path) -> None:
-    """While it follows the log from the beginning, the others rank what arrives."""
+    """While the new lane follows the log from the beginning, the others rank new documents."""
     events = list(open_source("synthetic:900,topics=12"))
     with Streaming(broker, tmp_path, [FIRST]) as streaming:
         streaming.start("tokenize-0")
@@ -65,7 +65,7 @@ def test_a_lane_that_is_added_later_catches_up_and_joins(broker: str, tmp_path: 
 
 
 def test_a_new_lane_survives_kills_on_its_way(broker: str, tmp_path: Path) -> None:
-    """kill -9 while the new lane catches up, when it joins and after: each ranking once."""
+    """kill -9 while the new lane catches up, when it joins the others, and later: no duplicates."""
     events = list(open_source("synthetic:800,topics=12"))
     with Streaming(broker, tmp_path, [FIRST], every=0.3) as streaming:
         streaming.start("tokenize-0")
@@ -108,7 +108,7 @@ def test_a_watched_lane_writes_nothing_until_it_is_published(broker: str, tmp_pa
 
 
 def test_lanes_move_between_workers(broker: str, tmp_path: Path) -> None:
-    """All in one worker, then each in its own, then together again: nothing twice or lost."""
+    """All lanes in one worker, then each in its own, then together: nothing is doubled or lost."""
     events = list(open_source("synthetic:450,topics=12"))
     with Streaming(broker, tmp_path, [FIRST, SECOND]) as streaming:
         streaming.start("tokenize-0")
@@ -129,7 +129,7 @@ def test_lanes_move_between_workers(broker: str, tmp_path: Path) -> None:
 def test_an_offset_that_was_forgotten_doubles_nothing(
     shift: int | None, broker: str, tmp_path: Path
 ) -> None:
-    """Brokers forget offsets of groups that rest for days; the snapshot remembers."""
+    """Brokers delete the offsets of groups that are idle for days; the snapshot has them."""
     from kafka.admin import KafkaAdminClient
 
     from consumers.kafka.clients import connection_options

@@ -35,7 +35,7 @@ def labels(events: list[dict[str, Any]]) -> list[bytes]:
 
 
 def test_labels_are_matched_over_partitions_and_counted(broker: str, tmp_path: Path) -> None:
-    """Twenty may wait. Each step is in the log before the next; the learner dies four times."""
+    """Twenty labels may wait; each step is logged before the next; four kills of the learner."""
     news = documents(130)
     late, overtaken, own, updated = news[:50], news[50:70], news[70:75], news[75:80]
     steps = [
@@ -81,7 +81,7 @@ def test_labels_are_matched_over_partitions_and_counted(broker: str, tmp_path: P
 
 
 def scattered(rng: random.Random, number: int) -> list[bytes]:
-    """Documents and their labels, most of which come a little before or after, some far away."""
+    """Documents and labels; most labels come close to their document, some far away."""
     placed: list[tuple[float, bytes]] = []
     for place, event in enumerate(documents(number, seed=rng.randrange(1000))):
         if rng.random() < 0.3:
@@ -95,7 +95,7 @@ def scattered(rng: random.Random, number: int) -> list[bytes]:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_scattered_labels_over_kills_and_restarts(seed: int, broker: str, tmp_path: Path) -> None:
-    """Two tokenizers, labels in any partition, a learner that is killed or ended eight times."""
+    """Two tokenizers, labels in any partition, a learner that is killed or stopped eight times."""
     rng = random.Random(seed)
     events = scattered(rng, 900)
     settings = f"{SMALL}\nmax_pending = 12"

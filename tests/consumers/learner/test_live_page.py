@@ -1,4 +1,4 @@
-"""The live page of real learners on a real broker: it shows what they learned."""
+"""The live page of real learners on a real broker shows what they learned."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def free_port() -> int:
 
 
 def told(address: str) -> dict[str, Any]:
-    """What a viewer that has just come is told; nothing if the page is not there."""
+    """The first messages to a new viewer; nothing if no page is served."""
     try:
         with urllib.request.urlopen(f"{address}updates", timeout=5) as answer:  # noqa: S310
             update: dict[str, Any] = orjson.loads(answer.read())
@@ -58,7 +58,7 @@ def shows(address: str, documents: int, lanes: int) -> Callable[[], bool]:
 
 
 def of_engine(engine: Engine) -> dict[str, Any]:
-    """What the page of an engine that nothing ever happened to would tell."""
+    """The messages of a page whose engine followed the log without faults."""
     feed = PageFeed("alone")
     feed.begin(engine, ReadProgress(0, None))
     update: dict[str, Any] = orjson.loads(orjson.dumps(update_since(feed.sample, 0), default=tuple))
@@ -66,7 +66,7 @@ def of_engine(engine: Engine) -> dict[str, Any]:
 
 
 def learned(update: dict[str, Any]) -> list[Any]:
-    """Of each lane its curve and measures, without the times."""
+    """The curve and measures of each lane, without the times."""
     return [
         [lane["name"], lane["rounds"], lane["last"]]
         + [lane["curve"][column] for column in ("round", *MEASURES)]
@@ -149,7 +149,7 @@ def test_a_lane_that_is_added_joins_the_page(broker: str, tmp_path: Path) -> Non
 
 
 def test_the_page_waits_with_the_worker_for_a_broker(broker: str, tmp_path: Path) -> None:
-    """The worker is made again and again; the page stays, and says that it waits."""
+    """The worker is restarted again and again; the page stays, and says that it is starting."""
     port = free_port()
     address = f"http://127.0.0.1:{port}/"
     with Streaming(broker, tmp_path, LANES) as streaming:

@@ -1,4 +1,4 @@
-"""Ordinal lanes beside topic lanes on a real broker: late labels of both kinds, crashes, joins."""
+"""Ordinal lanes beside topic lanes on a real broker: late labels of both kinds, and crashes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BUDGET = "prank:ranks=5,kernel=poly2,budget=30,average=true,norm=l2,name=kernel"
 
 
 def scattered(seed: int, number: int) -> list[bytes]:
-    """Documents whose topics and rank are there at once, come later, earlier or never, apart."""
+    """Documents whose topics and rank come at once, later, earlier or never, independently."""
     rng = random.Random(seed)
     placed: list[tuple[float, bytes]] = []
     for place, raw in enumerate(open_source(f"synthetic:{number},topics=12,seed={seed}")):
@@ -64,7 +64,7 @@ def replayed(folder: Path, events: list[bytes], lanes: list[str]) -> tuple[list[
 
 
 def curves_in_snapshot(streaming: Streaming) -> bytes:
-    """The curves of the lanes, as a worker that goes on from the snapshot has them."""
+    """The curves of the lanes in a worker that continues from the snapshot."""
     specs = [parse_spec(lane.spec) for lane in streaming.stream.lanes]
     engine = Engine(specs, (), streaming.stream.engine_settings())
     restore_engine(engine, streaming.snapshot())
@@ -75,7 +75,7 @@ def curves_in_snapshot(streaming: Streaming) -> bytes:
 
 
 def test_topics_and_ranks_over_kills_equal_the_embedded_replay(broker: str, tmp_path: Path) -> None:
-    """One partition, so that the log has the order of the file; the learner dies five times."""
+    """One partition, so the log has the order of the file; the learner is killed five times."""
     events, lanes = scattered(1, 700), [TOPICS, RANKS, BUDGET]
     rankings, curves = replayed(tmp_path, events, lanes)
     settings = f"{SMALL}\nmax_pending = 50"
@@ -116,7 +116,7 @@ def test_topics_and_ranks_over_kills_equal_the_embedded_replay(broker: str, tmp_
 def test_an_ordinal_lane_that_is_added_later_follows_from_the_beginning(
     broker: str, tmp_path: Path
 ) -> None:
-    """The tokenizers wrote ranks into the log while no lane learned them."""
+    """The tokenizers had written ranks to the log while no lane learned ranks."""
     events = scattered(2, 600)
     with Streaming(broker, tmp_path, [TOPICS], every=0.3) as streaming:
         streaming.start("tokenize-0")
@@ -145,7 +145,7 @@ def test_an_ordinal_lane_that_is_added_later_follows_from_the_beginning(
 
 
 def test_lanes_of_both_kinds_move_between_workers(broker: str, tmp_path: Path) -> None:
-    """Together, each in a worker of its own, together again."""
+    """Lanes run together, then each in a worker of its own, then together again."""
     events = scattered(3, 450)
     with Streaming(broker, tmp_path, [TOPICS, RANKS]) as streaming:
         streaming.start("tokenize-0")
@@ -166,7 +166,7 @@ def test_lanes_of_both_kinds_move_between_workers(broker: str, tmp_path: Path) -
 
 
 def test_an_ordinal_lane_beside_shards(broker: str, tmp_path: Path) -> None:
-    """The learner of the whole lanes has ordinal ones only, then, and no topics."""
+    """The learner of the whole lanes then has only ordinal lanes, and no topics."""
     events = scattered(7, 300)
     with Streaming(broker, tmp_path, [TOPICS, RANKS], shards={TOPICS: 2}) as streaming:
         for name in ("tokenize-0", "learn", f"learn@{TOPICS}#0", f"learn@{TOPICS}#1"):

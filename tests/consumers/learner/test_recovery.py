@@ -1,4 +1,4 @@
-"""Where lanes take up: each from the newest snapshot that suits it, and none from another's."""
+"""Where lanes resume: each from the newest snapshot that suits it, never from another lane's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def kept(folder: Path, position: int, lanes: Sequence[str], published: Sequence[
 def recovered(
     folder: Path, published: dict[str, int], lanes: Sequence[str] = (A, B), first: int = 0
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Where each lane takes up, and from where on it publishes."""
+    """The offset where each lane resumes, and the offset from which it publishes."""
     recovery = Recovery(
         SnapshotFolder(folder, 9), LogDescription("blocks", "id", first, 100), published, follower
     )
@@ -39,7 +39,7 @@ def recovered(
 
 
 def test_a_snapshot_proves_nothing_of_lanes_that_are_not_in_it(tmp_path: Path) -> None:
-    """A lane that catches up has published less than the one that is in front."""
+    """A lane that catches up has published less than the foremost lane."""
     kept(tmp_path, 19, [A], [A, B])
     kept(tmp_path, 8, [B], [B])
     assert recovered(tmp_path, {A: 19, B: 8}) == ({A: 19, B: 8}, {A: 19, B: 8})
@@ -65,7 +65,7 @@ def test_a_damaged_snapshot_is_passed_over_by_its_lanes(tmp_path: Path) -> None:
 
 
 def test_no_lane_takes_up_from_the_copy_of_a_stacker(tmp_path: Path) -> None:
-    """The stacker itself does, with the copies as they are there."""
+    """Only the stacker itself resumes there, with its copies."""
     stacked = "svm-map:name=stacked"
     every = resolved([parse_spec(lane) for lane in (A, B, stacked)])
     made = Follower(Engine(every[2:], helpers=every[:2]))

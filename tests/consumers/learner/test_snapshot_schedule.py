@@ -1,4 +1,4 @@
-"""When a learner's snapshot is due, and what is logged of it; no broker is needed."""
+"""When a learner's snapshot is due, and what is logged about it; no broker is needed."""
 
 from __future__ import annotations
 

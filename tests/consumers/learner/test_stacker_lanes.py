@@ -1,4 +1,4 @@
-"""Lanes that combine others on a real broker: kills, joins, workers and shards of their own."""
+"""Lanes that combine others, on a real broker: crashes, late lanes, own workers and shards."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ SLOW = f"svm-map:of=[{FIRST},{SECOND}],refit=1,window=60,name=slow"  # trains in
 
 
 def places_of(streaming: Streaming, lane: str, worker: str = "learn") -> list[int]:
-    """Where in the log a lane took up, at each start of its worker."""
+    """The offsets of the log at which a lane resumed, one per start of its worker."""
     said = re.findall(r": (\S.*): resuming at offset ([0-9]+) of the log", streaming.log(worker))
     return [int(place) for names, place in said if lane in names]
 
 
 def bring_up(streaming: Streaming, worker: str) -> None:
-    """Start a worker, and wait until it has taken up."""
+    """Start a worker, and wait until it has resumed."""
     log = streaming.folder / f"{worker}.log"
     before = log.read_text().count("resuming at offset") if log.exists() else 0
     streaming.start(worker)
@@ -46,13 +46,13 @@ def bring_up(streaming: Streaming, worker: str) -> None:
 
 
 def snapshots_of(streaming: Streaming, lane: str) -> list[int]:
-    """Where the snapshots of a lane were taken, newest first."""
+    """The offsets of the snapshots of a lane, newest first."""
     folder = SnapshotFolder(streaming.config.snapshots.folder / streaming.name)
     return [s.position for _, s in folder.descriptions([]) if lane in s.lanes]
 
 
 def newer_snapshot(streaming: Streaming, lane: str, position: int) -> bool:
-    """Whether there comes a snapshot of a lane that is further on."""
+    """Whether a snapshot of a lane beyond this offset appears."""
     return eventually(lambda: max(snapshots_of(streaming, lane), default=0) > position, 60)
 
 
@@ -60,7 +60,7 @@ def newer_snapshot(streaming: Streaming, lane: str, position: int) -> bool:
 def test_stackers_over_kills_equal_the_embedded_replay(
     seed: int, broker: str, tmp_path: Path
 ) -> None:
-    """One partition, so that the log has the order of the file; the learner dies while it works."""
+    """One partition, so that the log has the order of the file; the learner is killed at work."""
     events, rng = scattered(seed, 900), random.Random(seed)
     lanes = [TWO, FIRST, RANKS, SPARSE, SECOND, ALL]
     rankings, _ = replayed(tmp_path, events, lanes)
@@ -96,7 +96,7 @@ def test_stackers_over_kills_equal_the_embedded_replay(
 def test_a_stacker_that_is_added_later_catches_up_over_kills_and_is_taken_away_again(
     broker: str, tmp_path: Path
 ) -> None:
-    """It follows the log from the beginning with the lanes that it combines, and meets the real."""
+    """It follows the log from the beginning, with copies of its lanes, and catches up."""
     events = scattered(3, 900)
     settings = f"{SMALL.replace('block = 40', 'block = 2')}\nmax_pending = 50"
     with Streaming(broker, tmp_path, [FIRST, SECOND], settings=settings, every=0.05) as streaming:
@@ -137,7 +137,7 @@ def test_a_stacker_that_is_added_later_catches_up_over_kills_and_is_taken_away_a
 
 
 def test_the_others_do_not_wait_for_a_stacker_that_catches_up(broker: str, tmp_path: Path) -> None:
-    """It trains in every round, and has the whole log before it."""
+    """It trains in every round, and must follow the whole log."""
     events = scattered(8, 1000)
     with Streaming(broker, tmp_path, [FIRST, SECOND]) as streaming:
         for worker in ("tokenize-0", "learn"):
@@ -169,7 +169,7 @@ def test_the_others_do_not_wait_for_a_stacker_that_catches_up(broker: str, tmp_p
 
 
 def test_a_stacker_in_a_worker_of_its_own(broker: str, tmp_path: Path) -> None:
-    """It has its own copies of what it combines, and says nothing of them; then all together."""
+    """It has copies of its lanes, which publish nothing; then all lanes run together."""
     events = scattered(5, 800)
     lanes = [STACKED, FIRST, SECOND]
     apart = ["learn@stacked", f"learn@{FIRST}", f"learn@{SECOND}"]
@@ -208,7 +208,7 @@ def test_a_stacker_in_a_worker_of_its_own(broker: str, tmp_path: Path) -> None:
 
 
 def test_the_copies_of_a_stacker_push_out_no_snapshots(broker: str, tmp_path: Path) -> None:
-    """A lane whose worker rests finds its own snapshot, however many its stacker has taken."""
+    """A lane whose worker was stopped finds its snapshot, however many its stacker has taken."""
     events = scattered(6, 500)
     with Streaming(broker, tmp_path, [FIRST, SECOND, STACKED], every=0.1) as streaming:
         workers = ["learn@stacked", f"learn@{SECOND}", f"learn@{FIRST}"]
@@ -232,7 +232,7 @@ def test_the_copies_of_a_stacker_push_out_no_snapshots(broker: str, tmp_path: Pa
 
 
 def test_a_stacker_of_a_lane_that_is_divided(broker: str, tmp_path: Path) -> None:
-    """Its copy is whole; the shards, which are killed, never take it for their own."""
+    """Its copy is a whole lane; the shards, which are killed, never resume from that copy."""
     events, rng = scattered(7, 1200), random.Random(7)
     lanes = [FIRST, SECOND, STACKED]
     names = ["learn", f"learn@{FIRST}#0", f"learn@{FIRST}#1"]
@@ -258,7 +258,7 @@ def test_a_stacker_of_a_lane_that_is_divided(broker: str, tmp_path: Path) -> Non
 
 
 def test_a_lane_is_divided_and_made_whole_under_its_stacker(broker: str, tmp_path: Path) -> None:
-    """The stacker takes a copy when the lane leaves it, and the lane itself when it comes back."""
+    """The stacker copies a lane that leaves its worker, and uses the lane when it is back."""
     events, lanes = scattered(9, 800), [FIRST, SECOND, STACKED]
     shards = [f"learn@{FIRST}#0", f"learn@{FIRST}#1"]
     with Streaming(broker, tmp_path, lanes, every=0.4) as streaming:

@@ -1,4 +1,4 @@
-"""Exactly once on a real broker, with each way that transactions break put in on purpose."""
+"""Exactly once on a real broker, with each fault of transactions caused on purpose."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.storage.binary_array import BinaryArray
 
 
 class Setting:
-    """A stream's topics, and writers for it."""
+    """The topics of a stream, and publishers for it."""
 
     def __init__(self, bootstrap: str) -> None:
         name = f"transactions-{time.time_ns()}"
@@ -81,7 +81,7 @@ def setting(broker: str) -> Setting:
 
 
 class Faulty:
-    """A real producer that goes wrong once, at one call, before or after doing it."""
+    """A real producer that fails once, at one call, before or after the call took effect."""
 
     def __init__(self, real: Any, call: str, when: str, faults: list[str]) -> None:  # noqa: ANN401
         self._real, self._call, self._when, self._faults = real, call, when, faults
@@ -151,7 +151,7 @@ def test_a_second_worker_fences_the_first(setting: Setting) -> None:
 
 
 def test_an_offset_alone_can_be_published(setting: Setting) -> None:
-    """Lanes that are only watched write nothing, but must know where they were."""
+    """A transaction without records still commits the offsets."""
     writer = setting.writer()
     writer.start(setting.groups)
     writer.publish([], setting.at(None), 5)
@@ -169,7 +169,7 @@ def test_within_gives_up_and_hands_on() -> None:
 
 
 def test_what_never_works_is_given_up(setting: Setting) -> None:
-    """After a few tries the error is handed on, for somebody to look at the larger picture."""
+    """After a few attempts the error is raised."""
     faults = ["always"] * 100
     writer = setting.writer(lambda real: Faulty(real, "flush", "before", faults))
     writer.start(setting.groups)

@@ -1,4 +1,4 @@
-"""Playing through trouble: a broker that is away, a client that gives records up, odd topics."""
+"""Playing with faults: a broker that is away, a client that drops records, unusual topics."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def made(topic: PlayedTopic, partitions: int, **options: str) -> None:
 
 
 class GivesUp:
-    """A producer that drops a few records, writes those after them, and says so only then."""
+    """A producer that drops a few records, writes later ones, and only then reports it."""
 
     def __init__(self, producer: Producer, rng: random.Random) -> None:
         self._producer: Any = producer
@@ -75,13 +75,13 @@ class GivesUp:
 
 
 def written_and_closed(producer: Producer) -> None:
-    """What the broken producer did take reaches the broker, as it would have by then."""
+    """Send the records that the broken producer accepted, as it would have by then."""
     producer.flush(30)
     producer.close(timeout=5)
 
 
 class Dropped:
-    """The fate of a record that is never written."""
+    """The future of a record that is never written."""
 
     is_done = False
     exception: Exception | None = None
@@ -99,7 +99,7 @@ class Dropped:
 def test_what_a_client_gave_up_is_written_later(
     topic: PlayedTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Records after a lost one may be there already: still nothing is lost, nothing doubled."""
+    """Records after a lost one may be in the topic: still nothing is lost or doubled."""
     rng = random.Random(2)
     source = "synthetic:4000"
     events = list(open_source(source))
@@ -122,7 +122,7 @@ def test_what_a_client_gave_up_is_written_later(
 
 
 def test_what_is_filled_in_claims_nothing_new(topic: PlayedTopic, tmp_path: Path) -> None:
-    """Records that come late must not make anybody stop looking back before those they precede."""
+    """Records that were written late must not end the backward search too early."""
     made(topic, 1)
     events = [
         b'{"id": %d, "text": "x", "time": "1987-02-26T10:00:0%dZ"}' % (n, n) for n in range(9)
@@ -143,7 +143,7 @@ def test_what_is_filled_in_claims_nothing_new(topic: PlayedTopic, tmp_path: Path
 
 
 def test_a_broker_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Away for a while: waited for. Away for long: given up, and the same command goes on."""
+    """A short outage is waited for; after a long one the command ends, and can be repeated."""
     need_kafka()
     monkeypatch.setattr(outbox, "REPORT_AFTER_S", 0.5)
     source = "synthetic:3000"
@@ -209,7 +209,7 @@ def test_another_number_of_partitions_is_refused(topic: PlayedTopic) -> None:
 
 
 def test_an_event_that_the_topic_does_not_take(topic: PlayedTopic, tmp_path: Path) -> None:
-    """It is said, and when the event fits playing goes on."""
+    """The message says so; when the event fits, the same command continues."""
     made(topic, 1, max_message_bytes="300000")
     noise = base64.b64encode(random.Random(1).randbytes(400_000))
     events = [b'{"id": %d, "text": "x"}' % n for n in range(300)]
@@ -249,7 +249,7 @@ def test_far_behind_the_records_of_others(
 def test_what_cannot_be_told_is_not_guessed(
     topic: PlayedTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Found in one partition, buried in another, and something is missing in between."""
+    """The source is found in one partition, buried in another, and events are missing between."""
     topic.play("synthetic:1000")
     topic.write([b"stranger"] * 900, 0, [])
     monkeypatch.setattr(replay_progress, "FIRST_STEP", 200)

@@ -1,4 +1,4 @@
-"""Playing a source into a topic: what is written, once, at which pace, and what is refused."""
+"""Playing a source into a topic: what is written, exactly once, at which pace; and refusals."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write(path: Path, events: list[bytes]) -> str:
 
 
 def test_a_round_trip(topic: PlayedTopic, tmp_path: Path) -> None:
-    """Bytes as they are, ids as keys, a late label with its document, malformed events too."""
+    """Events are unchanged, ids are keys, late labels follow their documents."""
     path = tmp_path / "events.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b"\r\n\n".join(EVENTS))
     result = topic.play(str(path))
@@ -74,7 +74,7 @@ def test_the_new_topic_keeps_everything(topic: PlayedTopic) -> None:
 
 
 def test_keys_go_where_other_clients_send_them() -> None:
-    """The values are those of the tests of Apache Kafka's own murmur2."""
+    """The values come from the tests of murmur2 in Apache Kafka."""
     hashes = {"21": -973932308, "foobar": -790332482, "abc": 479470107}
     for key, hashed in hashes.items():
         assert partition_of(key.encode(), 1000) == (hashed & 0x7FFFFFFF) % 1000
@@ -131,7 +131,7 @@ def test_standard_input_is_played_as_it_comes(topic: PlayedTopic) -> None:
 
 
 def test_kill_at_any_moment(topic: PlayedTopic) -> None:
-    """kill -9 again and again, others writing in between: every event once, and in order."""
+    """kill -9 again and again, while others write too: every event once, and in order."""
     rng = random.Random(5)
     source = "synthetic:1000000"
     foreign = 0
@@ -176,7 +176,7 @@ def test_a_signal_ends_it_in_good_order(number: int, topic: PlayedTopic, tmp_pat
 
 
 def test_pacing(topic: PlayedTopic, tmp_path: Path) -> None:
-    """Never before its time; what has no later time than those before it goes along."""
+    """No event is early; one whose time is not later than the time before is written at once."""
     clocks = ("10:00:00", "10:01:00", "10:00:30", None, "10:01:30")
     events = [
         orjson.dumps({"id": n, "text": "x", "time": clock and f"1987-02-26T{clock}Z"})

@@ -1,4 +1,4 @@
-"""Waiting until everything that was played is ranked, with real workers and without."""
+"""Waiting until every event that was played is ranked, with real workers and without."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def played_into(streaming: Streaming) -> PlayedTopic:
 
 
 def commit(streaming: Streaming, group: str, offset: int) -> None:
-    """As if a lane had come this far once."""
+    """Commit an offset, as a lane that was removed would have."""
     consumer: Any = new_consumer(streaming.config.kafka, group_id=group)
     place = TopicPartition(streaming.stream.blocks, 0)
     consumer.assign([place])
@@ -40,7 +40,7 @@ def commit(streaming: Streaming, group: str, offset: int) -> None:
 
 
 def published(streaming: Streaming) -> int:
-    """How many rankings there are at this moment, for a reader of what is committed."""
+    """The number of committed rankings at this moment."""
     consumer: Any = new_consumer(streaming.config.kafka)
     places = [
         TopicPartition(streaming.stream.rankings, p) for p in range(streaming.stream.partitions)
@@ -57,7 +57,7 @@ def published(streaming: Streaming) -> int:
 
 
 def test_until_ranked(broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers that come later, a dead letter, and a lane that is gone: it ends when all is done."""
+    """Workers that start later, a dead letter, a removed lane: waiting ends in time."""
     monkeypatch.setattr(ranking_waiter, "GRACE_S", 1.0)
     path = tmp_path / "events.jsonl"
     events = [*open_source("synthetic:400,topics=12"), b"rubbish"]
@@ -98,7 +98,7 @@ def test_waiting_can_be_ended(broker: str, tmp_path: Path) -> None:
 
 
 def test_who_is_waited_for() -> None:
-    """The first, and whoever moves; who never moved only for a moment."""
+    """Wait for the first group and for all that move; only briefly for those that never moved."""
     now = time.monotonic()
     ends = {"fast": 10, "slow": 10, "gone": 10}
     race = ArrivalCheck({"fast": 1, "slow": 1, "gone": 3})

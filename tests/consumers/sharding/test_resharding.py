@@ -1,4 +1,4 @@
-"""Which snapshot a shard goes on from when a lane is divided anew; no broker is needed for that."""
+"""Which snapshot a shard continues from when the number of shards changes; needs no broker."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def write(
 
 
 def after(folder: Path, share: ShardAssignment, log: str = "log") -> tuple[int, int] | None:
-    """Where a shard goes on, and where its exchanges began to count."""
+    """The offset where a shard continues, and the offset from which exchanges are counted."""
     reshard_snapshots(folder, 3, share, log, SPEC.settings)
     newest = SnapshotFolder(shard_folder(folder, share)).newest([])
     if newest is None:
@@ -72,7 +72,7 @@ def test_a_shard_gets_nothing_of_ordinal_lanes(learned: Follower) -> None:
 def test_the_copy_that_a_stacker_has_is_no_snapshot_of_the_lane(
     tmp_path: Path, learned: Follower
 ) -> None:
-    """It is written while the shards work: some would find it, and others another."""
+    """It is written while the shards work: some would find it, and others would not."""
     lane, stacker = resolved([SPEC, parse_spec("svm-map:name=stacked")])
     made = Follower(Engine([stacker], helpers=[lane]))
     made.position = 150
@@ -103,7 +103,7 @@ def test_shards_go_on_alone_if_all_are_as_new(tmp_path: Path, learned: Follower)
 
 
 def test_all_shards_decide_alike(tmp_path: Path, learned: Follower) -> None:
-    """One shard was as far as the lane came when it was whole, the other was not."""
+    """One shard has a snapshot as new as that of the whole lane, the other does not."""
     for share, position in zip(shares(2), (200, 100), strict=True):
         write(tmp_path, learned, share, position, begun=0)
     SnapshotFolder(tmp_path).write(whole_at(learned, 200))

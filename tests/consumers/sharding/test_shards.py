@@ -1,4 +1,4 @@
-"""Lanes divided over processes, on a real broker: they rank as one, whatever is killed."""
+"""Lanes with shards, on a real broker: they rank like whole lanes, whatever is killed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def plain(value: bytes) -> tuple[Any, ...]:
 def assert_as_one(
     streaming: Streaming, found: list[Message], events: Iterable[bytes], shards: Mapping[str, int]
 ) -> None:
-    """Each document is ranked once a lane; orders, curves and prototypes are of undivided lanes."""
+    """Each document is ranked once per lane; order, curves and models are those of whole lanes."""
     ids = Counter(orjson.loads(event)["id"] for event in events)
     ranked = Counter(plain(message.value or b"")[:2] for message in found)
     assert ranked == {(id_, lane): count for id_, count in ids.items() for lane in shards}
@@ -103,7 +103,7 @@ def test_shards_rank_as_one(broker: str, tmp_path: Path, events: list[bytes]) ->
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_killed_shards_lose_and_double_nothing(seed: int, tmp_path: Path) -> None:
-    """Shards, tokenizers and the broker die at random moments."""
+    """Shards, tokenizers and the broker are killed at random moments."""
     need_kafka()
     rng = random.Random(seed)
     names = [*workers(SHARDS), "tokenize-0"]
@@ -135,7 +135,7 @@ def test_killed_shards_lose_and_double_nothing(seed: int, tmp_path: Path) -> Non
 
 
 def test_a_lane_is_divided_anew(broker: str, tmp_path: Path) -> None:
-    """Three shards, then two, then the whole lane, then four: no ranking shows where."""
+    """Three shards, then two, then the whole lane, then four: the rankings do not show it."""
     source = iter(open_source("synthetic:6000,topics=30"))
     events = list[bytes]()
     with Streaming(broker, tmp_path, [FIRST], 1, shards={FIRST: 3}, every=0.5) as streaming:
@@ -178,7 +178,7 @@ def test_a_shard_that_there_is_not(lane: str | None, shard: str | None, message:
 
 
 def test_all_shards_are_run(tmp_path: Path) -> None:
-    """Each as a process of its own, with ports of its own, beside the learner of whole lanes."""
+    """Each shard is a process with ports of its own, beside the learner of the whole lanes."""
     lanes = [{"spec": name, "shards": shards} for name, shards in SHARDS.items()]
     stream = {"name": "wire", "lanes": [*lanes, {"spec": "rocchio"}]}
     config = Config.model_validate({"streams": [stream]})

@@ -1,4 +1,4 @@
-"""The tokenizers' group on a real broker: it settles, it scales, it loses nothing."""
+"""The consumer group of the tokenizers on a real broker: it settles, scales, and loses nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROUNDS = 4
 
 
 def slow(seconds: float) -> tuple[str, str]:
-    """A tokenizer that works for so long after each poll."""
+    """Start a tokenizer that is busy for this long after each poll."""
     return "tests.support.slow_tokenizer", str(seconds)
 
 
@@ -68,7 +68,7 @@ def test_a_group_that_works_long_between_polls_settles(broker: str, tmp_path: Pa
 
 
 def test_scaling_does_not_stop_the_flow(broker: str, tmp_path: Path) -> None:
-    """Two tokenizers join one, one is killed, one leaves; what does not change hands goes on."""
+    """Two tokenizers join one, one is killed, one leaves; other partitions are read meanwhile."""
     events = open_source("synthetic:20000,topics=12")
     with Streaming(broker, tmp_path, LANES, PARTITIONS) as streaming:
         group = tokenizer_consumer_group(streaming.name)
@@ -112,7 +112,7 @@ def test_scaling_does_not_stop_the_flow(broker: str, tmp_path: Path) -> None:
 
 
 def test_long_work_does_not_cost_the_membership(broker: str, tmp_path: Path) -> None:
-    """Work that takes longer than the session lasts: heartbeats go on beside it."""
+    """Work that takes longer than the session timeout does not stop the heartbeats."""
     with Streaming(broker, tmp_path, LANES[:1]) as streaming:
         group = tokenizer_consumer_group(streaming.name)
         where = TopicPartition(streaming.stream.documents, 0)
@@ -133,7 +133,7 @@ def test_long_work_does_not_cost_the_membership(broker: str, tmp_path: Path) -> 
 
 
 def test_tokenising_leaves_room_for_heartbeats() -> None:
-    """The largest block that a poll can bring is worked on without holding up other threads."""
+    """The largest possible block is processed without blocking other threads for long."""
     tokenizer = Tokenizer("reuters2000")
     text = " ".join(f"word{number}" for number in range(100_000))
     events = [Event(str(number), text, None, None, None) for number in range(20)]
@@ -159,7 +159,7 @@ def test_tokenising_leaves_room_for_heartbeats() -> None:
 
 @pytest.mark.parametrize("how", ["deleted", "set back"])
 def test_offsets_that_were_set_back_double_nothing(how: str, broker: str, tmp_path: Path) -> None:
-    """The tokenizers write again what is in the log already; readers drop it."""
+    """The tokenizers write documents again that are in the log; readers drop them."""
     events = list(open_source("synthetic:600,topics=12"))
     with Streaming(broker, tmp_path, LANES, partitions=3) as streaming:
         names = ["learn", "tokenize-0", "tokenize-1"]
@@ -186,7 +186,7 @@ def test_offsets_that_were_set_back_double_nothing(how: str, broker: str, tmp_pa
 
 
 def set_back(streaming: Streaming, how: str) -> None:
-    """Make the tokenizers' group forget how far it has come, wholly or in two partitions."""
+    """Reset the offsets of the tokenizers' group, in all partitions or in two."""
     admin = KafkaAdminClient(**connection_options(streaming.config.kafka))
     group = tokenizer_consumer_group(streaming.name)
     if how == "deleted":
@@ -220,7 +220,7 @@ class Member(Background):
 
 
 def test_a_join_that_outlasts_a_poll_is_finished(broker: str, tmp_path: Path) -> None:
-    """The leader joins again as the topic has changed; polls end between the steps of that."""
+    """The leader joins again because the topic has changed, and polls end during the join."""
     streaming = Streaming(broker, tmp_path, LANES[:1])
     settings, topic = streaming.config.kafka, streaming.stream.documents
     made: list[GroupConsumer] = []
