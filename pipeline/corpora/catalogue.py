@@ -1,7 +1,7 @@
-"""The known corpora: what each is and needs, its terms, and fetching those that may be fetched.
+"""The known corpora: what each is, what it needs, its licence terms, and how to fetch it.
 
-A corpus is fetched only if the checksum of its official archive is known; nothing that fails it is
-ever kept.
+A corpus can be fetched only if the checksum of its official archive is known. A download with
+another checksum is never kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Archive:
-    """One file on the web, known to the last byte."""
+    """A file on the web with known size and checksum."""
 
     url: str
     filename: str
@@ -48,45 +48,46 @@ class Corpus:
     terms: str
     options: str = ""
     ceilings: str = ""
-    """How many topics and terms it may have where no option says so, if that is not as usual."""
+    """The default ceilings of topics and terms, if they differ from the usual ones."""
     homepage: str | None = None
     archive: Archive | None = None
 
     @property
     def url(self) -> str | None:
-        """Where its archive is fetched from, if it may be fetched."""
+        """The address of its archive, if it can be fetched."""
         return self.archive.url if self.archive else None
 
     @property
     def sha256(self) -> str | None:
-        """The checksum of its archive, if it may be fetched."""
+        """The checksum of its archive, if it can be fetched."""
         return self.archive.sha256 if self.archive else None
 
     @property
     def size(self) -> int | None:
-        """The bytes of its archive, if it may be fetched."""
+        """The size of its archive in bytes, if it can be fetched."""
         return self.archive.size if self.archive else None
 
 
 CORPORA: tuple[Corpus, ...] = (
     Corpus(
         name="synthetic",
-        title="Made-up newswire of any length, seeded; with classes=K short documents of one of K",
+        title="Synthetic newswire with N documents, from a seed; with classes=K short documents of "
+        "K classes",
         needs="nothing",
         source="synthetic:N",
         terms="none: it is generated",
         options="topics=103 or classes=K (up to 100,000), seed=0, "
-        "drift=0 (1: a topic's words all change in 100,000 documents)",
-        ceilings="with classes=K all topics and terms there are, if lanes are feature-focus, "
+        "drift=0 (with 1 all words of a topic change within 100,000 documents)",
+        ceilings="with classes=K room for all topics and terms, if all lanes are feature-focus, "
         "independent or frequency",
     ),
     Corpus(
         name="reuters21578",
         title="Reuters-21578, Distribution 1.0: 21,578 newswire stories of 1987, 135 topics",
-        needs="reuters21578.tar.gz as it is, or the folder of its reut2-*.sgm files",
+        needs="reuters21578.tar.gz as downloaded, or the folder with its reut2-*.sgm files",
         source="reuters21578:PATH",
-        options="split=all (or modapte, train, test), classes=0 (10: only stories and topics of "
-        "the ten largest), labels=all (last: one topic a story)",
+        options="split=all (or modapte, train, test), classes=0 (10: only the ten largest topics "
+        "and their stories), labels=all (last: one topic per story)",
         terms="copyright Reuters Ltd.; free distribution for research purposes only",
         homepage="https://archive.ics.uci.edu/dataset/137/reuters+21578+text+categorization+collection",
         # The checksum that Hugging Face's loader expects.
@@ -100,22 +101,25 @@ CORPORA: tuple[Corpus, ...] = (
     Corpus(
         name="rcv1",
         title="Reuters Corpus Volume 1: 804,414 newswire stories of 1996 and 1997, 103 topics",
-        needs="the lyrl2004_tokens_*.dat files with rcv1-v2.topics.qrels, packed or not, or the "
-        "original NewsML stories, in folders or a zip for each day",
+        needs="the lyrl2004_tokens_*.dat files with rcv1-v2.topics.qrels, compressed or not, or "
+        "the original NewsML stories, in folders or in one zip file per day",
         source="rcv1:PATH",
-        options="split=all (or train, the first 64.4 % by time as in the 2002 paper, or test)",
-        terms="Reuters' agreement, from NIST; the tokens: free for research, LYRL2004 to be cited",
+        options="split=all (or train: the first 64.4 % by time, as in the 2002 paper; or test: the "
+        "rest)",
+        terms="stories: an agreement with Reuters, through NIST; tokens: free for research if "
+        "LYRL2004 is cited",
         homepage="https://trec.nist.gov/data/reuters/reuters.html",
     ),
     Corpus(
         name="newsgroups",
         title="20 Newsgroups, by-date edition: 18,846 Usenet posts of 1993, 20 groups",
-        needs="20news-bydate.tar.gz as it is, or a folder with one folder of posts per group",
+        needs="20news-bydate.tar.gz as downloaded, or a folder with one folder of posts per group",
         source="newsgroups:PATH",
         options="order=date (or shuffled), seed=0",
-        terms="Usenet posts of their authors, distributed freely for research; no formal licence",
+        terms="posts belong to their authors; distributed freely for research without a formal "
+        "licence",
         homepage="http://qwone.com/~jason/20Newsgroups/",
-        # The checksum that scikit-learn's and Hugging Face's loaders expect, from two addresses.
+        # The checksum that the loaders of scikit-learn and Hugging Face expect.
         archive=Archive(
             url="https://ndownloader.figshare.com/files/5975967",
             filename="20news-bydate.tar.gz",
@@ -125,14 +129,16 @@ CORPORA: tuple[Corpus, ...] = (
     ),
     Corpus(
         name="movielens",
-        title="MovieLens 100K or 1M: one viewer's stars, 1 to 5, from those of the others",
-        needs="ml-100k.zip or ml-1m.zip as it is, or the folder of its u.data or ratings.dat",
+        title="MovieLens 100K or 1M: predict one viewer's stars, 1 to 5, from the other viewers' "
+        "stars",
+        needs="ml-100k.zip or ml-1m.zip as downloaded, or the folder with its u.data or "
+        "ratings.dat",
         source="movielens:PATH",
-        options="user=ID or nth=1 (most active), least=1 (ratings of a viewer), "
-        "others=all (or earlier)",
+        options="user=ID or nth=1 (the n-th most active viewer), least=1 (minimum of ratings per "
+        "viewer), others=all (or earlier: only ratings given before)",
         terms="GroupLens usage licence: research with acknowledgement; no redistribution",
         homepage="https://grouplens.org/datasets/movielens/",
-        # The checksum that TensorFlow's and other loaders expect; of the 100K edition.
+        # The checksum of the 100K edition, which the loaders of TensorFlow and others expect.
         archive=Archive(
             url="https://files.grouplens.org/datasets/movielens/ml-100k.zip",
             filename="ml-100k.zip",
@@ -142,62 +148,64 @@ CORPORA: tuple[Corpus, ...] = (
     ),
     Corpus(
         name="letor",
-        title="LETOR: documents of queries as vectors, their grade plus 1 as the rank",
-        needs="a file of lines `grade qid:N 1:value ..`, or the folder or archive of its S1.txt .. "
+        title="LETOR: documents of queries as feature vectors; the rank is the relevance grade "
+        "plus 1",
+        needs="a file of lines `grade qid:N 1:value ..`, or the folder or archive of its S1.txt to "
         "S5.txt (MQ2007, MQ2008)",
         source="letor:PATH",
         options="normalise=none (or minmax, place, percentile: within each query)",
-        terms="of LETOR 4.0: for research (Microsoft Research Asia)",
+        terms="LETOR 4.0: for research (Microsoft Research Asia)",
         homepage="https://www.microsoft.com/en-us/research/project/letor-learning-rank-information-retrieval/",
     ),
     Corpus(
         name="trec",
-        title="TREC runs: documents of queries by the scores of systems, their grade plus 1 as the "
-        "rank",
+        title="TREC runs: documents of queries with the scores of several systems as features; the "
+        "rank is the relevance grade plus 1",
         needs="a folder, file or pattern of runs (`query Q0 document rank score tag`, plain or "
         "gzip), a comma, and the judgements (`query iteration document grade`)",
         source="trec:RUNS,QRELS",
-        options="depth=1000 (documents of a run), normalise=minmax (or place, percentile, none)",
-        terms="yours, or those of the conference",
+        options="depth=1000 (documents per query and run), normalise=minmax (or place, percentile, "
+        "none)",
+        terms="your own data, or the terms of the conference",
         homepage="https://trec.nist.gov/results.html",
     ),
     Corpus(
         name="text",
-        title="Any text: each word is to be predicted from the three on either side",
-        needs="a text file, a folder or tar archive of .txt files, or a pattern in quotes "
-        "('text:novels/*.txt'); in UTF-8",
+        title="Any text: predict each word from the three words on either side",
+        needs="a UTF-8 text file, a folder or tar archive of .txt files, or a pattern in quotes "
+        "('text:novels/*.txt')",
         source="text:PATH",
-        terms="yours",
-        ceilings=f"{SIZE.topics:,} topics and {SIZE.terms:,} terms, if lanes are feature-focus, "
-        "independent or frequency",
+        terms="your own data",
+        ceilings=f"{SIZE.topics:,} topics and {SIZE.terms:,} terms, if all lanes are "
+        "feature-focus, independent or frequency",
     ),
     Corpus(
         name="jsonl",
-        title="Your own document events, one JSON object a line",
+        title="Your own document events, one JSON object per line",
         needs="a .jsonl or .jsonl.gz file, or standard input",
         source="FILE.jsonl, FILE.jsonl.gz or -",
-        terms="yours",
+        terms="your own data",
     ),
 )
 
 
 def find(name: str) -> Corpus:
-    """The known corpus of that name."""
+    """The known corpus with this name."""
     for corpus in CORPORA:
         if corpus.name == name:
             return corpus
     known = ", ".join(corpus.name for corpus in CORPORA)
-    raise SourceError(f"no corpus is called {name!r}; known are {known}")
+    raise SourceError(f"there is no corpus {name!r}; known corpora: {known}")
 
 
 def fetch(corpus: Corpus, into: Path, progress: Progress = lambda received, expected: None) -> Path:
-    """Fetch a corpus's archive into a folder and return its path, which is usable as a source.
+    """Fetch the archive of a corpus into a folder; return its path, which is a source.
 
-    An archive that is there already is checked and not fetched again.
+    An archive that exists already is checked and not fetched again.
     """
     archive = corpus.archive
     if archive is None:
-        raise SourceError(f"{corpus.name} cannot be fetched; it needs {corpus.needs}")
+        raise SourceError(f"{corpus.name} cannot be fetched automatically; it needs {corpus.needs}")
     target = into / archive.filename
     if target.exists():
         _verify(target, archive)
@@ -206,27 +214,27 @@ def fetch(corpus: Corpus, into: Path, progress: Progress = lambda received, expe
         into.mkdir(parents=True, exist_ok=True)
         part, path = tempfile.mkstemp(dir=into, prefix=f".{archive.filename}.", suffix=".part")
     except OSError as error:
-        raise SourceError(f"{into} cannot be written: {error}; name another folder") from error
+        raise SourceError(f"{into} cannot be written: {error}; choose another folder") from error
     try:
         with os.fdopen(part, "wb") as file:
             _download(archive, file, progress, target)
-        os.chmod(path, 0o644)  # a temporary file is private, a corpus need not be
+        os.chmod(path, 0o644)  # temporary files are private, but a corpus need not be
         os.replace(path, target)
     finally:
-        Path(path).unlink(missing_ok=True)  # gone already after a success
+        Path(path).unlink(missing_ok=True)  # after a success it is already gone
     return target
 
 
 def _download(archive: Archive, file: IO[bytes], progress: Progress, target: Path) -> None:
-    """Write the archive to an open file; an error unless it is whole and has its checksum."""
+    """Write the archive to an open file; an error if its size or checksum is wrong."""
     if urllib.parse.urlsplit(archive.url).scheme not in ("http", "https"):
-        raise SourceError(f"{archive.url} cannot be fetched: only http and https addresses can")
+        raise SourceError(f"{archive.url} cannot be fetched; expected an http or https address")
     request = urllib.request.Request(archive.url, headers={"User-Agent": "wirerank"})  # noqa: S310
     digest = hashlib.sha256()
     received = 0
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310
-            while received <= archive.size:  # one byte too many is enough to know
+            while received <= archive.size:  # stop as soon as it is too long
                 chunk = response.read1(CHUNK_BYTES)
                 if not chunk:
                     break
@@ -239,30 +247,30 @@ def _download(archive: Archive, file: IO[bytes], progress: Progress, target: Pat
     if received > archive.size:
         raise _failure(archive, f"it is longer than the expected {archive.size:,} bytes", target)
     if received < archive.size:
-        found = f"it ended after {received:,} of {archive.size:,} bytes"
-        raise _failure(archive, found, target)
+        reason = f"it ended after {received:,} of {archive.size:,} bytes"
+        raise _failure(archive, reason, target)
     if digest.hexdigest() != archive.sha256:
         raise _failure(archive, f"its sha256 is {digest.hexdigest()}", target)
 
 
 def _failure(archive: Archive, reason: str, target: Path) -> SourceError:
-    """The one message of every failed fetch: what happened, and how to do without a network."""
+    """The message of a failed fetch: what happened, and how to get the file by other means."""
     return SourceError(
         f"{archive.filename} could not be fetched from {archive.url}: {reason}. Nothing was kept. "
-        f"Expected are {archive.size:,} bytes with sha256 {archive.sha256}. Try again, or fetch it "
-        f"on another machine and put it at {target}"
+        f"Expected {archive.size:,} bytes with sha256 {archive.sha256}. Try again, or fetch it on "
+        f"another machine and put it at {target}"
     )
 
 
 def _verify(path: Path, archive: Archive) -> None:
-    """Make sure that a file which is there already is the archive."""
+    """Check that an existing file is the archive."""
     try:
         with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error}; check its rights") from error
-    if found != archive.sha256:
+        raise SourceError(f"{path} cannot be read: {error}; check its permissions") from error
+    if digest != archive.sha256:
         raise SourceError(
-            f"{path} is there already, but its sha256 is {found}, expected {archive.sha256}; "
+            f"{path} exists already, but its sha256 is {digest}, expected {archive.sha256}; "
             "move it away and fetch again"
         )

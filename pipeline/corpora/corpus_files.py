@@ -1,8 +1,8 @@
-"""Reads the files of a corpus from a folder, or in place from a tar or zip archive.
+"""Reads the files of a corpus from a folder, or directly from a tar or zip archive.
 
-Nothing is ever unpacked to disk: an archive's members are only read, so their names can point
-nowhere. Links are ignored in both, and what one file and one archive may hold is bounded, so that
-a damaged or hostile archive ends in an error and not in a full memory.
+Archives are never unpacked to disk, so names of their members cannot lead anywhere. Links are
+ignored in folders and archives. The size of a file and of an archive is limited, so a damaged or
+hostile archive causes an error and does not fill the memory.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MAX_FILE_BYTES = 64 * 2**20
 MAX_ARCHIVE_BYTES = 2**30
 MAX_DEPTH = 4
 
-# Damage shows up as any of these, depending on the compression and on where the file is broken.
-# A zip that is encrypted or packed in an unknown way is a RuntimeError.
+# A damaged file raises one of these, depending on the compression and on where it is damaged. An
+# encrypted or unknown kind of zip file raises RuntimeError.
 DAMAGE = (
     tarfile.TarError,
     zipfile.BadZipFile,
@@ -37,71 +37,74 @@ DAMAGE = (
 
 
 class Files(Protocol):
-    """The wanted files of a corpus by their names: relative, with forward slashes, sorted."""
+    """The files of a corpus by name; names are relative, with forward slashes, and sorted."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every file there is to read."""
+        """The names of all files."""
 
     def read(self, name: str) -> bytes:
-        """The content of one of them."""
+        """The content of a file."""
 
 
 class OpenableFiles(Files, Protocol):
-    """Files that need not be read at once."""
+    """Files that can also be read piece by piece."""
 
     def open(self, name: str) -> IO[bytes]:
-        """One of them to be read bit by bit: of a folder, it may be of any length."""
+        """Open a file for reading; a file of a folder may have any length."""
 
 
 class FolderFiles:
-    """Files below a folder, each read when it is asked for."""
+    """Files below a folder, read on demand."""
 
     def __init__(self, folder: Path, wanted: Callable[[str], bool]) -> None:
         self._folder = folder
         try:
             self.names = tuple(sorted(name for name in _walk(folder) if wanted(name)))
         except OSError as error:
-            raise SourceError(f"{folder} cannot be listed: {error}; check its rights") from error
+            raise SourceError(
+                f"{folder} cannot be listed: {error}; check its permissions"
+            ) from error
 
     def read(self, name: str) -> bytes:
-        """Read one file, within the limit."""
+        """Read one file; an error if it is larger than the limit."""
         path = self._folder / name
         try:
             with path.open("rb") as file:
                 data = file.read(MAX_FILE_BYTES + 1)
         except OSError as error:
-            raise SourceError(f"{path} cannot be read: {error}; check its rights") from error
+            raise SourceError(f"{path} cannot be read: {error}; check its permissions") from error
         _check_size(str(path), len(data))
         return data
 
     def open(self, name: str) -> IO[bytes]:
-        """Open one file, whatever its length."""
+        """Open one file of any length."""
         path = self._folder / name
         try:
             return path.open("rb")
         except OSError as error:
-            raise SourceError(f"{path} cannot be read: {error}; check its rights") from error
+            raise SourceError(f"{path} cannot be read: {error}; check its permissions") from error
 
 
 class ArchiveFiles:
-    """Files of an archive, held in memory: going back in a compressed archive is too slow."""
+    """Files of an archive, kept in memory, because seeking in a compressed archive is slow."""
 
     def __init__(self, archive: Path, wanted: Callable[[str], bool]) -> None:
         try:
-            # A tar archive whose last member is a zip file ends like one.
+            # A tar archive whose last member is a zip file also looks like a zip file.
             zipped = zipfile.is_zipfile(archive) and not tarfile.is_tarfile(archive)
             members = _zipped if zipped else _members
             self._data = dict(sorted(members(archive, wanted)))
         except DAMAGE as error:
             raise SourceError(
                 f"{archive} cannot be read as an archive ({type(error).__name__}: {error}); "
-                "expected a folder or a whole .tar, .tar.gz, .tar.xz or .zip: fetch it again"
+                "expected a folder or a complete .tar, .tar.gz, .tar.xz or .zip file: fetch it "
+                "again"
             ) from error
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every wanted member."""
+        """The names of all wanted members."""
         return tuple(self._data)
 
     def read(self, name: str) -> bytes:
@@ -109,18 +112,18 @@ class ArchiveFiles:
         return self._data[name]
 
     def open(self, name: str) -> IO[bytes]:
-        """One member, which is in memory."""
+        """Open one member, from memory."""
         return io.BytesIO(self._data[name])
 
 
 def open_files(path: Path, wanted: Callable[[str], bool]) -> OpenableFiles:
-    """Open a folder or an archive; `wanted` picks files by their relative name."""
+    """Open a folder or an archive; `wanted` selects files by their relative names."""
     if path.is_dir():
         return FolderFiles(path, wanted)
     if path.is_file():
         return ArchiveFiles(path, wanted)
     raise SourceError(
-        f"{path} does not exist; expected the corpus's folder or its .tar.gz, .tar.xz or .zip "
+        f"{path} does not exist; expected the folder of the corpus or its .tar.gz, .tar.xz or .zip "
         "archive (`wirerank corpora` says where to get it)"
     )
 
@@ -142,7 +145,7 @@ def _walk(folder: Path) -> Iterator[str]:
 
 
 def _members(archive: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of the wanted regular files, in one pass over a tar archive."""
+    """Yield names and contents of the wanted regular files of a tar archive, in one pass."""
     total = 0
     with tarfile.open(archive) as tar:
         for member in tar:
@@ -158,7 +161,7 @@ def _members(archive: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str
 
 
 def _zipped(archive: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
-    """The same for a zip archive, which may hold more than it says."""
+    """The same for a zip archive, whose stated sizes may be wrong."""
     total = 0
     with zipfile.ZipFile(archive) as pack:
         for member in pack.infolist():
@@ -174,7 +177,7 @@ def _zipped(archive: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str,
 
 
 def _wanted_name(path: str, wanted: Callable[[str], bool]) -> str | None:
-    """The name of a member, if it is one to read."""
+    """The name of a member, if it is wanted."""
     parts = PurePosixPath(path).parts
     name = "/".join(parts)
     hidden = any(part.startswith(".") for part in parts)
@@ -182,18 +185,18 @@ def _wanted_name(path: str, wanted: Callable[[str], bool]) -> str | None:
 
 
 def _check_total(archive: Path, total: int) -> None:
-    """Refuse an archive that no memory should hold."""
+    """Refuse an archive that is too large for memory."""
     if total > MAX_ARCHIVE_BYTES:
         raise SourceError(
-            f"{archive} holds more than {MAX_ARCHIVE_BYTES:,} bytes, too much to read in "
-            "place: unpack it and name the folder instead"
+            f"{archive} holds more than {MAX_ARCHIVE_BYTES:,} bytes, too much to read from the "
+            "archive: unpack it and name the folder instead"
         )
 
 
 def _check_size(name: str, size: int) -> None:
-    """Refuse a file that no known corpus would have."""
+    """Refuse a file that is larger than any file of a known corpus."""
     if size > MAX_FILE_BYTES:
         raise SourceError(
-            f"{name} is larger than {MAX_FILE_BYTES:,} bytes, which no file of this corpus is; "
-            "check that this is the right folder or archive"
+            f"{name} is larger than {MAX_FILE_BYTES:,} bytes, but no file of this corpus is that "
+            "large; check that this is the right folder or archive"
         )

@@ -15,12 +15,12 @@ from pipeline.corpora.source import SourceError
 from pipeline.events.event import MAX_EVENT_BYTES
 
 CHUNK_BYTES = 1 << 16
-GZIP = b"\x1f\x8b"  # how a gzip file begins, whatever it is called
-BEYOND = 3  # a line end, and one more byte, so that an event that is too long shows as too long
+GZIP = b"\x1f\x8b"  # the first bytes of a gzip file
+BEYOND = 3  # a line end and one more byte, so that the decoder sees that an event is too long
 
 
 class JsonLines:
-    """The lines of a file. A line past the limit is cut there, and the event decoder refuses it."""
+    """The lines of a file. A line beyond the limit is cut, and the event decoder refuses it."""
 
     def __init__(self, path: Path, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         if path.is_dir() or not path.exists():
@@ -34,12 +34,12 @@ class JsonLines:
 
     @property
     def topics(self) -> Sequence[str]:
-        """A file of events declares none."""
+        """Empty: a file of events declares no topics."""
         return ()
 
     @property
     def total(self) -> int | None:
-        """Not known before the file is read."""
+        """None: the number of events is not known before the file is read."""
         return None
 
     def __iter__(self) -> Iterator[bytes]:
@@ -50,15 +50,15 @@ class JsonLines:
                 yield from bounded_lines(lines, self.longest)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise SourceError(
-                f"{self.path} is damaged or cut off: {error}. What was read before that point "
-                "was processed; get the file again to read the rest."
+                f"{self.path} is damaged or cut off: {error}. Everything before that point was "
+                "processed; get the file again to read the rest."
             ) from None
         except OSError as error:
             raise SourceError(f"{self.path} cannot be read: {error.strerror or error}.") from None
 
 
 def bounded_lines(file: gzip.GzipFile | IO[bytes], longest: int) -> Iterator[bytes]:
-    """The lines of a file, each cut at `longest` bytes, and never more than that in memory."""
+    """The lines of a file, each cut at `longest` bytes; no more than that is kept in memory."""
     while line := file.readline(longest):
         yield line
         while len(line) == longest and not line.endswith(b"\n"):
@@ -66,14 +66,14 @@ def bounded_lines(file: gzip.GzipFile | IO[bytes], longest: int) -> Iterator[byt
 
 
 class StandardInput:
-    """Lines from a pipe. When it falls silent an empty line says so, and what came is ranked."""
+    """Lines from a pipe. An empty line signals a pause, so that pending events are ranked."""
 
     topics: Sequence[str] = ()
     total: int | None = None
 
     def __init__(self, file: FileIO | None = None, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         if file is None and sys.stdin is None:
-            raise SourceError("There is no standard input to read from: it is closed.")
+            raise SourceError("Standard input is closed; pipe events into it or name a file.")
         self._file = file or FileIO(sys.stdin.fileno(), closefd=False)
         self._longest = max_event_bytes + BEYOND
 
@@ -86,7 +86,7 @@ class StandardInput:
                 select.select([self._file], [], [])
             chunk = self._file.read(CHUNK_BYTES)
             if chunk is None:
-                continue  # the pipe does not block, and another reader was faster
+                continue  # a non-blocking pipe from which another process read first
             if not chunk:
                 break
             *lines, rest = (rest + chunk).split(b"\n")

@@ -1,7 +1,7 @@
-"""LETOR files: the documents of queries as vectors, with grades of relevance.
+"""LETOR files: the documents of queries as feature vectors, with relevance grades.
 
-The format is that of SVMlight with a query: `grade qid:N 1:value 2:value .. #docid = NAME ..`. A
-feature that a line leaves out is 0; `NULL` is a value that is missing, as in LETOR's own editions.
+The format is SVMlight's with a query: `grade qid:N 1:value 2:value .. #docid = NAME ..`. A feature
+that a line does not list is 0; `NULL` is a missing value, as in LETOR's own editions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pipeline.corpora.source import SourceError
 from pipeline.retrieval.query_sets import QuerySet, known_grades
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".zip")
-PARTS = ("S1", "S2", "S3", "S4", "S5")  # as LETOR has cut its sets, to make five folds of
+PARTS = ("S1", "S2", "S3", "S4", "S5")  # the parts of LETOR's sets, from which folds are made
 MOST_FEATURES = 10_000
 DOCUMENT = re.compile(rb"docid\s*=\s*(\S+)")
 FORM = "grade qid:N 1:value 2:value .. #docid = NAME"
@@ -52,7 +52,7 @@ def read_letor(path: Path) -> QuerySet:
 
 
 def files_in(path: Path) -> Iterator[tuple[str, Iterable[tuple[int, bytes]]]]:
-    """The files to read, with their lines; if the five parts are there, these alone."""
+    """The files to read, with their lines; only the five parts, if all of them exist."""
     if path.is_file() and not path.name.endswith(ARCHIVES):
         yield str(path), numbered_lines(path)
         return
@@ -60,23 +60,23 @@ def files_in(path: Path) -> Iterator[tuple[str, Iterable[tuple[int, bytes]]]]:
     parts = [name for name in files.names if PurePosixPath(name).stem in PARTS]
     names = parts if len(parts) == len(PARTS) else files.names
     if not names:
-        raise SourceError(f"{path}: expected LETOR's .txt files (S1.txt .. S5.txt), found none")
+        raise SourceError(f"{path}: expected LETOR's .txt files (S1.txt to S5.txt), found none")
     for name in names:
         lines = files.read(name).splitlines()
         yield name, ((n, line) for n, line in enumerate(lines, start=1) if line.strip())
 
 
 def is_wanted(name: str) -> bool:
-    """Whether a file of a folder or archive is one of data."""
+    """Whether a file of a folder or archive contains data."""
     file = PurePosixPath(name)
     return file.suffix == ".txt" and file.stem.lower() not in ("readme", "license")
 
 
 class LetorRows:
-    """What was read so far."""
+    """The rows that have been read so far."""
 
     def __init__(self) -> None:
-        self.queries: dict[str, str] = {}  # with the file of each
+        self.queries: dict[str, str] = {}  # the file of each query
         self._open = ("", "")  # the query whose lines are being read, and its file
         self._names: list[str | None] = []
         self._of_query = array("q")
@@ -95,7 +95,7 @@ class LetorRows:
             tagged = len(fields) > 1 and fields[1].startswith(b"qid:")
             query = read_name(fields[1].removeprefix(b"qid:")) if tagged else None
             if grade is None or query is None:
-                raise unexpected(name, number, f"{FORM!r}, the grade from 0 to 30", line)
+                raise unexpected(name, number, f"{FORM!r} with a grade from 0 to 30", line)
             self._enter(name, number, query)
             if not self._read_features(fields[2:]):
                 what = f"features as 1:value, each once, numbered from 1 to {MOST_FEATURES:,}"
@@ -106,8 +106,8 @@ class LetorRows:
             self._of_query.append(len(self.queries) - 1)
             if len(self._grades) * self._width > MOST_VALUES:
                 raise SourceError(
-                    f"{name}, line {number}: more than {MOST_VALUES:,} values, which is all that "
-                    "is read: name fewer files"
+                    f"{name}, line {number}: there are more than {MOST_VALUES:,} values, which is "
+                    "the limit; name fewer files"
                 )
 
     def _enter(self, name: str, number: int, query: str) -> None:
@@ -115,14 +115,15 @@ class LetorRows:
             return
         if query in self.queries:
             raise SourceError(
-                f"{name}, line {number}: query {query} was there before, in {self.queries[query]}; "
-                "expected all lines of a query together, and each query once (of folds, name one)"
+                f"{name}, line {number}: query {query} occurred before, in {self.queries[query]}; "
+                "expected all lines of a query together, and each query once. Of several folds, "
+                "name one"
             )
         self._open = (query, name)
         self.queries[query] = name
 
     def _read_features(self, fields: Sequence[bytes]) -> bool:
-        """Read the features of a line; False if they are none."""
+        """Read the features of a line; return False if they are malformed."""
         seen = set()
         for field in fields:
             feature, _, text = field.partition(b":")
@@ -140,7 +141,7 @@ class LetorRows:
         return True
 
     def query_set(self) -> QuerySet:
-        """All of it; the documents of a query by falling name, if they have names."""
+        """The query set of all rows; documents with names are in order of falling name."""
         count, width = len(self._grades), self._width
         of_query = np.array(self._of_query, np.int64)
         values = np.zeros((count, width))
@@ -160,24 +161,25 @@ class LetorRows:
         )
 
     def _named(self, starts: Longs) -> tuple[list[str], Longs]:
-        """Names for all documents, and the order to list them in.
+        """The names of all documents, and the order to list them in.
 
-        By falling name equals are ranked as trec_eval ranks them, however a file is sorted.
+        With documents by falling name, equal scores are ranked as in trec_eval, however the file
+        is sorted.
         """
         names: list[str] = []
         order: list[int] = []
         for query, start, stop in zip(self.queries, starts[:-1], starts[1:], strict=True):
-            mine = [name for name in self._names[start:stop] if name is not None]
-            if len(set(mine)) < len(mine):
-                twice = next(name for name in mine if mine.count(name) > 1)
+            given = [name for name in self._names[start:stop] if name is not None]
+            if len(set(given)) < len(given):
+                twice = next(name for name in given if given.count(name) > 1)
                 raise SourceError(
                     f"{self.queries[query]}: query {query} has document {twice} twice; "
                     "expected each once"
                 )
-            if len(mine) == stop - start:
-                falling = sorted(range(len(mine)), key=mine.__getitem__, reverse=True)
+            if len(given) == stop - start:
+                falling = sorted(range(len(given)), key=given.__getitem__, reverse=True)
                 order += (start + place for place in falling)
-                names += mine
+                names += given
             else:
                 order += range(start, stop)
                 names += [str(place) for place in range(1, stop - start + 1)]

@@ -16,7 +16,7 @@ Forms = tuple[str, ...]
 
 
 class Topic(NamedTuple):
-    """A topic of the newswire: its name, the group it belongs to, its words."""
+    """A topic of the newswire: its name, its group, and the words that signal it."""
 
     name: str
     group: str
@@ -24,7 +24,7 @@ class Topic(NamedTuple):
 
 
 class Lexicon(NamedTuple):
-    """All words there are; in every list the frequent ones come first."""
+    """All words; in every list the frequent ones come first."""
 
     function: Forms
     content: tuple[Forms, ...]
@@ -46,19 +46,19 @@ def ends_in_consonant_y(word: str) -> bool:
 
 
 def doubles(word: str) -> bool:
-    """Whether the last letter of a word of one syllable is written twice before a vowel.
+    """Whether the last letter of a one-syllable word is doubled before a vowel.
 
     >>> [word for word in ("plan", "rain", "quit", "fix", "open", "lend") if doubles(word)]
     ['plan', 'quit']
     """
-    letters = word.replace("qu", "qq")  # this u is no vowel
+    letters = word.replace("qu", "qq")  # the u after q is not a vowel
     if len(letters) < 3 or letters[-1] in VOWELS + "wxy" or letters[-2] not in VOWELS:
         return False
     return not any(letter in VOWELS + "y" for letter in letters[:-2])
 
 
 def s_form(word: str) -> str:
-    """The plural of a noun, the third person of a verb.
+    """The plural of a noun, or the third person of a verb.
 
     >>> [s_form(word) for word in ("bank", "loss", "company", "delay", "veto", "ratio")]
     ['banks', 'losses', 'companies', 'delays', 'vetoes', 'ratios']
@@ -71,7 +71,7 @@ def s_form(word: str) -> str:
 
 
 def e_form(word: str, ending: str, double: bool = False) -> str:
-    """`word` with an ending that starts with e: -ed, -er or -est.
+    """The word with an ending that starts with e: -ed, -er or -est.
 
     >>> e_form("price", "ed"), e_form("carry", "er"), e_form("plan", "ed"), e_form("fast", "est")
     ('priced', 'carrier', 'planned', 'fastest')
@@ -116,7 +116,7 @@ def ly_form(word: str) -> str:
 
 
 def inflect(word: str, marks: str) -> Forms:
-    """All forms of `word` that its marks promise, the word itself first.
+    """All forms of a word that its marks allow, the word itself first.
 
     >>> inflect("trade", "nvr")
     ('trade', 'trades', 'traded', 'trading', 'trader', 'traders')
@@ -156,13 +156,13 @@ def read_topic(line: str) -> tuple[str, str, list[str]]:
 
 
 def compounds(stems: Iterable[str], endings: Iterable[str]) -> Iterator[str]:
-    """Every stem with every ending, in an order that shows neither."""
+    """Every stem with every ending, in an arbitrary but fixed order."""
     endings = list(endings)
     return iter(sorted({stem + ending for stem in stems for ending in endings}, key=name_order))
 
 
 def name_order(name: str) -> tuple[int, str]:
-    """A sort key without meaning that is the same on every machine."""
+    """A sort key that gives an arbitrary order, the same on every machine."""
     return crc32(name.encode()), name
 
 
@@ -178,8 +178,8 @@ def round_robin(topics: Iterable[Topic]) -> Iterator[Topic]:
 def load() -> Lexicon:
     """Read the word file of the package and derive all forms.
 
-    The forms of a word that occurs more than once are put together, so that "lead" is the same
-    word for the copper market and for the head of a party, as it would be for a tokenizer.
+    The forms of a word that occurs more than once are merged. So "lead" is the same word in the
+    copper market and in a party's leadership, as it is for a tokenizer.
     """
     text = files(__package__).joinpath(WORD_FILE).read_text(encoding="ascii")
     sections = read_sections(text.splitlines())
@@ -191,7 +191,7 @@ def load() -> Lexicon:
     for place, line in enumerate(sections["irregular"]):
         word, *rest = line.split()
         forms[word] = (word, *rest)
-        rank[word] = 10 * place  # the short list spread over the long one
+        rank[word] = 10 * place  # spreads the short list over the long one
     regular = flat["general"] + [word for *_, words in topics for word in words]
     for place, entry in enumerate(regular):
         word, _, marks = entry.partition("/")

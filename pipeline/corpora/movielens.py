@@ -1,11 +1,11 @@
-"""MovieLens as a stream of ranks: what one viewer thinks of films, from what the others think.
+"""MovieLens as a stream of ranks: one viewer's ratings, predicted from the other viewers' ratings.
 
-As in the experiments of Crammer and Singer (2001) with EachMovie, which is withdrawn: a target
-viewer's ratings are the ranks, the ratings of the same film by all others the features, centred so
-that a film that somebody did not rate is a 0. EachMovie's scores run from 0 to 1, so stars are put
-on a scale of that width: from -0.5 for one to 0.5 for five. (The width matters to PRank, whose
-thresholds move by one whatever the features are.) EachMovie's middle lies between two of six
-scores; here it is 3 stars of 5, and who gave 3 stars counts like one who said nothing.
+This follows the experiments of Crammer and Singer (2001) with EachMovie, which has been withdrawn.
+The ratings of a target viewer are the ranks. The features of a film are the other viewers' ratings
+of it, centred so that a missing rating is 0. EachMovie's scores range from 0 to 1, so stars are
+scaled to a range of that width: from -0.5 for one star to 0.5 for five. (The width matters to
+PRank, whose thresholds move by one whatever the features are.) The middle of EachMovie's scale lies
+between two of its six scores; here it is 3 stars, so a rating of 3 counts like a missing one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SEPARATORS = {"u.data": b"\t", "ratings.dat": b"::"}  # of MovieLens 100K and 1M
 STARS = (1, 5)
 MIDDLE, WIDTH = 3, 4
 OTHERS = ("all", "earlier")
-MOST_DIGITS = 11  # of any number in the files; a time has ten, and one more is a year before 9999
+MOST_DIGITS = 11  # of any number in the files; times have ten, eleven stay below the year 9999
 
 Numbers = npt.NDArray[np.int64]
 
@@ -34,10 +34,10 @@ Numbers = npt.NDArray[np.int64]
 class MovieLens:
     """Source of the ratings of one viewer, in order of time, then of the film's number.
 
-    The target is the viewer `user`, or without one the `nth` most active (of equals the lowest
-    number). Only viewers with at least `least` ratings count, the target included. The paper takes
-    what the others say whenever they said it; with `others="earlier"` it is what they had said
-    when the target did.
+    The target is the viewer `user`, or by default the `nth` most active one (of equally active
+    ones the one with the lowest number). Viewers with fewer than `least` ratings are ignored. As in
+    the paper all ratings of the other viewers are features, whenever they were given; with
+    `others="earlier"` only those that were given before the target's rating.
     """
 
     def __init__(
@@ -64,25 +64,25 @@ class MovieLens:
         self._films = films[np.lexsort((films[:, 1], films[:, 3]))]
         wanted = np.isin(ratings[:, 0], active[active != self._target])
         wanted &= np.isin(ratings[:, 1], films[:, 1])
-        said = ratings[wanted]
-        self._said = said[np.lexsort((said[:, 0], said[:, 1]))]  # by film, then by viewer
+        given = ratings[wanted]
+        self._given = given[np.lexsort((given[:, 0], given[:, 1]))]  # by film, then by viewer
 
     @property
     def topics(self) -> Sequence[str]:
-        """There are none: the labels are ranks."""
+        """Empty: the labels are ranks."""
         return ()
 
     @property
     def total(self) -> int:
-        """How many films the target has rated."""
+        """The number of films that the target has rated."""
         return len(self._films)
 
     def __iter__(self) -> Iterator[bytes]:
         for _, film, stars, seconds in self._films.tolist():
-            start, stop = np.searchsorted(self._said[:, 1], [film, film + 1])
+            start, stop = np.searchsorted(self._given[:, 1], [film, film + 1])
             features = {
                 str(viewer): (rating - MIDDLE) / WIDTH
-                for viewer, _, rating, then in self._said[start:stop].tolist()
+                for viewer, _, rating, then in self._given[start:stop].tolist()
                 if rating != MIDDLE and (self._others == "all" or then < seconds)
             }
             yield orjson.dumps(
@@ -96,7 +96,7 @@ class MovieLens:
 
 
 def ratings_in(path: Path) -> Numbers:
-    """The viewer, film, stars and time of every rating in a folder or archive, one a row."""
+    """The ratings in a folder or archive, one per row: viewer, film, stars and time."""
     files = open_files(path, lambda name: PurePosixPath(name).name in SEPARATORS)
     if len(files.names) != 1:
         found = ", ".join(files.names) or "none"
@@ -108,14 +108,16 @@ def ratings_in(path: Path) -> Numbers:
 
 
 def nth_most_active(viewers: Numbers, counts: Numbers, nth: int) -> int:
-    """The viewer with the nth most ratings; of equals the one with the lower number is first."""
+    """The viewer with the n-th most ratings; of equal ones the lower number is first."""
     if not 1 <= nth <= len(viewers):
-        raise SourceError(f"movielens has {len(viewers):,} viewers; nth={nth} is none of them")
+        raise SourceError(
+            f"nth={nth} is out of range; expected 1 to {len(viewers):,}, the number of viewers"
+        )
     return int(viewers[np.lexsort((viewers, -counts))[nth - 1]])
 
 
 def read_ratings(name: str, data: bytes) -> Numbers:
-    """The viewer, film, stars and time of every rating, one a row."""
+    """The ratings of a file, one per row: viewer, film, stars and time."""
     separator = SEPARATORS[PurePosixPath(name).name]
     numbers = array("q")
     for number, line in enumerate(data.splitlines(), start=1):
@@ -131,5 +133,5 @@ def read_ratings(name: str, data: bytes) -> Numbers:
             raise SourceError(f"{name}, line {number}: expected 1 to 5 stars, found {rating[2]}")
         numbers.extend(rating)
     if not numbers:
-        raise SourceError(f"{name} has no ratings; expected one a line")
+        raise SourceError(f"{name} has no ratings; expected one per line")
     return np.array(numbers, np.int64).reshape(-1, 4)

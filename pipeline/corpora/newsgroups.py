@@ -1,6 +1,6 @@
-"""Posts in one folder per group, such as 20 Newsgroups: the folder is the topic.
+"""Posts in one folder per group, such as 20 Newsgroups; the folder is the topic.
 
-A post's header names its group (`Newsgroups:`, `Path:`, `Xref:`), so only its subject is kept.
+The header of a post names its group (`Newsgroups:`, `Path:`, `Xref:`), so only the subject is kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pipeline.corpora.source import SourceError
 
 ORDERS = ("date", "shuffled")
 
-# Where an edition dropped a first header that went over several lines, the rest of it is left.
+# Some editions removed the first line of a header of several lines; the other lines are left.
 _HEADER = re.compile(r"(?:[ \t].*\n)*(?:From |[!-9;-~]+:)")
 _FOLD = re.compile(r"\n[ \t]+")
 
@@ -30,10 +30,10 @@ _FOLD = re.compile(r"\n[ \t]+")
 class Newsgroups:
     """Source of all posts, by date or in a seeded shuffle that is the same on every machine.
 
-    The by-date edition of 20 Newsgroups has no dates left in its headers. In order of date, posts
-    without one come last, all groups advancing together: a post's place among the posts of its
-    group by article number, which a news server counts up, stands in for its time. Group after
-    group, which their paths would give, is a stream that no reader has ever seen.
+    The by-date edition of 20 Newsgroups has no dates in its headers. Posts without a date come
+    last, with all groups mixed evenly: the position of a post in its group by article number,
+    which a news server counts up, stands in for its time. One group after another, as their paths
+    are sorted, would be unlike any real stream.
     """
 
     def __init__(self, path: Path, order: str = "date", seed: int = 0) -> None:
@@ -51,11 +51,11 @@ class Newsgroups:
 
     @property
     def total(self) -> int:
-        """How many posts there are."""
+        """The number of posts."""
         return len(self._names)
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the document events, reading each file as its turn comes."""
+        """Yield the document events, reading each file on demand."""
         for name in self._ordered:
             yield event(_identity(name), self._files.read(name))
 
@@ -69,19 +69,19 @@ class Newsgroups:
         return [name for _, name in sorted(dated)] + _side_by_side(undated)
 
     def _shuffled(self, name: str) -> bytes:
-        """Sort key; a hash gives the same order with every version of Python."""
+        """A sort key; a hash gives the same order with every version of Python."""
         return hashlib.sha256(f"{self._seed}:{_identity(name)}".encode()).digest()
 
 
 def event(identity: str, raw: bytes) -> bytes:
     """The document event of one post; `identity` is group/filename."""
     header, body = split_post(raw)
-    # The name of a file need not be text.
+    # The name of a file need not be valid text.
     fields: dict[str, Any] = {"id": identity.encode("utf-8", "replace").decode()}
     subject = " ".join(header.get("subject", "").split())
     if subject:
         fields["title"] = subject
-    # Present even if empty: without any content the event would be a late label.
+    # Present even if empty, because an event without content would be a late label.
     fields["text"] = body
     fields["topics"] = [_group(identity)]
     date = parse_date(header)
@@ -91,9 +91,9 @@ def event(identity: str, raw: bytes) -> bytes:
 
 
 def split_post(raw: bytes) -> tuple[dict[str, str], str]:
-    """Part the header, names in lower case and the first of each name, from the body."""
+    """Split a post into header and body; of repeated fields the first is kept, in lower case."""
     text = raw.decode("latin-1").replace("\r\n", "\n").lstrip("\n")
-    if not _HEADER.match(text):  # nothing but a body
+    if not _HEADER.match(text):  # a body only
         return {}, text.strip()
     header, _, body = text.partition("\n\n")
     fields: dict[str, str] = {}
@@ -104,11 +104,11 @@ def split_post(raw: bytes) -> tuple[dict[str, str], str]:
 
 
 def parse_date(header: dict[str, str]) -> datetime | None:
-    """The Date header in UTC; a date without a zone is taken as UTC."""
+    """The Date header in UTC; a date without a time zone counts as UTC."""
     try:
         date = parsedate_to_datetime(header["date"])
         return date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC)
-    # Old software wrote dates of every kind; the parser fails on them in as many ways.
+    # Old software wrote dates in many forms, on which the parser fails in many ways.
     except (KeyError, ValueError, TypeError, IndexError, OverflowError):
         return None
 
@@ -122,14 +122,14 @@ def _identity(name: str) -> str:
 
 
 def _article(name: str) -> tuple[bool, int, str]:
-    """Sort key of a post within its group: by number, then what has no number by name."""
+    """The sort key of a post in its group: by number; posts without a number last, by name."""
     base = PurePosixPath(name).name
     number = base.isascii() and base.isdecimal()
     return not number, int(base) if number else 0, name
 
 
 def _side_by_side(names: Sequence[str]) -> list[str]:
-    """Merge the groups so that each is equally far through its posts at any moment."""
+    """Merge the groups so that at any point the same share of each group has been listed."""
     groups: dict[str, list[str]] = {}
     for name in sorted(names, key=_article):
         groups.setdefault(_group(name), []).append(name)
@@ -144,8 +144,8 @@ def _side_by_side(names: Sequence[str]) -> list[str]:
 def _posts(path: Path, names: Sequence[str]) -> list[str]:
     """The files that are posts: those at the depth where most files are.
 
-    Editions differ in whether folders such as 20news-bydate-train stand above the groups, and
-    stray files such as a read-me may lie at any level.
+    Some editions have folders such as 20news-bydate-train above the groups, and other files such as
+    a README may be at any level.
     """
     depths = Counter(name.count("/") for name in names)
     if not depths:
@@ -158,7 +158,7 @@ def _posts(path: Path, names: Sequence[str]) -> list[str]:
     identity, count = Counter(map(_identity, posts)).most_common(1)[0]
     if count > 1:
         raise SourceError(
-            f"{path} has {count} posts called {identity}, expected one: it holds several editions "
-            "of the collection; name the folder of one of them"
+            f"{path} has {count} posts named {identity}; expected one. The folder seems to hold "
+            "several editions of the collection; name the folder of one of them"
         )
     return posts

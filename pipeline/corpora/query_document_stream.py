@@ -1,4 +1,4 @@
-"""Documents of queries as a stream of ranks: what functions say of each is its vector."""
+"""The documents of queries as a stream: the scores of functions are the features."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from pipeline.retrieval.query_sets import QuerySet
 
 
 class QueryDocumentStream:
-    """Source of the documents of a query-document set, query by query; a rank is a grade plus 1.
+    """Source of the documents of a query-document set, query by query.
 
-    A function that does not score a document is left out of its vector, as is a value of 0.
+    The rank of a document is its relevance grade plus 1. Missing scores and values of 0 are left
+    out of its features.
     """
 
     def __init__(self, queries: QuerySet, normalise: str) -> None:
         if normalise not in NORMALISATIONS:
             known = ", ".join(NORMALISATIONS)
-            raise SourceError(f"there is no normalise={normalise!r}; choose one of {known}")
+            raise SourceError(f"normalise={normalise!r} is unknown; choose one of {known}")
         self.queries = queries
         self._normalise = normalise
 
     @property
     def topics(self) -> Sequence[str]:
-        """There are none: the labels are ranks."""
+        """Empty: the labels are ranks."""
         return ()
 
     @property
     def total(self) -> int:
-        """How many documents there are."""
+        """The number of documents."""
         return len(self.queries.documents)
 
     def __iter__(self) -> Iterator[bytes]:

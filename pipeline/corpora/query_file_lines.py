@@ -1,4 +1,4 @@
-"""Lines of the files that query-document sets are read from, and what is wrong with one."""
+"""Reads and checks the lines of the files of query-document sets (LETOR, TREC)."""
 
 from __future__ import annotations
 
@@ -9,31 +9,32 @@ from pathlib import Path
 from pipeline.corpora.jsonl import JsonLines
 from pipeline.corpora.source import SourceError
 
-LONGEST_LINE = 1 << 18  # bytes; LETOR's longest have some 3,000
+LONGEST_LINE = 1 << 18  # bytes; LETOR's longest lines have about 3,000
 LONGEST_NAME = 200  # of a query or a document
 MOST_VALUES = 1 << 27  # scores of all documents by all functions: 1 GiB
 MOST_GRADE = 30  # gains are powers of two
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file, plain or gzip, from 1 on, without those that are blank."""
+    """The non-blank lines of a file, plain or gzip, with their line numbers from 1."""
     for number, line in enumerate(JsonLines(path, LONGEST_LINE), start=1):
         if len(line) > LONGEST_LINE:
             raise SourceError(
-                f"{path}, line {number}: expected at most {LONGEST_LINE:,} bytes, found more"
+                f"{path}, line {number}: found a line of more than {LONGEST_LINE:,} bytes; "
+                "expected at most that many"
             )
         if line.strip():
             yield number, line
 
 
 def unexpected(name: str, number: int, expected: str, line: bytes) -> SourceError:
-    """The error of a line that is not what it should be."""
+    """The error for a line that does not have the expected form."""
     shown = line.strip()[:80].decode("utf-8", "replace")
     return SourceError(f"{name}, line {number}: expected {expected}, found {shown!r}")
 
 
 def read_name(field: bytes) -> str | None:
-    """The name of a query or document, if these bytes are one."""
+    """The name of a query or document; None if the bytes are not a valid name."""
     try:
         name = field.decode()
     except UnicodeDecodeError:
@@ -42,7 +43,7 @@ def read_name(field: bytes) -> str | None:
 
 
 def read_grade(field: bytes, least: int) -> int | None:
-    """A grade of relevance from `least` on, if these bytes are one."""
+    """A relevance grade of at least `least`; None if the bytes are not a valid grade."""
     digits = field.removeprefix(b"-")
     if not digits.isdigit() or len(digits) > 3:
         return None
@@ -51,7 +52,7 @@ def read_grade(field: bytes, least: int) -> int | None:
 
 
 def read_number(field: bytes) -> float | None:
-    """A finite number, if these bytes are one."""
+    """A finite number; None if the bytes are not one."""
     try:
         number = float(field)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Reuters Corpus Volume 1: the newswire of a year, 800,000 stories, of which none is held.
+"""Reuters Corpus Volume 1: a year of newswire, 800,000 stories, read without keeping them.
 
-Either edition is read as it is distributed: the token files and topics of Lewis et al. (RCV1-v2,
-LYRL2004), or the original NewsML stories. Where a folder has both, the tokens are taken.
+Both editions are read as they are distributed: the token files and topics of Lewis et al. (RCV1-v2,
+LYRL2004), or the original NewsML stories. If a folder has both, the tokens are used.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pipeline.corpora.rcv1_tokens import TokenDocuments, is_qrels, is_tokens
 from pipeline.corpora.source import Source, SourceError
 
 SPLITS = ("all", "train", "test")
-# Crammer and Singer (2002) trained on all that came up to 10 April 1997.
+# Crammer and Singer (2002) trained on all stories up to 10 April 1997.
 TRAINED, OF = 521_439, 809_383
 
 
 class Rcv1:
-    """Source of all documents in order of time, or of the first two thirds, or the rest.
+    """Source of all documents in order of time, or of the training or the test part.
 
     Parameters
     ----------
@@ -44,20 +44,20 @@ class Rcv1:
         stories = NewsmlStories(path, files)
         if not stories.has_any():
             raise SourceError(
-                f"{path} has neither files of tokens (lyrl2004_tokens_*.dat, packed or not) nor "
-                "NewsML stories (2286newsML.xml, in folders or zip files), there or in folders "
-                "below (links are not followed); name the folder that has them"
+                f"{path} has neither token files (lyrl2004_tokens_*.dat, compressed or not) nor "
+                "NewsML stories (such as 2286newsML.xml, in folders or zip files), there or in "
+                "folders below (links are not followed); name the folder that has them"
             )
         self._whole = stories
 
     @property
     def topics(self) -> Sequence[str]:
-        """The codes in the file of topics, sorted; NewsML has no such list."""
+        """The topic codes of the qrels file, sorted; empty for NewsML, which has no such list."""
         return self._whole.topics
 
     @property
     def total(self) -> int:
-        """How many documents there are; to know it, all of them are looked at once."""
+        """The number of documents; the first use reads all of them once."""
         return len(range(*self._between))
 
     def __iter__(self) -> Iterator[bytes]:
@@ -72,7 +72,7 @@ class Rcv1:
 
 
 def trained_of(documents: int) -> int:
-    """How many of so many documents are those to train on.
+    """The number of training documents among `documents` documents.
 
     >>> trained_of(809_383)
     521439

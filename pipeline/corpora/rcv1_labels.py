@@ -1,4 +1,4 @@
-"""The topics of RCV1-v2: 2.6 million lines `E11 2286 1`, held as one number each."""
+"""The topics of RCV1-v2: 2.6 million lines such as `E11 2286 1`, kept as one number each."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ _CODE = re.compile(rb"[!-~]{1,100}")
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Pairs of a document and a topic, each as document x MOST_TOPICS + topic, ascending."""
+    """Pairs of a document and a topic, each stored as document x MOST_TOPICS + topic, sorted."""
 
     codes: Sequence[str]
     pairs: Longs
 
     def places(self, numbers: Longs) -> tuple[Longs, Longs]:
-        """Where the pairs of each of these documents begin and end."""
+        """The positions where the pairs of each of these documents begin and end."""
         return (
             np.searchsorted(self.pairs, numbers * MOST_TOPICS),
             np.searchsorted(self.pairs, (numbers + 1) * MOST_TOPICS),
         )
 
     def names(self, start: int, stop: int) -> list[str]:
-        """The topics of pairs of one document, in the order of their codes."""
+        """The topics of the pairs from `start` to `stop`, in the order of their codes."""
         return [self.codes[i] for i in (self.pairs[start:stop] % MOST_TOPICS).tolist()]
 
 
 def read_labels(lines: Iterable[bytes], name: str) -> Labels:
-    """The labels of a file of qrels; `name` is what errors call it."""
-    found = dict[bytes, int]()
+    """The labels of a qrels file; `name` is the name of the file in error messages."""
+    numbers = dict[bytes, int]()
     pairs = array("q")
     for at, line in enumerate(lines, 1):
         parts = line.split()
@@ -51,35 +51,35 @@ def read_labels(lines: Iterable[bytes], name: str) -> Labels:
         if not is_label(parts):
             raise SourceError(
                 f"{name}, line {at}: found {line.strip()[:60].decode('latin-1')!r}, expected a "
-                "topic, the number of a document and 1, as in E11 2286 1"
+                "topic, a document number and 1, for example E11 2286 1"
             )
         if parts[2] == b"0":
-            continue  # somebody says that it is not of that topic
-        if len(found) == MOST_TOPICS and parts[0] not in found:
+            continue  # a judgement that the document does not have the topic
+        if len(numbers) == MOST_TOPICS and parts[0] not in numbers:
             raise SourceError(
-                f"{name}, line {at}: there are more than {MOST_TOPICS:,} topics, which the corpus "
-                "has not: check that this is the right file"
+                f"{name}, line {at}: there are more than {MOST_TOPICS:,} topics, more than the "
+                "corpus has; check that this is the right file"
             )
         if at > MOST_LINES:
             raise SourceError(
-                f"{name} has more than {MOST_LINES:,} lines, which the corpus has not: check that "
+                f"{name} has more than {MOST_LINES:,} lines, more than the corpus has; check that "
                 "this is the right file"
             )
-        pairs.append(int(parts[1]) * MOST_TOPICS + found.setdefault(parts[0], len(found)))
-    if not found:
-        raise SourceError(f"{name} has no topics; expected lines as E11 2286 1")
-    codes = sorted(found)
+        pairs.append(int(parts[1]) * MOST_TOPICS + numbers.setdefault(parts[0], len(numbers)))
+    if not numbers:
+        raise SourceError(f"{name} has no topics; expected lines such as E11 2286 1")
+    codes = sorted(numbers)
     return Labels(
-        [code.decode() for code in codes], in_order(pairs, [found[code] for code in codes])
+        [code.decode() for code in codes], in_order(pairs, [numbers[code] for code in codes])
     )
 
 
 def in_order(pairs: array[int], codes: Sequence[int]) -> Longs:
-    """The pairs with each topic by its place in `codes`, ascending and each once."""
+    """The pairs with topics renumbered by their place in `codes`, sorted, without duplicates."""
     place = np.empty(len(codes), np.int64)
     place[codes] = np.arange(len(codes))
     every = np.frombuffer(pairs, np.int64)
-    for first in range(0, len(every), CHUNK):  # in place, as there are millions of them
+    for first in range(0, len(every), CHUNK):  # in place, because there are millions of them
         some = every[first : first + CHUNK]
         topics = some % MOST_TOPICS
         some += place[topics] - topics
@@ -89,7 +89,7 @@ def in_order(pairs: array[int], codes: Sequence[int]) -> Longs:
 
 
 def is_label(parts: Sequence[bytes]) -> bool:
-    """Whether a line is one of qrels."""
+    """Whether the fields of a line are those of a qrels file."""
     return (
         len(parts) == 3
         and parts[1].isdigit()

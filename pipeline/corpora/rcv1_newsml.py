@@ -1,7 +1,7 @@
-"""RCV1 as Reuters distributed it: a NewsML file for each story, in folders or a zip for each day.
+"""RCV1 as Reuters distributed it: a NewsML file per story, in folders or in one zip file per day.
 
-The files are regular, so their elements are found by their text, as those of Reuters-21578 are: no
-entity but those of characters is ever resolved, and no declaration is followed.
+The files are regular, so elements are found by text search, as in Reuters-21578. Only character
+entities are resolved, and no declaration is followed.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from pipeline.text.markup import text_of
 TOPIC_CODES = "bip:topics:1.0"
 
 MAX_STORY_BYTES = 2**20
-MAX_MEMBERS = 100_000  # of the zip of a day, which has some thousands
+MAX_MEMBERS = 100_000  # of the zip file of a day, which has some thousands
 MOST_DIGITS = 15
-HEAD_BYTES = 4096  # where a story must have said its number and date
+HEAD_BYTES = 4096  # the number and date of a story must be within these first bytes
 
 _STORY = re.compile(r"\d.*\.xml|.*newsml.*\.xml", re.IGNORECASE)  # 2286newsML.xml
 _ENCODING = re.compile(rb"<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})[\"']")
@@ -38,18 +38,18 @@ _CODE = re.compile(r"<code\s([^>]*)>")
 
 
 class Order(NamedTuple):
-    """All stories in their order: when each came, its number, and where it is."""
+    """All stories in order of time: the day and number of each, and where it is."""
 
     days: Ints
     numbers: Longs
-    files: Ints  # which file
-    members: Ints  # which member of it, if it is a zip
+    files: Ints  # the index of the file
+    members: Ints  # the index of the member, if the file is a zip file
 
 
 class NewsmlStories:
-    """The stories by date and number, each read when its turn comes."""
+    """The stories by date and number, each read on demand."""
 
-    topics: Sequence[str] = ()  # their codes are met on the way
+    topics: Sequence[str] = ()  # topics are discovered
 
     def __init__(self, path: Path, files: OpenableFiles) -> None:
         self._path = path
@@ -58,12 +58,12 @@ class NewsmlStories:
         self._opened: tuple[str, Zip] | None = None
 
     def has_any(self) -> bool:
-        """Whether there is a story at all, by the names of files and members."""
+        """Whether there is any story, judging by the names of files and members."""
         return any(is_story(name) or self._zip(name).stories for name in self._names)
 
     @property
     def total(self) -> int:
-        """How many stories there are."""
+        """The number of stories."""
         return len(self._order.numbers)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -75,7 +75,7 @@ class NewsmlStories:
 
     @cached_property
     def _order(self) -> Order:
-        """Find out when every story came, which takes looking at all of them once."""
+        """The order of all stories; finding it reads the head of each story once."""
         found = np.fromiter(self._places(), np.dtype("i4,i8,i4,i4"))
         days, numbers, files, members = (found[field] for field in ("f0", "f1", "f2", "f3"))
         every = np.lexsort((numbers, days))
@@ -101,12 +101,12 @@ class NewsmlStories:
             number = int(twice[0])
             places = sorted({self._names[file] for file in order.files[order.numbers == number]})
             raise SourceError(
-                f"{self._path}: story {number} is there several times, in {' and '.join(places)}, "
-                "expected once: keep one of them"
+                f"{self._path}: story {number} occurs several times, in {' and '.join(places)}; "
+                "expected it once: keep one of them"
             )
 
     def _read(self, name: str, member: int) -> tuple[str, bytes]:
-        """What to call a story, and its bytes."""
+        """The name of a story for messages, and its bytes."""
         if is_story(name):
             raw, where = self._files.read(name), f"{self._path}: {name}"
         else:
@@ -114,13 +114,13 @@ class NewsmlStories:
             where = f"{self._path}: {name}: {inner}"
         if len(raw) > MAX_STORY_BYTES:
             raise SourceError(
-                f"{where} has more than {MAX_STORY_BYTES:,} bytes, which no story has: check that "
-                "this is the right folder"
+                f"{where} has more than {MAX_STORY_BYTES:,} bytes, more than any story has; check "
+                "that this is the right folder"
             )
         return where, raw
 
     def _zip(self, name: str) -> Zip:
-        """The zip of that name, which stays open until the next one is wanted."""
+        """The zip file with this name; it stays open until another one is needed."""
         if self._opened is None or self._opened[0] != name:
             if self._opened is not None:
                 self._opened[1].close()
@@ -140,17 +140,17 @@ class Zip:
             raise self._damaged(error) from error
         if len(self._members) > MAX_MEMBERS:
             raise SourceError(
-                f"{where} has {len(self._members):,} members, expected at most {MAX_MEMBERS:,}: "
-                "the stories of a day"
+                f"{where} has {len(self._members):,} members; expected the stories of one day, at "
+                f"most {MAX_MEMBERS:,}"
             )
 
     @property
     def stories(self) -> list[int]:
-        """Which of its members are stories."""
+        """The indexes of the members that are stories."""
         return [i for i, member in enumerate(self._members) if is_story(member.filename)]
 
     def read(self, member: int) -> tuple[str, bytes]:
-        """The name of a member, and as much of it as a story may have and a byte more."""
+        """The name of a member, and its content up to one byte beyond the limit."""
         info = self._members[member]
         try:
             with self._pack.open(info) as file:
@@ -164,23 +164,23 @@ class Zip:
 
     def _damaged(self, error: BaseException) -> SourceError:
         return SourceError(
-            f"{self._where} cannot be read as a zip file ({type(error).__name__}: {error}); get it "
-            "again"
+            f"{self._where} cannot be read as a zip file ({type(error).__name__}: {error}); get "
+            "the file again"
         )
 
 
 def is_story(name: str) -> bool:
-    """Whether a file is a story, by its name."""
+    """Whether a file is a story, judging by its name."""
     return _STORY.fullmatch(PurePosixPath(name).name) is not None
 
 
 def is_zip(name: str) -> bool:
-    """Whether a file may hold stories."""
+    """Whether a file may be a zip file of stories."""
     return name.lower().endswith(".zip")
 
 
 def decoded(raw: bytes) -> str:
-    """Text in the encoding that it declares (Reuters': iso-8859-1); UTF-8 if it declares none."""
+    """The text in its declared encoding (Reuters uses iso-8859-1), or in UTF-8."""
     declared = _ENCODING.search(raw[:200])
     try:
         return raw.decode(declared[1].decode() if declared else "utf-8")
@@ -189,10 +189,10 @@ def decoded(raw: bytes) -> str:
 
 
 def identity(text: str, where: str) -> tuple[int, int]:
-    """The day, counted up, and the number that a story begins with."""
+    """The day of a story, as an ordinal, and its number."""
     item = _ITEM.search(text)
-    said = attributes(item[1]) if item else {}
-    number, day = said.get("itemid", ""), said.get("date", "")
+    values = attributes(item[1]) if item else {}
+    number, day = values.get("itemid", ""), values.get("date", "")
     try:
         if not (number.isascii() and number.isdigit() and len(number) <= MOST_DIGITS):
             raise ValueError(number)
@@ -201,21 +201,24 @@ def identity(text: str, where: str) -> tuple[int, int]:
         found = f"itemid={number[:40]!r} and date={day[:40]!r}" if item else "no <newsitem ...>"
         raise SourceError(
             f'{where}: found {found}, expected <newsitem itemid="2286" ... date="1996-08-20" ...>; '
-            "this is no story of RCV1, or a damaged one"
+            "this is not a story of RCV1, or it is damaged"
         ) from None
 
 
 def event(text: str, where: str) -> bytes:
-    """The document event of a story; without `topics` where nobody gave it any."""
+    """The document event of a story; without `topics` if it has none."""
     day, number = identity(text, where)
     if "</newsitem>" not in text:
-        raise SourceError(f"{where}: there is no </newsitem>: the story is cut off; get it again")
+        raise SourceError(
+            f"{where}: expected </newsitem> at the end, found none: the story is cut off; get the "
+            "file again"
+        )
     fields: dict[str, Any] = {"id": str(number)}
-    # The title is the headline with a country before it, which is a label of another kind.
+    # <title> is the headline with a country in front, which is a label of another kind.
     title = text_of(element("headline", text) or element("title", text) or "")
     if title:
         fields["title"] = title
-    # Present even if empty: without any content the event would be a late label.
+    # Present even if empty, because an event without content would be a late label.
     fields["text"] = text_of(element("text", text) or "")
     topics = topics_in(text)
     if topics:
@@ -225,15 +228,15 @@ def event(text: str, where: str) -> bytes:
 
 
 def element(tag: str, text: str) -> str | None:
-    """What stands between the first opening tag and the next closing one."""
+    """The text between the first opening tag and the next closing tag."""
     start = re.search(rf"<{tag}(?:\s[^>]*)?>", text)
     end = text.find(f"</{tag}>", start.end()) if start else -1
     return text[start.end() : end] if start and end >= 0 else None
 
 
 def topics_in(text: str) -> list[str]:
-    """The codes of a story's topics, each once, as listed; those of other kinds are left out."""
-    found = dict[str, None]()
+    """The topic codes of a story as listed, without duplicates and without other kinds of codes."""
+    topics = dict[str, None]()
     at = 0
     while (opened := _CODES.search(text, at)) is not None:
         at = text.find("</codes>", opened.end())
@@ -243,10 +246,10 @@ def topics_in(text: str) -> list[str]:
             for code in _CODE.finditer(text, opened.end(), at):
                 name = attributes(code[1]).get("code", "").strip()
                 if name:
-                    found[name] = None
-    return list(found)
+                    topics[name] = None
+    return list(topics)
 
 
 def attributes(tag: str) -> dict[str, str]:
-    """The attributes of a tag, their entities resolved."""
+    """The attributes of a tag, with entities resolved."""
     return {name: text_of(one or other) for name, one, other in _ATTRIBUTE.findall(tag)}

@@ -1,8 +1,8 @@
 """The token files of RCV1-v2 as Lewis et al. (2004) distribute them.
 
-A document is a line `.I 2286`, a line `.W`, and lines of words, which are stemmed, stopped and not
-in their order. A blank line parts documents. The words have no dates, but documents are numbered as
-they came.
+A document is a line `.I 2286`, a line `.W`, and lines of words. The words are stemmed, without stop
+words, and not in their original order. A blank line separates documents. Documents have no dates,
+but their numbers are in order of time.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from pipeline.events.event import MAX_EVENT_BYTES
 
 TOKENS = re.compile(r".*tokens.*\.dat(\.gz)?", re.IGNORECASE)  # lyrl2004_tokens_train.dat
 
-GZIP = b"\x1f\x8b"  # how a gzip file begins, whatever it is called
-MOST_FILES = 64  # that are open at a time
+GZIP = b"\x1f\x8b"  # the first bytes of a gzip file
+MOST_FILES = 64  # open at the same time
 CHUNK = 4096
 MOST_DIGITS = 15  # of the number of a document
-MAX_SORTED_BYTES = 64 * 2**20  # of words, in a file whose documents are not in order
+MAX_SORTED_BYTES = 64 * 2**20  # of words in a file whose documents must be sorted in memory
 
 
 class Document(NamedTuple):
-    """A document's number and its words."""
+    """The number of a document and its words."""
 
     number: int
     words: bytes
 
 
 class TokenFile(NamedTuple):
-    """A file of documents, and their numbers as they stand in it."""
+    """A token file, and the numbers of its documents in the order of the file."""
 
     name: str
     numbers: Longs
 
     @property
     def in_order(self) -> bool:
-        """Whether its documents are sorted by number."""
+        """Whether the documents are sorted by number."""
         return bool(np.all(self.numbers[1:] > self.numbers[:-1]))
 
 
 class TokenDocuments:
-    """The documents of all token files, by number, with the topics that the qrels give them."""
+    """The documents of all token files, sorted by number, with their topics from the qrels."""
 
     def __init__(self, path: Path, files: OpenableFiles) -> None:
         self._path = path
@@ -64,13 +64,13 @@ class TokenDocuments:
         qrels = unpacked_once(name for name in files.names if is_qrels(name))
         if len(self._names) > MOST_FILES:
             raise SourceError(
-                f"{path} has {len(self._names)} files of tokens, expected at most {MOST_FILES}: "
-                "name the folder of one edition of the corpus"
+                f"{path} has {len(self._names)} token files; expected at most {MOST_FILES}: name "
+                "the folder of one edition of the corpus"
             )
         if len(qrels) != 1:
             raise SourceError(
-                f"{path} has {len(qrels)} files of topics beside its files of tokens, expected "
-                "one: put rcv1-v2.topics.qrels (or .qrels.gz) there"
+                f"{path} has {len(qrels)} topic files beside its token files; expected one: put "
+                "rcv1-v2.topics.qrels (or .qrels.gz) there"
             )
         self._qrels = qrels[0]
 
@@ -81,12 +81,12 @@ class TokenDocuments:
 
     @cached_property
     def _token_files(self) -> Sequence[TokenFile]:
-        """All files with the numbers of their documents, which takes reading them once."""
-        found = []
+        """All token files with the numbers of their documents; this reads the files once."""
+        files = []
         for name in self._names:
             numbers = np.fromiter((document.number for document in self._read(name)), np.int64)
-            found.append(TokenFile(name, numbers))
-        return found
+            files.append(TokenFile(name, numbers))
+        return files
 
     @cached_property
     def _numbers(self) -> Longs:
@@ -100,39 +100,39 @@ class TokenDocuments:
             number = int(twice[0])
             places = [file.name for file in self._token_files if number in file.numbers]
             raise SourceError(
-                f"{self._path}: document {number} is there twice, in {' and '.join(places)}, "
-                "expected once: keep one of the files"
+                f"{self._path}: document {number} occurs twice, in {' and '.join(places)}; "
+                "expected it once: keep one of the files"
             )
         return every
 
     @property
     def topics(self) -> Sequence[str]:
-        """The codes that the qrels name, sorted, whether these documents have them or not."""
+        """The topic codes of the qrels file, sorted, including those that no document here has."""
         return self._labels.codes
 
     @property
     def total(self) -> int:
-        """How many documents there are."""
+        """The number of documents."""
         return len(self._numbers)
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the document events by number; files are read side by side."""
+        """Yield the document events by number; all files are read in parallel."""
         documents = heapq.merge(*map(self._ascending, self._token_files), key=lambda one: one[0])
         for document, (start, stop) in zip(documents, self._places(), strict=True):
             fields = {"id": str(document.number), "text": document.words.decode("latin-1")}
-            if start < stop:  # otherwise nobody has labelled it
+            if start < stop:  # otherwise the document is not labelled
                 yield orjson.dumps({**fields, "topics": self._labels.names(start, stop)})
             else:
                 yield orjson.dumps(fields)
 
     def _places(self) -> Iterator[tuple[int, int]]:
-        """Where the topics of each document are, a few thousand looked up at a time."""
+        """The positions of the topics of each document, a few thousand documents at a time."""
         for first in range(0, len(self._numbers), CHUNK):
             starts, stops = self._labels.places(self._numbers[first : first + CHUNK])
             yield from zip(starts.tolist(), stops.tolist(), strict=True)
 
     def _ascending(self, file: TokenFile) -> Iterator[Document]:
-        """The documents of a file by number; a file that is out of order must be a small one."""
+        """The documents of a file by number; an unsorted file must be small."""
         if file.in_order:
             return self._read(file.name)
         held, size = [], 0
@@ -141,9 +141,9 @@ class TokenDocuments:
             size += len(document.words)
             if size > MAX_SORTED_BYTES:
                 raise SourceError(
-                    f"{self._path}: {file.name} is not sorted by the numbers of its documents, "
-                    f"and too large to be sorted in memory ({MAX_SORTED_BYTES:,} bytes of words): "
-                    "sort it first"
+                    f"{self._path}: {file.name} is not sorted by document number, and with more "
+                    f"than {MAX_SORTED_BYTES:,} bytes of words it is too large to be sorted in "
+                    "memory; sort it first"
                 )
         return iter(sorted(held))
 
@@ -156,7 +156,7 @@ class TokenDocuments:
 
 
 class Lines:
-    """The lines of a file, packed or not, none longer than an event may be."""
+    """The lines of a file, compressed or not; an error if one is longer than an event may be."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._name = name
@@ -176,8 +176,8 @@ class Lines:
             for line in iter(partial(self._lines.readline, MAX_EVENT_BYTES), b""):
                 if len(line) == MAX_EVENT_BYTES:
                     raise SourceError(
-                        f"{self._name} has a line of more than {MAX_EVENT_BYTES:,} bytes, which no "
-                        "file of the corpus has: check that this is the right file"
+                        f"{self._name} has a line of more than {MAX_EVENT_BYTES:,} bytes, longer "
+                        "than any in the corpus; check that this is the right file"
                     )
                 yield line
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -185,29 +185,31 @@ class Lines:
                 f"{self._name} is damaged or cut off: {error}; fetch it again"
             ) from None
         except OSError as error:
-            raise SourceError(f"{self._name} cannot be read: {error}; check its rights") from error
+            raise SourceError(
+                f"{self._name} cannot be read: {error}; check its permissions"
+            ) from error
 
 
 def is_tokens(name: str) -> bool:
-    """Whether a file is one of tokens, by its name."""
+    """Whether a file is a token file, judging by its name."""
     return TOKENS.fullmatch(PurePosixPath(name).name) is not None
 
 
 def is_qrels(name: str) -> bool:
-    """Whether a file is one of topics, by its name."""
+    """Whether a file is a topic file, judging by its name."""
     return QRELS.fullmatch(PurePosixPath(name).name) is not None
 
 
 def unpacked_once(names: Iterator[str]) -> list[str]:
-    """The names without those of packed files that lie unpacked beside."""
+    """The names, without compressed files that also exist uncompressed."""
     every = set(names)
     return sorted(name for name in every if not (name[-3:].lower() == ".gz" and name[:-3] in every))
 
 
 def read_documents(lines: Lines, name: str) -> Iterator[Document]:
-    """The documents of a file in its order; `name` is what errors call it."""
+    """The documents of a file in its order; `name` is the name of the file in messages."""
     number, words = -1, list[bytes]()
-    within, size = False, 0  # the words of a document, which so far have so many bytes
+    within, size = False, 0  # whether `.W` was read, and the bytes of words since
     at = 0
     for at, line in enumerate(lines, 1):
         if line.startswith(b".I"):
@@ -221,7 +223,7 @@ def read_documents(lines: Lines, name: str) -> Iterator[Document]:
             if size > MAX_EVENT_BYTES:
                 raise SourceError(
                     f"{name}, line {at}: document {number} has more than {MAX_EVENT_BYTES:,} bytes "
-                    "of words, which none of the corpus has: check that this is the right file"
+                    "of words, more than any in the corpus; check that this is the right file"
                 )
         elif number >= 0 and line.strip() == b".W":
             within = True
@@ -229,34 +231,35 @@ def read_documents(lines: Lines, name: str) -> Iterator[Document]:
             expected = "a line .I NUMBER" if number < 0 else "a line .W"
             raise SourceError(
                 f"{name}, line {at}: found {shown(line)}, expected {expected}; check that this is "
-                "a file of tokens of LYRL2004"
+                "a token file of LYRL2004"
             )
     if number >= 0:
         yield finished(number, words, within, f"{name}, line {at}")
 
 
 def finished(number: int, words: list[bytes], within: bool, where: str) -> Document:
-    """A document that ends here; it must have had its line `.W`."""
+    """The document that ends here; an error if it had no line `.W`."""
     if not within:
         raise SourceError(
-            f"{where}: document {number} ends without a line .W: the file is cut off or damaged"
+            f"{where}: document {number} ends without a line .W: the file is cut off or damaged; "
+            "get it again"
         )
     return Document(number, b" ".join(words).strip())
 
 
 def number_in(line: bytes, where: str) -> int:
-    """The number of a document in its first line."""
+    """The number of a document, from its first line."""
     parts = line.split()
     if len(parts) == 2 and parts[0] == b".I" and is_number(parts[1]):
         return int(parts[1])
     raise SourceError(
-        f"{where}: found {shown(line)}, expected .I and the number of a document; check that this "
-        "is a file of tokens of LYRL2004"
+        f"{where}: found {shown(line)}, expected .I and a document number; check that this is a "
+        "token file of LYRL2004"
     )
 
 
 def is_number(text: bytes) -> bool:
-    """Whether a text is the number of a document."""
+    """Whether a text is a document number."""
     return text.isdigit() and len(text) <= MOST_DIGITS
 
 

@@ -1,7 +1,7 @@
 """Reuters-21578, Distribution 1.0: the newswire of 1987 from its original SGML files.
 
 The files are SGML only in name: control characters are written as `&#2;`, one byte is not ASCII,
-and no XML parser takes them. Their tags are regular, though, so they are found by their text.
+and no XML parser accepts them. Their tags are regular, however, so they are found by text search.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _TEXT = re.compile(r"<TEXT[^>]*>(.*?)</TEXT>", re.DOTALL)
 _INNER = re.compile(r"<(TITLE|AUTHOR|DATELINE)>.*?</\1>", re.DOTALL)
 _TOPIC = re.compile(r"<D>(.*?)</D>", re.DOTALL)
-# A brief has all its text in the title; around it stand asterisks and these words of whoever
-# prepared the collection, which would otherwise be the most telling term of every brief.
+# A brief has all its text in the title. Around it are asterisks and these words, which were added
+# when the collection was prepared and would otherwise become terms of every brief.
 _FILLER = re.compile(r"\A[*\s]*(?:Blah blah blah\.)?\s*\Z")
 _DAY = re.compile(r"(\d{1,2})-([A-Z]{3})-(\d{4})")
 # One story has the hour "605": the last two digits are the hour.
@@ -45,7 +45,7 @@ _CONTROLS = {code: " " for code in (*range(32), *range(127, 160)) if code != ord
 
 @dataclass(frozen=True)
 class Story:
-    """One story as the collection has it."""
+    """One story of the collection."""
 
     newid: int
     date: datetime | None
@@ -53,20 +53,20 @@ class Story:
     """LEWISSPLIT in lower case: train, test or not-used."""
     topics: tuple[str, ...]
     labelled: bool
-    """Whether an indexer saw it (TOPICS="YES"); only then does no topic mean none."""
+    """Whether an indexer saw it (TOPICS="YES"). Only then does an empty list mean no topic."""
     title: str
     text: str
 
     @property
     def modapte(self) -> str | None:
-        """The half of the ModApte split that it belongs to, if any: train or test."""
+        """The half of the ModApte split that the story is in, if any: train or test."""
         return self.split if self.labelled and self.split in ("train", "test") else None
 
 
 class Reuters21578:
     """Source of all stories, or of the ModApte split or one of its halves, in order of date.
 
-    Stories without a readable date stand behind the one that precedes them by NEWID.
+    A story without a readable date comes directly after the one that precedes it by NEWID.
 
     Parameters
     ----------
@@ -75,14 +75,15 @@ class Reuters21578:
     split
         Which stories: all of them, the ModApte split, or one of its halves.
     classes
-        If it is not 0, only the labelled stories that have at least one of the so many largest
-        topics of the split, and of their topics only these.
+        If not 0, only this many of the largest topics of the split are kept, and only labelled
+        stories with at least one of them.
     labels
-        Whether a story keeps all its topics, or only the one that is listed last. Of the ten
-        largest a tenth of the stories have several, mostly a cereal and grain, or money-fx and
-        interest. The set of Madani, Connor and Greiner (2010) has 9.4k stories of one class each,
-        and topics by their frequency find the class among the first five for 0.86 of them; that
-        agrees with `classes=10,labels=last` (9,393 and 0.859; by the first topic it were 0.880).
+        Whether a story keeps all its topics, or only the one that is listed last. With the ten
+        largest topics a tenth of the stories have several, mostly a cereal and grain, or money-fx
+        and interest. The set of Madani, Connor and Greiner (2010) has 9.4k stories of one class
+        each, and a ranking of topics by frequency has the class among the first five for 0.86 of
+        them. That agrees with `classes=10,labels=last`, which gives 9,393 stories and 0.859; the
+        first topic of each story would give 0.880.
 
     """
 
@@ -95,8 +96,7 @@ class Reuters21578:
             raise SourceError(f"reuters21578 has no labels {labels!r}; choose {', '.join(LABELS)}")
         if not 0 <= classes <= MOST_CLASSES:
             raise SourceError(
-                f"reuters21578 can be cut to between 1 and {MOST_CLASSES:,} classes (0 is all), "
-                f"not {classes}"
+                f"reuters21578 has classes={classes}; expected 0 (all classes) to {MOST_CLASSES:,}"
             )
         self._path = path
         self._split = split
@@ -107,9 +107,9 @@ class Reuters21578:
 
     @cached_property
     def topics(self) -> Sequence[str]:
-        """The collection's list of topics, in file order; empty without that file.
+        """The collection's list of topics, in file order; empty if that file is missing.
 
-        With `classes` only the chosen ones.
+        With `classes` only the largest topics are listed.
         """
         name = str(self._folder / TOPIC_LIST)
         if name not in self._files.names:
@@ -123,7 +123,7 @@ class Reuters21578:
 
     @property
     def total(self) -> int:
-        """How many stories there are."""
+        """The number of stories."""
         return len(self.stories)
 
     @cached_property
@@ -137,7 +137,7 @@ class Reuters21578:
         newid, count = counts.most_common(1)[0]
         if count > 1:
             raise SourceError(
-                f"{self._path} has {count} stories with NEWID {newid}, expected each once; "
+                f"{self._path} has {count} stories with NEWID {newid}; expected each NEWID once: "
                 "keep one copy of each reut2-*.sgm file"
             )
         taken = [story for story in in_order(every) if self._takes(story)]
@@ -160,7 +160,10 @@ class Reuters21578:
 
 
 def of_largest(stories: Sequence[Story], classes: int) -> list[Story]:
-    """The labelled stories with one of the largest topics, and no others; of equals by name."""
+    """The labelled stories of the largest topics, with these topics only.
+
+    Of equally large topics the first by name are kept.
+    """
     labelled = [story for story in stories if story.labelled]
     counts = Counter(topic for story in labelled for topic in story.topics)
     largest = set(sorted(counts, key=lambda topic: (-counts[topic], topic))[:classes])
@@ -172,11 +175,11 @@ def of_largest(stories: Sequence[Story], classes: int) -> list[Story]:
 
 
 def event(story: Story) -> bytes:
-    """The document event of a story; without `topics` where the story was not labelled."""
+    """The document event of a story; without `topics` if the story is not labelled."""
     fields: dict[str, Any] = {"id": str(story.newid)}
     if story.title:
         fields["title"] = story.title
-    # Present even if empty: without any content the event would be a late label.
+    # Present even if empty, because an event without content would be a late label.
     fields["text"] = story.text
     if story.labelled:
         fields["topics"] = story.topics
@@ -189,26 +192,26 @@ def event(story: Story) -> bytes:
 
 
 def parse_stories(sgml: str, name: str) -> Iterator[Story]:
-    """Yield the stories of one file; `name` is what errors call it."""
-    found = list(_STORY.finditer(sgml))
+    """Yield the stories of one file; `name` is the name of the file in messages."""
+    whole = list(_STORY.finditer(sgml))
     begun = sgml.count("<REUTERS ")
-    if not found or len(found) != begun:
+    if not whole or len(whole) != begun:
         raise SourceError(
-            f"{name}: {begun} stories begin and {len(found)} are whole; expected the original "
-            "SGML of Reuters-21578, uncut: fetch the collection again"
+            f"{name}: {begun} stories begin and {len(whole)} are complete; expected the original, "
+            "complete SGML of Reuters-21578: fetch the collection again"
         )
-    for match in found:
+    for match in whole:
         attributes = dict(_ATTRIBUTE.findall(match[1]))
         if not attributes.get("NEWID", "").isdecimal():
             raise SourceError(
-                f"{name}: a story begins <REUTERS{match[1]}>, expected a number as its NEWID; "
-                "this is not Distribution 1.0 of the collection: fetch that one"
+                f"{name}: a story begins <REUTERS{match[1]}>; expected a number as its NEWID. "
+                "This is not Distribution 1.0 of the collection: fetch that one"
             )
         yield _story(attributes, match[2])
 
 
 def in_order(stories: Sequence[Story]) -> list[Story]:
-    """Sort by date and NEWID; a story without a date takes that of its neighbour by NEWID."""
+    """Sort by date and NEWID; a story without a date takes the date of the previous NEWID."""
     by_newid = sorted(stories, key=lambda story: story.newid)
     last = next((story.date for story in by_newid if story.date), datetime.min.replace(tzinfo=UTC))
     keyed = []
@@ -219,7 +222,7 @@ def in_order(stories: Sequence[Story]) -> list[Story]:
 
 
 def parse_date(text: str) -> datetime | None:
-    """Find day and time in a DATE element, whatever stands around them.
+    """Find the day and time in a DATE element, whatever text is around them.
 
     >>> parse_date(" 5-MAR-1987 09:29:34.23   C T")
     datetime.datetime(1987, 3, 5, 9, 29, 34, 230000, tzinfo=datetime.timezone.utc)
@@ -231,7 +234,7 @@ def parse_date(text: str) -> datetime | None:
     hour, minute, second = (int(clock[i]) for i in (1, 2, 3)) if clock else (0, 0, 0)
     micros = int((clock[4] or "0").ljust(6, "0")) if clock else 0
     date = (int(day[3]), _MONTHS.index(day[2]) + 1, int(day[1]))
-    for time in ((hour, minute, second, micros), (0, 0, 0, 0)):  # a day is better than nothing
+    for time in ((hour, minute, second, micros), (0, 0, 0, 0)):  # with an invalid time, the day
         try:
             return datetime(*date, *time, tzinfo=UTC)
         except ValueError:
@@ -240,7 +243,7 @@ def parse_date(text: str) -> datetime | None:
 
 
 def clean(text: str) -> str:
-    """Resolve entities, each once, and turn control characters other than line ends to spaces."""
+    """Resolve entities once, and replace control characters except line ends by spaces."""
     return _ENTITY.sub(_resolve, text).translate(_CONTROLS)
 
 
@@ -253,11 +256,11 @@ def _resolve(match: re.Match[str]) -> str:
 
 
 def _story(attributes: dict[str, str], content: str) -> Story:
-    """Build a story from the attributes of its tag and what stands inside."""
+    """Build a story from the attributes of its tag and its content."""
     text = _TEXT.search(content)
     inside = text[1] if text else ""
     body = _element("BODY", inside)
-    if body is None:  # TYPE="BRIEF" and "UNPROC": whatever stands beside the title
+    if body is None:  # TYPE="BRIEF" and "UNPROC": all text except the title
         body = _INNER.sub(" ", inside)
     words = clean(body).strip()
     topics = map(clean, _TOPIC.findall(_element("TOPICS", content) or ""))
@@ -273,7 +276,7 @@ def _story(attributes: dict[str, str], content: str) -> Story:
 
 
 def _element(tag: str, text: str) -> str | None:
-    """What stands between the first opening tag and the next closing one."""
+    """The text between the first opening tag and the next closing tag."""
     start = text.find(f"<{tag}>")
     end = text.find(f"</{tag}>", start)
     return text[start + len(tag) + 2 : end] if 0 <= start < end else None
@@ -285,7 +288,7 @@ def _wanted(name: str) -> bool:
 
 
 def _story_files(path: Path, files: Files) -> tuple[PurePosixPath, list[str]]:
-    """The folder with the reut2 files, the top one or one below, and their names."""
+    """The folder with the reut2 files, at the top or one level below, and their names."""
     folders: dict[PurePosixPath, list[str]] = {}
     for name in files.names:
         place = PurePosixPath(name)
@@ -294,9 +297,9 @@ def _story_files(path: Path, files: Files) -> tuple[PurePosixPath, list[str]]:
     depth = min((len(folder.parts) for folder in folders), default=0)
     nearest = [folder for folder in folders if len(folder.parts) == depth]
     if len(nearest) != 1:
-        found = " and ".join(map(str, nearest)) or "none"
+        folder_names = " and ".join(map(str, nearest)) or "none"
         raise SourceError(
             f"{path}: expected reut2-*.sgm files there or in one folder below (links are not "
-            f"followed), found {found}; name the folder that has them"
+            f"followed), found {folder_names}; name the folder that has them"
         )
     return nearest[0], folders[nearest[0]]

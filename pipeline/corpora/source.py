@@ -1,4 +1,4 @@
-"""What every corpus looks like to the engine: an iterator of raw document events."""
+"""The interface of every corpus: an iterator of raw document events."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from typing import Protocol
 
 
 class SourceError(Exception):
-    """A source cannot be opened or read on; the message says what to do about it."""
+    """A source cannot be opened, or its reading failed; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSize:
-    """How many topics and terms a source of many classes has at most, or about."""
+    """The number of topics and terms of a source with many classes, exactly or approximately."""
 
     topics: int
     terms: int
 
 
 class Source(Protocol):
-    """A finite or endless run of document events, each the bytes of one JSON object.
+    """A finite or endless sequence of document events, each the bytes of one JSON object.
 
-    Every corpus is turned into the events of the contract, so that a replay passes through the
-    same decoder as a live stream and can be written to a topic as it is.
+    Every corpus is converted to document events. So a replay uses the same decoder as a live
+    stream, and the events can be written to a Kafka topic unchanged.
     """
 
     @property
     def topics(self) -> Sequence[str]:
-        """The corpus's own list of topics, in its order; empty if topics are to be discovered."""
+        """The corpus's own list of topics, in its order; empty if topics are discovered."""
 
     @property
     def total(self) -> int | None:
-        """How many events there will be, if that is known before reading them."""
+        """The number of events, if it is known before reading them."""
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield raw events, one after another, from the beginning."""
 
 
 def numbered(source: Source) -> Iterator[tuple[int, bytes]]:
-    """The lines of a source from 1 on, a byte order mark taken off the first.
+    """The lines of a source, numbered from 1, without a byte order mark in the first one.
 
-    An empty line, which says that nothing more is there for now, does not count.
+    An empty line signals a pause of the source and is not counted.
     """
     line = 0
     for raw in source:

@@ -1,6 +1,6 @@
-"""A seeded stream of many classes, up to a hundred thousand, as fast for many as for few.
+"""A synthetic stream with up to 100,000 classes; its speed does not depend on their number.
 
-Every event is a function of the seed and of its own number alone, as in the synthetic newswire.
+Every event depends only on the seed and on its own number, as in the synthetic newswire.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ MOST_CLASSES = 100_000
 
 
 class SyntheticClasses:
-    """A corpus of short documents of one class each, one in eight of two, made while it is read.
+    """Short documents, generated while they are read: one class each, one in eight has two.
 
     The classes are Zipf-distributed. About half the words of a document signal its class or one
-    of the classes beside it, which share some of their words; the others are of any class, or
-    common to all. One document in sixteen is misfiled: it speaks of another class than it has.
+    of the neighbouring classes, which share some of their words. The other words belong to any
+    class, or are common to all. One document in sixteen is misfiled: its words signal a class
+    that it does not have.
 
     Parameters
     ----------
     documents
-        How many events there are.
+        The number of events.
     classes
-        How many classes there may be; the more there are, the later the last of them come.
+        The number of classes; with more classes, rare ones appear later.
     seed
-        Another seed is another stream over the same classes and words.
+        Another seed gives another stream over the same classes and words.
     drift
-        How fast the words that signal a class are replaced by words that signalled others: with
-        1.0 all of them in the course of 100,000 documents, one after another, with 0.0 none.
+        How fast the words that signal a class are replaced by words of other classes. With 1.0
+        all of them are replaced within 100,000 documents, one after another; with 0.0 none is.
 
     """
 
@@ -50,16 +51,16 @@ class SyntheticClasses:
 
     @property
     def topics(self) -> Sequence[str]:
-        """Classes are discovered: with all of them known from the start, most would be tied."""
+        """Empty: classes are discovered. If all were known at the start, most would be tied."""
         return ()
 
     @property
     def total(self) -> int:
-        """How many events there are."""
+        """The number of events."""
         return self._total
 
     def __iter__(self) -> Iterator[bytes]:
-        """Make the events, block by block."""
+        """Generate the events, block by block."""
         buffer = np.empty(BLOCK * MOST_BYTES, dtype=np.uint8)
         ends = np.empty(BLOCK, dtype=np.int64)
         for first in range(0, self._total, BLOCK):
@@ -74,5 +75,5 @@ class SyntheticClasses:
 
 
 def size_of(classes: int) -> SourceSize:
-    """What a stream of so many classes has at most."""
+    """The largest number of topics and terms of a stream with `classes` classes."""
     return SourceSize(topics=classes, terms=STEP * classes + COMMON)

@@ -1,8 +1,8 @@
-"""The compiled half of the stream of many classes: from a seed and a number to an event.
+"""The kernel of the stream of many classes: makes an event from a seed and the event's number.
 
-There is no table of words: the words that signal the classes lie on a ring, and every class has a
-window of it that its neighbours' windows overlap. So a hundred thousand classes take no more
-memory than the table of their frequencies. Whole numbers only, as in the synthetic newswire.
+There is no table of words. The words that signal classes lie on a ring, and every class has a
+window of the ring that overlaps the windows of its neighbours. So 100,000 classes need no more
+memory than the table of their frequencies. Only integers are used, as in the synthetic newswire.
 """
 
 from __future__ import annotations
@@ -24,23 +24,22 @@ from pipeline.corpora.synthetic_newswire_kernel import (
 )
 
 WINDOW = 12
-"""Words that signal a class, the first ones most often."""
+"""Number of words that signal a class; the first ones are the most frequent."""
 STEP = 6
-"""Words from one window to the next: a class shares eight words with the next one, four with the
-one after that."""
+"""Words from the start of one window to the next; neighbouring classes share WINDOW - STEP."""
 COMMON = 2_000
-"""Words that signal nothing."""
+"""Number of words that signal no class."""
 NEAR = 2
-"""How far away the classes are that lend a document words."""
+"""Distance up to which neighbouring classes contribute words to a document."""
 LENGTH = 22, 36
-"""Words of a document; about 21 of them are different."""
+"""Least and most words of a document; about 21 of them are different."""
 TWO_CLASSES = 8
-"""One document in so many has two classes."""
+"""One document in TWO_CLASSES has two classes."""
 MISFILED = 16
-"""One document in so many speaks of another class than it is filed under."""
+"""One document in MISFILED has the words of a class that is not its label."""
 
-# Of sixteen words of a document so many are of its class, of near ones, of any one; the others are
-# common words.
+# Of SOURCES words of a document, this many are of its own class, of neighbouring classes and of any
+# class; the others are common words.
 OWN, NEIGHBOURS, ANY, SOURCES = 7, 2, 1, 16
 
 ID = np.frombuffer(b'{"id":"classes-', dtype=np.uint8)
@@ -53,7 +52,7 @@ CONSONANTS = np.frombuffer(b"bcdfghjklmnpqrstvwxz", dtype=np.uint8)
 VOWELS = np.frombuffer(b"aeiou", dtype=np.uint8)
 SYLLABLES = len(CONSONANTS) * len(VOWELS)
 MOST_BYTES = 160 + LENGTH[1] * 7
-"""More than any event takes: words have six letters at most."""
+"""More bytes than any event needs: words have at most six letters."""
 
 
 @njit
@@ -62,8 +61,8 @@ def signal(bits: np.uint64, chosen: int, classes: int, period: int, n: int) -> i
     ring = STEP * classes
     place = (STEP * chosen + skewed(bits, WINDOW)) % ring
     if period > 0:
-        # Each place has its own moment in the period, so that words change one at a time. A word
-        # that comes to a place has been the sign of other classes, and may still be.
+        # Each place changes at its own moment in the period, so that words change one at a time.
+        # The new word of a place signalled other classes before, and may still do so.
         own = mix(np.uint64(place))
         epoch = (n + np.int64(own >> np.uint64(32)) % period) // period
         if epoch > 0:
@@ -73,7 +72,7 @@ def signal(bits: np.uint64, chosen: int, classes: int, period: int, n: int) -> i
 
 @njit
 def put_word(buffer: Bytes, at: int, number: int, syllables: int) -> int:
-    """Write a made-up word and a space: a syllable for every two digits of its number."""
+    """Write an invented word and a space: one syllable per digit of its number in base 100."""
     for i in range(syllables):
         syllable = number // SYLLABLES ** (syllables - 1 - i) % SYLLABLES
         buffer[at] = CONSONANTS[syllable // len(VOWELS)]
@@ -138,7 +137,7 @@ def write_events(
     """Write events `first` to `last` - 1, and where each of them ends."""
     at = 0
     for n in range(first, last):
-        # Each event draws from its own number: it does not matter what was written before it.
+        # Each event starts from its own number, so it does not depend on earlier events.
         bits = mix(mix(np.uint64(seed)) + np.uint64(n))
         at = put_event(bits, buffer, at, popular, common, period, n)
         ends[n - first] = at

@@ -1,7 +1,7 @@
-"""A seeded newswire of any length: real words, overlapping topics, fast enough for load tests.
+"""A synthetic newswire of any length: real words, overlapping topics, fast enough for load tests.
 
-Every event is a function of the seed and of its own number alone, so that a stream is the same
-however it is cut and on whatever machine it is made.
+Every event depends only on the seed and on its own number, so a stream is the same on every machine
+and however it is divided.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from pipeline.corpora.synthetic_newswire_kernel import (
 BLOCK = 1_000
 BUFFER_BYTES = 1 << 22
 FULL_TURN = 100_000
-"""Documents after which drift 1.0 has replaced every word that signals a topic."""
+"""With drift 1.0 every word that signals a topic is replaced within this many documents."""
 
 FLATNESS = (2, 15, 5, 30, 10, 30, 2)
-"""How flat the head of the Zipf distribution of each kind of words is, in the kernel's order."""
+"""The Zipf offset of each kind of words, in the kernel's order; larger means a flatter head."""
 
 
 class Tables:
-    """The one array of all tables that the kernel reads."""
+    """Builds the one array that holds all tables of the kernel."""
 
     def __init__(self) -> None:
         self.header = [0] * HEADER
@@ -61,26 +61,26 @@ class Tables:
         self._size = HEADER
 
     def append(self, values: Sequence[int] | Ints) -> int:
-        """Put a table at the end and return where it lies."""
+        """Append a table and return its position."""
         start = self._size
         self._parts.append(np.asarray(values, dtype=np.int64))
         self._size += len(values)
         return start
 
     def add(self, name: int, values: Sequence[int] | Ints) -> None:
-        """Put a table at the end and its place into the header."""
+        """Append a table and write its position into the header."""
         self.header[name] = self.append(values)
 
     def joined(self) -> Ints:
-        """The header and all tables, end to end."""
+        """The header and all tables, as one array."""
         return np.concatenate([np.array(self.header, dtype=np.int64), *self._parts])
 
 
 def alias(weights: Sequence[int]) -> list[int]:
-    """The table to draw `i` with a probability proportional to `weights[i]` (Walker and Vose).
+    """The alias table that draws `i` with probability proportional to `weights[i]`.
 
-    A drawn column `i` stands for itself if a random number of 32 bits is below the threshold
-    `table[i]`, and for `table[n + i]` otherwise.
+    By the method of Walker and Vose. After drawing a column `i` uniformly, the result is `i` if a
+    random number of 32 bits is below the threshold `table[i]`, otherwise `table[n + i]`.
     """
     size, total = len(weights), sum(weights)
     mass = [weight * size for weight in weights]
@@ -102,22 +102,22 @@ def zipf(size: int, offset: int) -> list[int]:
 
 
 def starts(parts: Iterable[Sized], first: int = 0) -> Ints:
-    """Where each part begins when they lie end to end, and where the last one ends."""
+    """The positions where consecutive parts begin, and where the last one ends."""
     return np.cumsum([first, *map(len, parts)], dtype=np.int64)
 
 
 def flat(parts: Iterable[Iterable[int]]) -> list[int]:
-    """The members of all parts."""
+    """The members of all parts, as one list."""
     return list(chain.from_iterable(parts))
 
 
 def single(words: Iterable[str]) -> list[Forms]:
-    """Words that have but one form."""
+    """Words as forms, each with a single form."""
     return [(word,) for word in words]
 
 
 def signatures(lexicon: Lexicon, names: Sequence[str]) -> list[list[int]]:
-    """The words of every topic as numbers; a topic beyond those of the lexicon gets any twelve."""
+    """The numbers of the words of every topic; a topic beyond the lexicon gets twelve others."""
     start = len(lexicon.function)
     number = {forms[0]: start + i for i, forms in enumerate(lexicon.content)}
     known = [[number[forms[0]] for forms in topic.words] for topic in lexicon.topics]
@@ -130,7 +130,7 @@ def signatures(lexicon: Lexicon, names: Sequence[str]) -> list[list[int]]:
 
 
 def topic_groups(lexicon: Lexicon, topics: int) -> tuple[list[int], list[list[int]]]:
-    """The group of every topic, and the topics of every group."""
+    """The group of each topic, and the topics of each group."""
     labels = list(dict.fromkeys(topic.group for topic in lexicon.topics))
     known = [labels.index(topic.group) for topic in lexicon.topics]
     group = [known[i] if i < len(known) else i % len(labels) for i in range(topics)]
@@ -141,7 +141,7 @@ def topic_groups(lexicon: Lexicon, topics: int) -> tuple[list[int], list[list[in
 
 
 def lay_out(names: Sequence[str], words: int, period: int) -> tuple[Ints, Bytes]:
-    """Put the lexicon and the distributions into tables for the kernel."""
+    """Write the lexicon and the distributions into tables for the kernel."""
     lexicon = load()
     # In the order of the kernel's kinds.
     kinds: tuple[Sequence[Forms], ...] = (
@@ -189,27 +189,27 @@ def check(name: str, value: float, low: float, high: float) -> None:
 
 
 class SyntheticNewswire:
-    """A corpus that is made up while it is read.
+    """A corpus that is generated while it is read.
 
     The words are English and Zipf-distributed, with names, companies and numbers in the tail.
-    About a third of the words of a document come from its topics. Topics are Zipf-distributed
-    too; those of one document mostly belong to one group, and those of one group lend each other
-    words. Documents also use a few words of a topic they do not have.
+    About a third of the words of a document come from its topics. Topics are Zipf-distributed,
+    too. The topics of a document mostly belong to one group, and topics of the same group share
+    words. Documents also use a few words of a topic that they do not have.
 
     Parameters
     ----------
     documents
-        How many events there are.
+        The number of events.
     topics
-        How many topics there are. The first 103 have names and words of their own; further ones
-        are numbered and get any words.
+        The number of topics. The first 103 have names and words of their own; further topics are
+        numbered and get other words of the lexicon.
     seed
-        Another seed is another stream over the same topics and words.
+        Another seed gives another stream over the same topics and words.
     drift
-        How fast the words that signal a topic change: with 1.0 all of them are replaced in the
-        course of 100,000 documents, one after another, with 0.0 none is.
+        How fast the words that signal a topic change. With 1.0 all of them are replaced within
+        100,000 documents, one after another; with 0.0 none is.
     words
-        Mean number of words in the text of a document.
+        The mean number of words in the text of a document.
 
     """
 
@@ -231,7 +231,7 @@ class SyntheticNewswire:
         self._seed = seed
         known = [topic.name for topic in load().topics[:topics]]
         self._names = (*known, *(f"topic-{i:05}" for i in range(len(known) + 1, topics + 1)))
-        # A drift too slow to show within the stream is none; this also keeps the period finite.
+        # The limit keeps the period finite; a slower drift could not be seen in any stream.
         period = min(FULL_TURN / drift, 1e15) if drift > 0 else 0
         self._tables, self._chars = lay_out(self._names, words, round(period))
 
@@ -242,11 +242,11 @@ class SyntheticNewswire:
 
     @property
     def total(self) -> int:
-        """How many events there are."""
+        """The number of events."""
         return self._total
 
     def __iter__(self) -> Iterator[bytes]:
-        """Make the events, block by block."""
+        """Generate the events, block by block."""
         room = self._most_bytes()
         buffer = np.empty(max(BUFFER_BYTES, room), dtype=np.uint8)
         ends = np.empty(BLOCK, dtype=np.int64)
@@ -263,7 +263,7 @@ class SyntheticNewswire:
             first += made
 
     def _most_bytes(self) -> int:
-        """What the longest event that can be drawn would take."""
+        """The size of the longest event that can be generated."""
         t = self._tables
         longest_word = max(8, np.diff(t[t[AT_CHAR_START] : t[AT_FORM_START]]).max())
         longest_name = np.diff(t[t[AT_NAME_START] : t[AT_LENGTHS]]).max()

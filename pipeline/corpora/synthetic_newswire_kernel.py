@@ -1,6 +1,6 @@
-"""The compiled half of the synthetic newswire: from a seed and a number to the bytes of an event.
+"""The kernel of the synthetic newswire: makes the bytes of an event from a seed and its number.
 
-Whole numbers only: no rounding that could differ between machines decides anything here.
+Only integers are used, so that no rounding can make machines differ.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from learners.splitmix import mix
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 Work = tuple[Ints, Ints, Bytes]
-"""Room for the topics of a document, its words and the marks after them."""
+"""Buffers for the topics of a document, its words and the punctuation marks after them."""
 
 LENGTHS = (12, 24, 33, 42, 50, 57, 64, 71, 78, 86, 95, 105, 118, 136, 165, 225, 900)
-"""Length of a document at every sixteenth of the distribution: most are short, a few very long."""
+"""Relative length of a document at every sixteenth quantile: most are short, a few very long."""
 
 TOPIC_COUNTS = (1,) * 12 + (2,) * 24 + (3,) * 27 + (4,) * 18 + (5,) * 10 + (6,) * 6 + (7, 7, 8)
 """How many topics a document has, in hundredths; 3.2 on average."""
@@ -27,7 +27,7 @@ MOST_TOPICS = max(TOPIC_COUNTS)
 TITLE_WORDS = 4, 9
 SENTENCE_WORDS = 8, 27
 STEADY_WORDS = 200
-"""So many of the most frequent words never become the sign of a topic by drift."""
+"""This many of the most frequent words never come to signal a topic by drift."""
 
 START_DAY = 9_728  # 1996-08-20, in days after 1970-01-01
 FUNCTION, CONTENT, FIRST_NAME, SURNAME, PLACE, COMPANY, COMPANY_KIND = range(7)
@@ -35,11 +35,11 @@ FUNCTION, CONTENT, FIRST_NAME, SURNAME, PLACE, COMPANY, COMPANY_KIND = range(7)
 TOPIC, NUMBER = 7, 8
 NOTHING, COMMA, STOP = 0, ord(","), ord(".")
 
-# For taking bits apart; numba needs them unsigned to stay in whole numbers.
+# For splitting bits; numba needs unsigned constants to stay with integers.
 S32, LOW_32 = np.uint64(32), np.uint64(0xFFFFFFFF)
 S3, LOW_3, LOW_4, FIVE = np.uint64(3), np.uint64(7), np.uint64(15), np.uint64(5)
 
-# What stands around the values of an event. No word needs escaping, so this is all of JSON here.
+# The text around the values of an event. No word needs escaping, so this is all the JSON needed.
 ID = np.frombuffer(b'{"id":"synthetic-', dtype=np.uint8)
 TITLE = np.frombuffer(b'","title":"', dtype=np.uint8)
 TEXT = np.frombuffer(b'","text":"', dtype=np.uint8)
@@ -48,18 +48,18 @@ TIME = np.frombuffer(b'],"time":"', dtype=np.uint8)
 END = np.frombuffer(b'"}', dtype=np.uint8)
 SEPARATORS = np.frombuffer(b"--T::", dtype=np.uint8)
 FRAME_BYTES = 128
-"""More than the fixed parts, the number and the time of an event take."""
+"""More bytes than the fixed parts, the number and the time of an event need."""
 
 
-# One long array `t` of whole numbers holds all tables, and begins with where each of them lies:
-# t[t[AT_GROUP] + topic] is the group of a topic. A tuple of arrays would read better, but compiled
-# code counts the references of every array in it at every call; that took ten times as long as
-# the work itself. An alias table of n columns is n thresholds and then n other choices.
+# One long array `t` of integers holds all tables and begins with their positions:
+# t[t[AT_GROUP] + topic] is the group of a topic. A tuple of arrays would be easier to read, but
+# compiled code counts the references of all its arrays at every call, which took ten times as long
+# as the work itself. An alias table of n columns is n thresholds, then n alternatives.
 (
     AT_CHAR_START,  # of every form of every word
     AT_FORM_START,  # of every word
     AT_KIND_START,  # first word of every kind, and the end of the last one
-    AT_DRAWS,  # where the alias table of every kind lies
+    AT_DRAWS,  # position of the alias table of every kind
     AT_SLOTS,  # the words that signal the topics
     AT_SLOT_START,  # of every topic
     AT_POPULAR,  # alias table of the topics
@@ -70,21 +70,21 @@ FRAME_BYTES = 128
     AT_NAME_START,  # of every topic, in quotes
     AT_LENGTHS,  # of texts, in 256ths of a word
     AT_COUNTS,  # of topics
-    TOPICS,  # not a place: how many topics there are
-    PERIOD,  # not a place: documents in which every slot changes once; 0 = never
+    TOPICS,  # not a position: the number of topics
+    PERIOD,  # not a position: documents within which every slot changes once; 0 = never
     HEADER,
 ) = range(17)
 
 
 @njit
 def share(bits: np.uint64, n: int) -> int:
-    """A whole number from 0 to `n` - 1, made of the upper half of `bits`."""
+    """An integer from 0 to `n` - 1, from the upper half of `bits`."""
     return int(np.int64(((bits >> S32) * np.uint64(n)) >> S32))
 
 
 @njit
 def skewed(bits: np.uint64, n: int) -> int:
-    """A whole number from 0 to `n` - 1, small ones more likely."""
+    """An integer from 0 to `n` - 1; smaller ones are more likely."""
     return min(share(bits, n), share(bits << S32, n))
 
 
@@ -98,7 +98,7 @@ def pick(bits: np.uint64, t: Ints, table: int, n: int) -> int:
 
 @njit
 def sibling(bits: np.uint64, t: Ints, topic: int) -> int:
-    """A topic of the same group, perhaps the same."""
+    """A topic of the same group, possibly the same topic."""
     group = t[AT_GROUP_START] + t[t[AT_GROUP] + topic]
     start, size = t[group], t[group + 1] - t[group]
     return int(t[t[AT_MEMBERS] + start + pick(bits, t, t[AT_SIBLINGS] + 2 * start, size)])
@@ -106,7 +106,7 @@ def sibling(bits: np.uint64, t: Ints, topic: int) -> int:
 
 @njit
 def choose_topics(bits: np.uint64, t: Ints, chosen: Ints) -> int:
-    """Fill `chosen` with different topics, mostly of one group, and say how many they are."""
+    """Fill `chosen` with different topics, mostly of one group, and return their number."""
     topics = t[TOPICS]
     count = min(t[t[AT_COUNTS] + share(bits, COUNT_STEPS)], topics)
     bits = mix(bits)
@@ -119,16 +119,16 @@ def choose_topics(bits: np.uint64, t: Ints, chosen: Ints) -> int:
             bits, tries = mix(bits), tries + 1
             popular = pick(bits, t, t[AT_POPULAR], topics)
             topic = sibling(bits, t, chosen[0]) if related else popular
-        while topic in chosen[:i]:  # a small group may have no more to give
+        while topic in chosen[:i]:  # a small group may have no further topic
             topic = (topic + 1) % topics
         chosen[i] = topic
-    chosen[count] = pick(mix(bits), t, t[AT_POPULAR], topics)  # mentioned in passing
+    chosen[count] = pick(mix(bits), t, t[AT_POPULAR], topics)  # a topic that is only mentioned
     return int(count)
 
 
 @njit
 def topic_word(bits: np.uint64, t: Ints, chosen: Ints, count: int, n: int) -> int:
-    """A word that signals a topic of document `n`; its first topics are heard most."""
+    """A word that signals a topic of document `n`; its first topics are the most likely."""
     place = 0
     while place < count - 1 and bits & LOW_3 < FIVE:
         bits >>= S3
@@ -142,7 +142,7 @@ def topic_word(bits: np.uint64, t: Ints, chosen: Ints, count: int, n: int) -> in
     start = t[t[AT_SLOT_START] + topic]
     slot = start + skewed(mix(bits), t[t[AT_SLOT_START] + topic + 1] - start)
     if t[PERIOD] > 0:
-        # Each slot has its own moment in the period, so that words change one at a time.
+        # Each slot changes at its own moment in the period, so that words change one at a time.
         own = mix(np.uint64(slot))
         epoch = (n + np.int64(own >> S32) % t[PERIOD]) // t[PERIOD]
         if epoch > 0:
@@ -154,7 +154,7 @@ def topic_word(bits: np.uint64, t: Ints, chosen: Ints, count: int, n: int) -> in
 
 @njit
 def kind_after(bits: np.uint64, kind: int, final: bool) -> int:
-    """The kind of the next word; the `final` word of a sentence should not ask for another."""
+    """The kind of the next word; the `final` word of a sentence needs no word after it."""
     if kind == FIRST_NAME:
         return SURNAME
     function, source = share(bits, 64), share(bits << S32, 100)
@@ -175,7 +175,7 @@ def kind_after(bits: np.uint64, kind: int, final: bool) -> int:
 
 @njit
 def figure(bits: np.uint64) -> int:
-    """Ten times a year, or ten times a number of one to six digits, perhaps with one decimal."""
+    """Ten times a year, or ten times a number of one to six digits, possibly with one decimal."""
     if share(bits, 8) == 0:
         return 10 * (1980 + share(bits << S32, 20))
     bits = mix(bits)
@@ -187,16 +187,18 @@ def figure(bits: np.uint64) -> int:
 
 @njit
 def sentence_length(bits: np.uint64, left: int) -> int:
-    """How many of the words that are `left` the next sentence takes."""
+    """The length of the next sentence, if `left` words are left."""
     length = SENTENCE_WORDS[0] + share(bits, SENTENCE_WORDS[1] - SENTENCE_WORDS[0] + 1)
-    return left if left - length < SENTENCE_WORDS[0] // 2 else length  # no stub at the end
+    return (
+        left if left - length < SENTENCE_WORDS[0] // 2 else length
+    )  # avoids a very short last sentence
 
 
 @njit
 def compose(
     bits: np.uint64, t: Ints, chosen: Ints, count: int, n: int, words: Ints, marks: Bytes, size: int
 ) -> None:
-    """Fill `words` with forms of words and figures (below 0), `marks` with what follows each."""
+    """Fill `words` with word forms and figures (negative), `marks` with the mark after each."""
     length, place, kind = 0, 0, CONTENT
     for i in range(size):
         bits = mix(bits)
@@ -227,7 +229,7 @@ def compose(
 
 @njit
 def put(buffer: Bytes, at: int, chars: Bytes, start: int, end: int) -> int:
-    """Copy bytes; return where the next ones go."""
+    """Copy bytes; return the position after them."""
     for i in range(start, end):
         buffer[at] = chars[i]
         at += 1
@@ -236,7 +238,7 @@ def put(buffer: Bytes, at: int, chars: Bytes, start: int, end: int) -> int:
 
 @njit
 def put_digits(buffer: Bytes, at: int, number: int, width: int) -> int:
-    """Write a number, with zeros in front up to `width`."""
+    """Write a number, with leading zeros up to `width`."""
     while 10**width <= number:
         width += 1
     for i in range(width):
@@ -249,7 +251,7 @@ def put_digits(buffer: Bytes, at: int, number: int, width: int) -> int:
 def put_words(
     buffer: Bytes, at: int, t: Ints, chars: Bytes, words: Ints, marks: Bytes, size: int, title: bool
 ) -> int:
-    """Write what was composed; a title has capitals and no marks."""
+    """Write the composed words; a title has capitals and no punctuation marks."""
     capital = True
     for i in range(size):
         if words[i] < 0:
@@ -275,8 +277,8 @@ def put_words(
 
 @njit
 def put_time(buffer: Bytes, at: int, seconds: int) -> int:
-    """Write a moment, given in seconds after 1996-08-20, as RFC 3339 does."""
-    # Days become a date by counting from 1 March of the year 0, when a leap day comes last.
+    """Write a time, given in seconds after 1996-08-20, as in RFC 3339."""
+    # The date is counted from 1 March of the year 0, so that a leap day is the last of its year.
     days = START_DAY + seconds // 86_400 + 719_468
     era, day = days // 146_097, days % 146_097
     year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
@@ -296,7 +298,7 @@ def put_time(buffer: Bytes, at: int, seconds: int) -> int:
 
 @njit
 def text_length(bits: np.uint64, t: Ints) -> int:
-    """How many words a text has."""
+    """The number of words of a text."""
     place = share(bits, LENGTH_STEPS << 12)
     step = t[AT_LENGTHS] + (place >> 12)
     low, high = t[step], t[step + 1]
@@ -307,7 +309,7 @@ def text_length(bits: np.uint64, t: Ints) -> int:
 def put_event(
     bits: np.uint64, buffer: Bytes, at: int, t: Ints, chars: Bytes, n: int, work: Work
 ) -> int:
-    """Write event `n`, counted from 0; return where the next one goes."""
+    """Write event `n`, counted from 0; return the position after it."""
     chosen, words, marks = work
     count = choose_topics(bits, t, chosen)
     at = put_digits(buffer, put(buffer, at, ID, 0, len(ID)), n + 1, 1)
@@ -337,9 +339,9 @@ def put_event(
 def write_events(
     t: Ints, chars: Bytes, seed: int, first: int, last: int, buffer: Bytes, room: int, ends: Ints
 ) -> int:
-    """Write events `first` to `last` - 1 while the buffer has `room` for one more.
+    """Write events `first` to `last` - 1 while the buffer has `room` bytes for one more.
 
-    `ends` receives where each event ends. Returns how many were written.
+    `ends` receives the position after each event. Returns the number of events written.
     """
     longest = t[t[AT_LENGTHS] + LENGTH_STEPS] // 256 + TITLE_WORDS[1]
     work = (
@@ -351,7 +353,7 @@ def write_events(
     for n in range(first, last):
         if at + room > len(buffer):
             return n - first
-        # Each event draws from its own number: it does not matter what was written before it.
+        # Each event starts from its own number, so it does not depend on earlier events.
         at = put_event(mix(mix(np.uint64(seed)) + np.uint64(n)), buffer, at, t, chars, n, work)
         ends[n - first] = at
     return last - first

@@ -1,9 +1,9 @@
-"""TREC runs and judgements: what several systems retrieved for queries, and what was relevant.
+"""TREC runs and judgements: the documents that systems retrieved for queries, and their relevance.
 
 A run has lines `query Q0 document rank score tag`, judgements (qrels) `query iteration document
-grade`. As in trec_eval the rank that a run states is not looked at: documents are in order of
-falling score, equals by falling name; what was not judged is not relevant; and queries that were
-not judged do not count.
+grade`. As in trec_eval the stated rank is ignored: documents are ranked by falling score, equal
+scores by falling name. Documents without a judgement are not relevant, and queries without
+judgements are left out.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from pipeline.retrieval.query_sets import QuerySet
 
 DEPTH = 1000
 MOST_RUNS = 200
-# What people put beside runs; a README may show what a line of a run looks like.
+# Files that often lie beside runs; a README may contain an example line of a run.
 NO_RUN = re.compile(r"^(readme|licen[cs]e)|\.(md|html?|pdf)$", re.IGNORECASE)
-LOOKED_AT = 20  # lines that are not blank
+LOOKED_AT = 20  # non-blank lines that decide whether a file is a run
 MOST_NAMED = 10
-LEAST_GRADE = -10  # spam and such
+LEAST_GRADE = -10  # some collections mark spam with negative grades
 HOW = (
     "expected RUNS,QRELS: a folder, file or pattern ('runs/*.gz') of runs, a comma, and the file "
     "of judgements"
@@ -52,7 +52,7 @@ Judgements = dict[str, dict[str, int]]  # grades by query and document
 
 
 class Retrieved(NamedTuple):
-    """What a run has for a query: documents and their scores, best first."""
+    """The documents that a run retrieved for a query, with their scores, best first."""
 
     documents: Sequence[str]
     scores: Sequence[float]
@@ -62,62 +62,65 @@ Run = dict[str, Retrieved]
 
 
 class Trec(QueryDocumentStream):
-    """Source of the documents that any run has for a judged query."""
+    """Source of the documents that at least one run retrieved for a judged query."""
 
     def __init__(self, where: str, depth: int = DEPTH, normalise: str = "minmax") -> None:
         super().__init__(read_trec(where, depth), normalise)
 
 
 class TrecFiles(NamedTuple):
-    """What `RUNS,QRELS` stands for."""
+    """The files that `RUNS,QRELS` stands for."""
 
     runs: list[Path]
     judgements: Path
-    left_out: list[Path]  # beside the runs, and none of them
+    left_out: list[Path]  # files beside the runs that are not runs
 
     def remarks(self) -> list[str]:
-        """What was left out, for whoever thinks that it is a run."""
+        """A remark on the files that are left out, for users who expect them to be runs."""
         if not self.left_out:
             return []
         names = ", ".join(path.name for path in self.left_out[:MOST_NAMED])
         more = len(self.left_out) - MOST_NAMED
         return [
-            f"trec: left out as no runs, by their names or their first {LOOKED_AT} lines "
-            f"(expected {OF_RUNS}): {names}{f' and {more:,} more' if more > 0 else ''}."
+            f"trec: these files are left out, because their names or first {LOOKED_AT} lines are "
+            f"not those of runs (expected lines {OF_RUNS}): "
+            f"{names}{f' and {more:,} more' if more > 0 else ''}."
         ]
 
 
 def trec_files(where: str) -> TrecFiles:
     """The runs and the judgements that `RUNS,QRELS` stands for.
 
-    In a folder, or by a pattern, what is no run is left out; a file that is named is one.
+    Of a folder or a pattern, files that are not runs are left out; a single file is always a run.
     """
     runs, comma, qrels = where.rpartition(",")
     if not comma or not runs or not qrels:
-        raise SourceError(f"{where!r} has no comma with something on both sides; {HOW}")
+        raise SourceError(f"{where!r} does not have text on both sides of a comma; {HOW}")
     judgements = Path(qrels)
     if not judgements.is_file():
-        raise SourceError(f"{judgements} is no file; {HOW}")
+        raise SourceError(f"{judgements} is not a file; {HOW}")
     path = Path(runs)
     if path.is_file():
         return TrecFiles([path], judgements, [])
     inside = path.iterdir() if path.is_dir() else map(Path, glob(runs, recursive=True))
     files = sorted(p for p in inside if p.is_file() and not p.name.startswith("."))
-    found = TrecFiles([], judgements, [])
-    for one in files:
-        if not one.samefile(judgements):
-            (found.runs if meant_as_run(one) else found.left_out).append(one)
-        if len(found.runs) > MOST_RUNS:
-            raise SourceError(f"{runs} has more than {MOST_RUNS} runs, which is all that is read")
-    if not found.runs:
-        raise SourceError(" ".join((f"{runs} has no runs; {HOW}.", *found.remarks())))
-    return found
+    sorted_out = TrecFiles([], judgements, [])
+    for file in files:
+        if not file.samefile(judgements):
+            (sorted_out.runs if meant_as_run(file) else sorted_out.left_out).append(file)
+        if len(sorted_out.runs) > MOST_RUNS:
+            raise SourceError(
+                f"{runs} has more than {MOST_RUNS} runs, which is the limit; name fewer"
+            )
+    if not sorted_out.runs:
+        raise SourceError(" ".join((f"{runs} has no runs; {HOW}.", *sorted_out.remarks())))
+    return sorted_out
 
 
 def meant_as_run(path: Path) -> bool:
-    """Whether a file is a run, be it one with errors: some line at its beginning looks like one.
+    """Whether a file is a run, possibly with errors: one of its first lines looks like a run's.
 
-    A file without lines counts as a run: one that failed, and is to be looked at.
+    An empty file counts as a run, so that a failed run is reported.
     """
     if NO_RUN.search(path.name):
         return False
@@ -125,18 +128,21 @@ def meant_as_run(path: Path) -> bool:
     first = [line.split() for line in islice(lines, LOOKED_AT)]
     return not first or any(
         (len(fields) == 6 and read_number(fields[4]) is not None)
-        or (len(fields) >= 5 and fields[1] == b"Q0")  # judgements may have it, too, but four fields
+        or (len(fields) >= 5 and fields[1] == b"Q0")  # judgements with Q0 have only four fields
         for fields in first
     )
 
 
 def read_trec(where: str, depth: int = DEPTH) -> QuerySet:
-    """The documents that are among the first `depth` of any run, for every query that was judged.
+    """For every judged query the documents that are among the first `depth` of any run.
 
-    A run that does not have a document there has no value for it.
+    A document has no value (NaN) for a run that does not have it among its first `depth`.
     """
     if depth < 1:
-        raise SourceError(f"depth={depth}: expected how many documents of a run count, 1 or more")
+        raise SourceError(
+            f"depth={depth} is too small; expected the number of documents per query and run, 1 or "
+            "more"
+        )
     files = trec_files(where)
     judgements = read_judgements(files.judgements)
     runs = [read_run(one, judgements, depth) for one in files.runs]
@@ -144,7 +150,7 @@ def read_trec(where: str, depth: int = DEPTH) -> QuerySet:
 
 
 def run_names(paths: Sequence[Path]) -> tuple[str, ...]:
-    """What runs are called: as their files, in folders where that is not enough."""
+    """The names of runs: their file names, with folders where names would be equal."""
     names = [path.name.removesuffix(".gz") for path in paths]
     counts = Counter(names)
     return tuple(
@@ -155,7 +161,7 @@ def run_names(paths: Sequence[Path]) -> tuple[str, ...]:
 
 def read_judgements(path: Path) -> Judgements:
     """Read a file of judgements."""
-    found: Judgements = {}
+    judgements: Judgements = {}
     for number, line in numbered_lines(path):
         fields = line.split()
         grade = read_grade(fields[3], LEAST_GRADE) if len(fields) == 4 else None
@@ -164,19 +170,19 @@ def read_judgements(path: Path) -> Judgements:
         )
         if grade is None or query is None or document is None:
             raise unexpected(str(path), number, OF_JUDGEMENTS, line)
-        mine = found.setdefault(query, {})
-        if document in mine:
-            raise unexpected(str(path), number, "each document once a query", line)
-        mine[document] = grade
-    if not found:
-        raise SourceError(f"{path} has no judgements; expected lines of {OF_JUDGEMENTS}")
-    return found
+        of_query = judgements.setdefault(query, {})
+        if document in of_query:
+            raise unexpected(str(path), number, "each document once per query", line)
+        of_query[document] = grade
+    if not judgements:
+        raise SourceError(f"{path} has no judgements; expected lines {OF_JUDGEMENTS}")
+    return judgements
 
 
 def read_run(path: Path, judgements: Judgements, depth: int) -> Run:
-    """Read a run: of every judged query its first `depth` documents."""
+    """Read the first `depth` documents of every judged query from a run."""
     documents: dict[str, dict[str, float]] = {}
-    names: dict[bytes, str] = {}  # each is kept once, however many queries have it
+    names: dict[bytes, str] = {}  # keeps each name once, however many queries have it
     for number, line in numbered_lines(path):
         fields = line.split()
         if len(fields) != 6:
@@ -185,41 +191,44 @@ def read_run(path: Path, judgements: Judgements, depth: int) -> Run:
         query = names.get(fields[0]) or read_name(fields[0])
         document = names.get(fields[2]) or read_name(fields[2])
         if query is None or document is None or score is None:
-            raise unexpected(str(path), number, f"{OF_RUNS}, the score a finite number", line)
+            raise unexpected(str(path), number, f"{OF_RUNS} with a finite score", line)
         names[fields[0]], names[fields[2]] = query, document
         if query in judgements:
-            mine = documents.setdefault(query, {})
-            if document in mine:
-                raise unexpected(str(path), number, "each document once a query", line)
-            mine[document] = score
+            of_query = documents.setdefault(query, {})
+            if document in of_query:
+                raise unexpected(str(path), number, "each document once per query", line)
+            of_query[document] = score
     if not documents:
-        raise SourceError(f"{path} has no document for a judged query; expected a run: {OF_RUNS}")
-    return {query: best(mine, depth) for query, mine in documents.items()}
+        raise SourceError(
+            f"{path} has no document for a judged query; expected a run with lines {OF_RUNS}"
+        )
+    return {query: best(of_query, depth) for query, of_query in documents.items()}
 
 
 def best(scores: Mapping[str, float], depth: int) -> Retrieved:
-    """The first documents by falling score; equals by falling name."""
+    """The first `depth` documents by falling score, equal scores by falling name."""
     order = sorted(scores, key=lambda document: (scores[document], document), reverse=True)[:depth]
     return Retrieved(order, array("d", (scores[document] for document in order)))
 
 
 def united(names: tuple[str, ...], runs: Sequence[Run], judgements: Judgements) -> QuerySet:
-    """All that the runs have, query by query, documents by falling name."""
+    """The documents of all runs as one query set, query by query, by falling name."""
     queries = {query for run in runs for query in run}
     in_order = sorted(queries, key=lambda query: (len(query), query))  # numbers as numbers
     blocks, documents, grades, known, lengths = [], [], array("q"), [], []
     room = MOST_VALUES
     for query in in_order:
-        mine = [run.get(query, Retrieved((), ())) for run in runs]
-        union = sorted({name for one in mine for name in one.documents}, reverse=True)
+        by_run = [run.get(query, Retrieved((), ())) for run in runs]
+        union = sorted({name for one in by_run for name in one.documents}, reverse=True)
         room -= len(union) * len(runs)
         if room < 0:
             raise SourceError(
-                f"the runs have more than {MOST_VALUES:,} scores; name fewer, or a smaller depth"
+                f"the runs have more than {MOST_VALUES:,} scores, which is the limit; name fewer "
+                "runs, or a smaller depth"
             )
         place = {name: row for row, name in enumerate(union)}
         values = np.full((len(union), len(runs)), np.nan)
-        for column, one in enumerate(mine):
+        for column, one in enumerate(by_run):
             values[[place[name] for name in one.documents], column] = one.scores
         judged = judgements[query]
         blocks.append(values)
@@ -235,5 +244,5 @@ def united(names: tuple[str, ...], runs: Sequence[Run], judgements: Judgements) 
 
 
 def relevant_grades(judged: Mapping[str, int]) -> Longs:
-    """Those of a query's relevant documents, retrieved or not, falling."""
+    """The grades of the relevant documents of a query, retrieved or not, falling."""
     return np.array(sorted((g for g in judged.values() if g > 0), reverse=True), np.int64)

@@ -1,8 +1,8 @@
 """Plain text as a stream of word predictions: each word is a class, its neighbours are features.
 
-As in the word prediction of Madani, Connor and Greiner (2010): three words on either side, and
-their conjunctions, which here are the runs of two and three neighbours. A run may reach across
-the word itself, but never across the end of its sentence.
+As in the word prediction of Madani, Connor and Greiner (2010), the features are the three words on
+either side and their conjunctions, which here are runs of two and three neighbours. A run may skip
+the word itself, but never crosses the end of its sentence.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pipeline.corpora.corpus_files import ArchiveFiles, Files
 from pipeline.corpora.source import SourceError, SourceSize
 from pipeline.text.terms import MAX_TERM_BYTES
 
-# A run of marks is looked at once, from its first: a line of dots may be long.
+# A run of punctuation marks is matched once, from its first mark, because it may be very long.
 SENTENCE_END = re.compile(r"(?<![.!?])[.!?]++(?=\s|[\"\u201d\u2019')_]|$)|\n\s*\n")
 WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 SIDE = 3
@@ -30,10 +30,10 @@ SIZE = SourceSize(topics=1 << 16, terms=1 << 22)  # six novels have 16,190 words
 
 
 class TextWords:
-    """The words of text files, in order of their names.
+    """The words of text files, in the order of the files' names.
 
-    That is one file, all `.txt` files of a folder or of a tar archive, or all that match a pattern
-    (`novels/*.txt`, `**` for folders of any depth). Commas do not part files: a path may have them.
+    The files are a single file, all `.txt` files of a folder or tar archive, or all files that
+    match a pattern (`novels/*.txt`; `**` matches folders of any depth). A comma is part of a path.
     """
 
     def __init__(self, path: Path) -> None:
@@ -50,16 +50,16 @@ class TextWords:
 
     @property
     def topics(self) -> Sequence[str]:
-        """Words are discovered."""
+        """Empty: the words are discovered."""
         return ()
 
     @property
     def total(self) -> int | None:
-        """Not known before the text is read."""
+        """None: the number of words is not known before the text is read."""
         return None
 
     def sentences(self) -> Iterator[tuple[str, list[str]]]:
-        """The words of every sentence, with the name of the file that it is from."""
+        """The words of every sentence, with the name of its file."""
         for name in self._files.names:
             try:
                 text = self._files.read(name).decode()
@@ -72,7 +72,7 @@ class TextWords:
         stems = Counter(PurePosixPath(name).stem for name in self._files.names)
         for name, sentences in groupby(self.sentences(), key=lambda one: one[0]):
             stem = PurePosixPath(name).stem
-            # Files of one name in several folders are told apart by their paths.
+            # Files with the same name in several folders are named by their paths.
             known_as = stem if stems[stem] == 1 else name
             number = 0
             for _, words in sentences:
@@ -85,13 +85,13 @@ class TextWords:
 
 
 class PlainFiles:
-    """Files of any size, each read when it is asked for."""
+    """Files of any size, read on demand."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.names = tuple(path.as_posix() for path in paths)
 
     def read(self, name: str) -> bytes:
-        """Read one of them."""
+        """Read a file."""
         try:
             return Path(name).read_bytes()
         except OSError as error:
@@ -99,11 +99,11 @@ class PlainFiles:
 
 
 def text_files(path: Path) -> list[Path]:
-    """The files that a path or a pattern stands for, sorted."""
-    if path.is_file():  # whatever its name looks like
+    """The files of a path or a pattern, sorted."""
+    if path.is_file():  # even if its name looks like a pattern
         return [path]
-    found = path.glob("*.txt") if path.is_dir() else map(Path, glob(str(path), recursive=True))
-    return sorted(file for file in found if file.is_file())
+    paths = path.glob("*.txt") if path.is_dir() else map(Path, glob(str(path), recursive=True))
+    return sorted(file for file in paths if file.is_file())
 
 
 def neighbours(words: Sequence[str], place: int) -> dict[str, int]:

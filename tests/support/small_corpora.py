@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from tests.pipeline.corpora import test_reuters21578 as sgml
+from tests.support.reuters_sgml import story, write_stories
 
 GROUPS = ("rec.autos", "rec.sport.hockey", "sci.med", "sci.space")
 POSTS = 12  # of each group
@@ -41,9 +41,9 @@ def write_reuters(folder: Path) -> Path:
         labels = tuple(rng.sample(("earn", "grain", "ship"), rng.choice((1, 1, 2))))
         own = "".join(f"{some_words(rng, label)} " for label in labels)
         body = f"<TEXT><TITLE>{own}</TITLE><BODY>{some_words(rng, labels[0])}</BODY></TEXT>"
-        stories.append(sgml.story(number + 1, labels=labels, text=body))
-    stories.append(sgml.story(99, text="<TEXT><TITLE>t</TITLE><BODY>no topic</BODY></TEXT>"))
-    return sgml.write(folder, *stories)
+        stories.append(story(number + 1, labels=labels, text=body))
+    stories.append(story(99, text="<TEXT><TITLE>t</TITLE><BODY>no topic</BODY></TEXT>"))
+    return write_stories(folder, *stories)
 
 
 def write_text(path: Path) -> Path:

@@ -126,7 +126,7 @@ def test_refused_connection(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 def test_only_web_addresses(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_bytes(CONTENT)
-    with pytest.raises(SourceError, match="only http and https"):
+    with pytest.raises(SourceError, match="expected an http or https address"):
         fetch(corpus(secret.as_uri()), tmp_path / "into")
     assert list((tmp_path / "into").iterdir()) == []
 
@@ -137,7 +137,7 @@ def test_archive_that_is_there_is_not_fetched_again(tmp_path: Path) -> None:
     target.write_bytes(CONTENT)
     assert fetch(wanted, tmp_path) == target
     target.write_bytes(b"something else")
-    with pytest.raises(SourceError, match=r"is there already, but its sha256 .* move it away"):
+    with pytest.raises(SourceError, match=r"exists already, but its sha256 .* move it away"):
         fetch(wanted, tmp_path)
     assert target.read_bytes() == b"something else"
 
@@ -153,14 +153,16 @@ def test_interrupted_fetch_keeps_nothing(server: str, tmp_path: Path) -> None:
 
 def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(SourceError, match=r"cannot be written: .* name another folder"):
+    with pytest.raises(SourceError, match=r"cannot be written: .* choose another folder"):
         fetch(corpus("http://127.0.0.1:1/x"), tmp_path / "file")
 
 
 def test_corpus_without_archive_says_what_it_needs(tmp_path: Path) -> None:
     by_hand = replace(corpus("http://127.0.0.1:1/x"), archive=None)
     assert (by_hand.url, by_hand.sha256, by_hand.size) == (None, None, None)
-    with pytest.raises(SourceError, match=r"cannot be fetched; it needs corpus\.tar\.gz"):
+    with pytest.raises(
+        SourceError, match=r"cannot be fetched automatically; it needs corpus\.tar\.gz"
+    ):
         fetch(by_hand, tmp_path)
 
 
@@ -190,5 +192,5 @@ def test_catalogue_is_well_formed() -> None:
 
 def test_find() -> None:
     assert find("newsgroups").name == "newsgroups"
-    with pytest.raises(SourceError, match=r"no corpus is called 'x'; known are synthetic, "):
+    with pytest.raises(SourceError, match=r"there is no corpus 'x'; known corpora: synthetic, "):
         find("x")

@@ -82,9 +82,9 @@ def test_the_five_parts(tmp_path: Path, packed: bool) -> None:
     ("line", "message"),
     [
         ("x qid:1 1:2", "line 2: expected 'grade qid:N 1:value"),
-        ("-1 qid:1 1:2", "the grade from 0 to 30, found '-1 qid:1 1:2'"),
-        ("31 qid:1 1:2", "the grade from 0 to 30"),
-        ("1.5 qid:1 1:2", "the grade from 0 to 30"),
+        ("-1 qid:1 1:2", "with a grade from 0 to 30, found '-1 qid:1 1:2'"),
+        ("31 qid:1 1:2", "with a grade from 0 to 30"),
+        ("1.5 qid:1 1:2", "with a grade from 0 to 30"),
         ("1 1:2", "line 2: expected 'grade qid:N"),
         ("1 qid: 1:2", "line 2: expected 'grade qid:N"),
         ("1", "line 2: expected 'grade qid:N"),
@@ -97,7 +97,7 @@ def test_the_five_parts(tmp_path: Path, packed: bool) -> None:
         ("1 qid:1 1:1e999", "features as 1:value"),
         ("1 qid:1 1:", "features as 1:value"),
         ("1 qid:\udcff 1:1", "line 2: expected 'grade qid:N"),
-        ("1 qid:1 1:1" + " " * (1 << 18), "line 2: expected at most 262,144 bytes"),
+        ("1 qid:1 1:1" + " " * (1 << 18), "line 2: found a line of more than 262,144 bytes"),
     ],
 )
 def test_a_malformed_line_is_named(tmp_path: Path, line: str, message: str) -> None:
@@ -111,14 +111,14 @@ def test_a_malformed_line_is_named(tmp_path: Path, line: str, message: str) -> N
 
 def test_what_cannot_be_right_is_refused(tmp_path: Path) -> None:
     apart = "0 qid:1 1:1\n0 qid:2 1:1\n0 qid:1 1:1\n"
-    with pytest.raises(SourceError, match=r"line 3: query 1 was there before.* lines of a query"):
+    with pytest.raises(SourceError, match=r"line 3: query 1 occurred before.* lines of a query"):
         read_letor(write(tmp_path / "a", text=apart))
     twice = "0 qid:1 1:1 #docid = a\n0 qid:1 1:1 #docid = a\n"
     with pytest.raises(SourceError, match="query 1 has document a twice"):
         read_letor(write(tmp_path / "b", text=twice))
     write(tmp_path / "folds", "train.txt")
     with pytest.raises(
-        SourceError, match=r"query 10 was there before, in .*\(of folds, name one\)"
+        SourceError, match=r"query 10 occurred before, in .*Of several folds, name one"
     ):
         read_letor(write(tmp_path / "folds", "vali.txt").parent)
     with pytest.raises(SourceError, match="has no queries"):

@@ -16,28 +16,9 @@ from pipeline.corpora import open_source
 from pipeline.corpora.movielens import MovieLens
 from pipeline.corpora.source import Source, SourceError
 from pipeline.events.event import parse_event
+from tests.support.movielens_files import write_movielens
 
 SharedCorpus = Callable[[str], Path]
-
-# Viewer, film, stars, time; viewers 7 and 3 are equally active.
-RATINGS = [
-    (7, 100, 5, 881250949),
-    (7, 20, 1, 881250940),
-    (7, 30, 3, 881250949),
-    (3, 100, 4, 881250000),
-    (3, 20, 3, 881250000),
-    (3, 40, 1, 881250000),
-    (9, 100, 1, 881250949),
-    (9, 20, 2, 881250900),
-    (11, 100, 2, 881259999),
-]
-
-
-def write(folder: Path, name: str = "u.data", separator: str = "\t") -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = [separator.join(map(str, rating)) for rating in RATINGS]
-    (folder / name).write_text("\n".join(lines) + "\n")
-    return folder
 
 
 def events(source: Source) -> list[dict[str, Any]]:
@@ -52,7 +33,7 @@ def test_a_viewers_ratings_from_those_of_the_others(
     tmp_path: Path, name: str, separator: str
 ) -> None:
     """By time, then by film; from -0.5 to 0.5, so that 3 stars say nothing."""
-    source = open_source(f"movielens:{write(tmp_path, name, separator)},user=7")
+    source = open_source(f"movielens:{write_movielens(tmp_path, name, separator)},user=7")
     assert events(source) == [
         {"id": "7-20", "features": {"9": -0.25}, "rank": 1, "time": "1997-12-04T15:55:40Z"},
         {"id": "7-30", "features": {}, "rank": 3, "time": "1997-12-04T15:55:49Z"},
@@ -66,33 +47,33 @@ def test_a_viewers_ratings_from_those_of_the_others(
 
 
 def test_events_are_usable(tmp_path: Path) -> None:
-    parsed = [parse_event(raw) for raw in MovieLens(write(tmp_path), user=7)]
+    parsed = [parse_event(raw) for raw in MovieLens(write_movielens(tmp_path), user=7)]
     assert [event.rank for event in parsed] == [1, 3, 5]
     assert all(event.content is not None for event in parsed)
 
 
 def test_only_what_the_others_had_said(tmp_path: Path) -> None:
-    source = open_source(f"movielens:{write(tmp_path)},user=7,others=earlier")
+    source = open_source(f"movielens:{write_movielens(tmp_path)},user=7,others=earlier")
     assert [event["features"] for event in events(source)] == [{"9": -0.25}, {}, {"3": 0.25}]
 
 
 def test_only_viewers_with_enough_ratings(tmp_path: Path) -> None:
-    source = open_source(f"movielens:{write(tmp_path)},user=7,least=2")
+    source = open_source(f"movielens:{write_movielens(tmp_path)},user=7,least=2")
     assert events(source)[-1]["features"] == {"3": 0.25, "9": -0.5}
 
 
 @pytest.mark.parametrize(("nth", "target"), [(1, "3"), (2, "7"), (3, "9"), (4, "11")])
 def test_target_by_activity(tmp_path: Path, nth: int, target: str) -> None:
-    source = open_source(f"movielens:{write(tmp_path)},nth={nth}")
+    source = open_source(f"movielens:{write_movielens(tmp_path)},nth={nth}")
     assert {event["id"].split("-")[0] for event in events(source)} == {target}
 
 
 def test_most_active_viewer_is_the_default(tmp_path: Path) -> None:
-    assert events(MovieLens(write(tmp_path)))[0]["id"] == "3-20"
+    assert events(MovieLens(write_movielens(tmp_path)))[0]["id"] == "3-20"
 
 
 def test_archives_are_read_in_place(tmp_path: Path) -> None:
-    folder = write(tmp_path / "ml-100k")
+    folder = write_movielens(tmp_path / "ml-100k")
     (folder / "README").write_text("not a rating")
     with tarfile.open(tmp_path / "ml.tar.xz", "w:xz") as tar:
         tar.add(folder, "ml-100k")
@@ -107,7 +88,7 @@ def test_archives_are_read_in_place(tmp_path: Path) -> None:
 
 def test_damaged_zip_is_refused(tmp_path: Path) -> None:
     whole, cut = tmp_path / "ml.zip", tmp_path / "cut.zip"
-    write(tmp_path)
+    write_movielens(tmp_path)
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as pack:
         pack.write(tmp_path / "u.data", "u.data")
     data = bytearray(whole.read_bytes())
@@ -143,7 +124,7 @@ def test_zip_that_holds_too_much_is_refused(
     ],
 )
 def test_bad_lines_are_named(tmp_path: Path, line: str, message: str) -> None:
-    file = write(tmp_path) / "u.data"
+    file = write_movielens(tmp_path) / "u.data"
     file.write_text(file.read_text() + line + "\n")
     with pytest.raises(SourceError, match=message):
         MovieLens(tmp_path)
@@ -155,22 +136,22 @@ def test_bad_lines_are_named(tmp_path: Path, line: str, message: str) -> None:
         (",user=8", "no viewer 8 with at least 1 ratings; it has 4 such viewers, from 3 to 11"),
         (",user=9,least=3", "no viewer 9 with at least 3 ratings; it has 2 such viewers"),
         (",user=x", "'x' is not a number"),
-        (",nth=0", "has 4 viewers; nth=0 is none of them"),
-        (",nth=5", "has 4 viewers; nth=5 is none of them"),
+        (",nth=0", "nth=0 is out of range; expected 1 to 4, the number of viewers"),
+        (",nth=5", "nth=5 is out of range; expected 1 to 4, the number of viewers"),
         (",others=some", "choose all or earlier"),
         (",film=3", "movielens has no option 'film'. Known: user=ID or nth"),
     ],
 )
 def test_bad_options_are_explained(tmp_path: Path, options: str, message: str) -> None:
     with pytest.raises(SourceError, match=message):
-        open_source(f"movielens:{write(tmp_path)}{options}")
+        open_source(f"movielens:{write_movielens(tmp_path)}{options}")
 
 
 def test_ratings_must_be_there_once(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"expected one u\.data .*, found none"):
         MovieLens(tmp_path)
-    write(tmp_path / "ml-100k")
-    write(tmp_path / "ml-1m", "ratings.dat", "::")
+    write_movielens(tmp_path / "ml-100k")
+    write_movielens(tmp_path / "ml-1m", "ratings.dat", "::")
     with pytest.raises(SourceError, match=r"found ml-100k/u\.data, ml-1m/ratings\.dat"):
         MovieLens(tmp_path)
     (tmp_path / "empty").mkdir()

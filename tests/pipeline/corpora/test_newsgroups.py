@@ -160,7 +160,7 @@ def test_parts_above_the_groups_and_stray_files(tmp_path: Path) -> None:
 
 def test_two_editions_are_refused(tmp_path: Path) -> None:
     write(tmp_path, dict.fromkeys(["x/a/1", "y/a/1"], POST))
-    with pytest.raises(SourceError, match="2 posts called a/1, expected one"):
+    with pytest.raises(SourceError, match="2 posts named a/1; expected one"):
         Newsgroups(tmp_path)
 
 

@@ -144,12 +144,12 @@ def test_split_is_the_papers_share(tmp_path: Path) -> None:
         (".I 7\nwords\n", r"line 2: found 'words', expected a line \.W"),
         (
             ".I 7\n.W\na\n\n.I seven\n.W\n",
-            r"line 5: found '\.I seven', expected \.I and the number",
+            r"line 5: found '\.I seven', expected \.I and a document number",
         ),
         (".I 7 8\n.W\n", r"line 1: found '\.I 7 8'"),
         (".I 7\n.I 8\n.W\na\n", r"line 2: document 7 ends without a line \.W"),
         (".I 7\n.W\na\n\n.I 8\n", r"line 5: document 8 ends without a line \.W: the file is cut"),
-        (".I 7\n.W\na\n\n.I 7\n.W\nb\n", r"document 7 is there twice, in lyrl2004_tokens_train"),
+        (".I 7\n.W\na\n\n.I 7\n.W\nb\n", r"document 7 occurs twice, in lyrl2004_tokens_train"),
         ("\n\n", r"has no documents in lyrl2004_tokens_train\.dat"),
         (".I " + "9" * 16 + "\n.W\n", r"line 1: found '\.I 9999999999999999'"),
     ],
@@ -167,7 +167,7 @@ def test_broken_tokens_are_refused_with_their_line(tmp_path: Path, text: str, me
         ("E11 0 2286 1\n", r"line 1: found 'E11 0 2286 1'"),
         ("E11 2286 7\n", r"line 1: found 'E11 2286 7'"),
         ("é1 2286 1\n", r"line 1"),
-        ("\n", r"has no topics; expected lines as E11 2286 1"),
+        ("\n", r"has no topics; expected lines such as E11 2286 1"),
     ],
 )
 def test_broken_topics_are_refused_with_their_line(
@@ -191,23 +191,23 @@ def test_files_that_are_not_there_or_cut_off(tmp_path: Path) -> None:
     assert "is damaged or cut off" in refused(folder)
     packed.unlink()
     (folder / "rcv1-v2.topics.qrels").rename(folder / "qrels")
-    assert "0 files of topics" in refused(folder)
+    assert "0 topic files" in refused(folder)
     assert "put rcv1-v2.topics.qrels" in refused(folder)
     (tmp_path / "empty").mkdir()
-    assert "neither files of tokens" in refused(tmp_path / "empty")
+    assert "neither token files" in refused(tmp_path / "empty")
     assert "does not exist" in refused(tmp_path / "nowhere")
 
 
 def test_ceilings_of_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_tokens(tmp_path)
     monkeypatch.setattr(rcv1_tokens, "MAX_SORTED_BYTES", 4)
-    assert "test_pt0.dat is not sorted by the numbers" in refused(folder)
+    assert "test_pt0.dat is not sorted by document number" in refused(folder)
     monkeypatch.setattr(rcv1_tokens, "MAX_EVENT_BYTES", 60)
     assert "document 2286 has more than 60 bytes of words" in refused(folder)
     monkeypatch.setattr(rcv1_tokens, "MAX_EVENT_BYTES", 20)
     assert "has a line of more than 20 bytes" in refused(folder)
     monkeypatch.setattr(rcv1_tokens, "MOST_FILES", 2)
-    assert "has 3 files of tokens, expected at most 2" in refused(folder)
+    assert "has 3 token files; expected at most 2" in refused(folder)
 
 
 def test_ceilings_of_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,7 +320,7 @@ def test_entities_are_never_expanded(tmp_path: Path) -> None:
         (b"<html></html>", r"2286newsML\.xml: found no <newsitem \.\.\.>, expected <newsitem"),
         (story(7, "20.8.1996"), r"found itemid='7' and date='20\.8\.1996'"),
         (story(7).replace(b'"7"', b'"seven"'), r"found itemid='seven'"),
-        (story(7)[:400], r"there is no </newsitem>: the story is cut off"),
+        (story(7)[:400], r"expected </newsitem> at the end, found none: the story is cut off"),
         (b" " * rcv1_newsml.MAX_STORY_BYTES + story(7), r"has more than 1,048,576 bytes"),
     ],
 )
@@ -331,10 +331,12 @@ def test_broken_stories_are_refused_by_name(tmp_path: Path, raw: bytes, message:
 
 def test_broken_zips_and_twins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_zip(tmp_path / "19960820.zip", (7, story(7)), (8, story(7)))
-    assert "story 7 is there several times, in 19960820.zip" in refused(tmp_path)
+    assert "story 7 occurs several times, in 19960820.zip" in refused(tmp_path)
     write_zip(tmp_path / "19960820.zip", (7, story(7)), (8, story(8)))
     monkeypatch.setattr(rcv1_newsml, "MAX_MEMBERS", 1)
-    assert "19960820.zip has 2 members, expected at most 1" in refused(tmp_path)
+    assert "19960820.zip has 2 members; expected the stories of one day, at most 1" in refused(
+        tmp_path
+    )
     whole = (tmp_path / "19960820.zip").read_bytes()
     (tmp_path / "19960820.zip").write_bytes(whole[:-40])
     assert "19960820.zip cannot be read as a zip file (BadZipFile" in refused(tmp_path)

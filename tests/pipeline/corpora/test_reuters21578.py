@@ -1,47 +1,18 @@
-"""The Reuters-21578 source on made-up SGML, and on the collection itself where it is at hand."""
+"""The Reuters-21578 source, on made-up SGML."""
 
 from __future__ import annotations
 
-import io
 import json
-import tarfile
-from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipeline.corpora import corpus_files, open_source
+from pipeline.corpora import open_source
 from pipeline.corpora.reuters21578 import Reuters21578, Story, clean, parse_date
 from pipeline.corpora.source import Source, SourceError
-
-SharedCorpus = Callable[[str], Path]
-
-
-def story(
-    newid: int,
-    *,
-    date: str = " 5-MAR-1987 09:29:34.23",
-    topics: str = "YES",
-    split: str = "TRAIN",
-    labels: tuple[str, ...] = (),
-    text: str = "<TEXT>&#2;\n<TITLE>A TITLE</TITLE>\n<BODY>A body.\n&#3;</BODY></TEXT>",
-) -> str:
-    marked = "".join(f"<D>{label}</D>" for label in labels)
-    return (
-        f'<REUTERS TOPICS="{topics}" LEWISSPLIT="{split}" CGISPLIT="TRAINING-SET" OLDID="9" '
-        f'NEWID="{newid}">\n<DATE>{date}</DATE>\n<TOPICS>{marked}</TOPICS>\n'
-        f"<PLACES><D>nowhere</D></PLACES>\n<UNKNOWN>&#5;f0001</UNKNOWN>\n{text}\n</REUTERS>\n"
-    )
-
-
-def write(folder: Path, *stories: str, number: int = 0) -> Path:
-    folder.mkdir(exist_ok=True)
-    sgml = '<!DOCTYPE lewis SYSTEM "lewis.dtd">\n' + "".join(stories)
-    (folder / f"reut2-{number:03d}.sgm").write_bytes(sgml.encode("latin-1"))
-    return folder
+from tests.support.reuters_sgml import story, write_stories
 
 
 def events(source: Source) -> list[dict[str, Any]]:
@@ -53,7 +24,7 @@ def ids(source: Source) -> list[str]:
 
 
 def one(folder: Path, **parts: Any) -> dict[str, Any]:  # noqa: ANN401
-    (event,) = events(Reuters21578(write(folder, story(1, **parts))))
+    (event,) = events(Reuters21578(write_stories(folder, story(1, **parts))))
     return event
 
 
@@ -160,19 +131,21 @@ def test_dates(text: str, expected: tuple[int, ...] | None) -> None:
 
 def test_order_is_date_then_newid_over_all_files(tmp_path: Path) -> None:
     late, early = " 6-MAR-1987 00:00:00.00", "26-FEB-1987 00:00:00.00"
-    write(tmp_path, story(3, date=late), story(4, date=early))
-    write(tmp_path, story(10, date=late), story(2, date=late), number=1)
+    write_stories(tmp_path, story(3, date=late), story(4, date=early))
+    write_stories(tmp_path, story(10, date=late), story(2, date=late), number=1)
     assert ids(Reuters21578(tmp_path)) == ["4", "2", "3", "10"]
 
 
 def test_fractions_of_different_length_sort_by_time(tmp_path: Path) -> None:
-    write(tmp_path, story(1, date="1-JUN-1987 00:00:00.99"), story(2, date="1-JUN-1987 00:00:00.9"))
+    write_stories(
+        tmp_path, story(1, date="1-JUN-1987 00:00:00.99"), story(2, date="1-JUN-1987 00:00:00.9")
+    )
     assert ids(Reuters21578(tmp_path)) == ["2", "1"]
 
 
 def test_undated_story_follows_its_neighbour(tmp_path: Path) -> None:
     late, early = " 6-MAR-1987 00:00:00.00", "26-FEB-1987 00:00:00.00"
-    write(
+    write_stories(
         tmp_path,
         story(1, date="?"),
         story(2, date=late),
@@ -186,12 +159,12 @@ def test_undated_story_follows_its_neighbour(tmp_path: Path) -> None:
 
 
 def test_no_date_at_all_leaves_newid_order(tmp_path: Path) -> None:
-    write(tmp_path, story(2, date=""), story(1, date=""))
+    write_stories(tmp_path, story(2, date=""), story(1, date=""))
     assert ids(Reuters21578(tmp_path)) == ["1", "2"]
 
 
 def test_splits(tmp_path: Path) -> None:
-    write(
+    write_stories(
         tmp_path,
         story(1, split="TRAIN"),
         story(2, split="TEST"),
@@ -218,7 +191,7 @@ def test_unknown_split_is_refused(tmp_path: Path) -> None:
 
 def largest(folder: Path) -> Path:
     (folder / "all-topics-strings.lc.txt").write_text("acq\ncorn\nearn\ngrain\n")
-    return write(
+    return write_stories(
         folder,
         story(1, labels=("earn",)),
         story(2, labels=("grain", "corn", "earn")),
@@ -274,7 +247,7 @@ def test_one_label_of_all_stories(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("classes=-1", "between 1 and 1,000 classes"),
+        ("classes=-1", r"classes=-1; expected 0 \(all classes\) to 1,000"),
         ("classes=ten", "'ten' is not a number"),
         ("labels=first", "choose all, last"),
     ],
@@ -285,7 +258,7 @@ def test_unknown_cuts_are_refused(tmp_path: Path, option: str, message: str) -> 
 
 
 def test_stories_for_experiments(tmp_path: Path) -> None:
-    write(tmp_path, story(7, split="NOT-USED", labels=("tin",)))
+    write_stories(tmp_path, story(7, split="NOT-USED", labels=("tin",)))
     assert Reuters21578(tmp_path).stories == [
         Story(
             newid=7,
@@ -300,19 +273,19 @@ def test_stories_for_experiments(tmp_path: Path) -> None:
 
 
 def test_topic_list_in_file_order(tmp_path: Path) -> None:
-    write(tmp_path, story(1))
+    write_stories(tmp_path, story(1))
     assert Reuters21578(tmp_path).topics == []
     (tmp_path / "all-topics-strings.lc.txt").write_text("tin  \n\nlead\nzinc\n")
     assert Reuters21578(tmp_path).topics == ["tin", "lead", "zinc"]
 
 
 def test_iterates_again_from_the_beginning(tmp_path: Path) -> None:
-    source: Source = Reuters21578(write(tmp_path, story(1), story(2)))
+    source: Source = Reuters21578(write_stories(tmp_path, story(1), story(2)))
     assert list(source) == list(source)
 
 
 def test_files_one_folder_below(tmp_path: Path) -> None:
-    folder = write(tmp_path / "reuters", story(1))
+    folder = write_stories(tmp_path / "reuters", story(1))
     (folder / "all-topics-strings.lc.txt").write_text("tin\n")
     source = Reuters21578(tmp_path)
     assert ids(source) == ["1"]
@@ -320,8 +293,8 @@ def test_files_one_folder_below(tmp_path: Path) -> None:
 
 
 def test_two_copies_below_are_refused(tmp_path: Path) -> None:
-    write(tmp_path / "a", story(1))
-    write(tmp_path / "b", story(1))
+    write_stories(tmp_path / "a", story(1))
+    write_stories(tmp_path / "b", story(1))
     with pytest.raises(SourceError, match="found a and b; name the folder"):
         Reuters21578(tmp_path)
 
@@ -329,151 +302,27 @@ def test_two_copies_below_are_refused(tmp_path: Path) -> None:
 def test_no_files(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"expected reut2-\*\.sgm files there.*found none"):
         Reuters21578(tmp_path)
-    with pytest.raises(SourceError, match="does not exist; expected the corpus's folder"):
+    with pytest.raises(SourceError, match="does not exist; expected the folder of the corpus"):
         Reuters21578(tmp_path / "nowhere")
 
 
 def test_repeated_newid_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, story(1))
-    write(tmp_path, story(1), number=1)
-    with pytest.raises(SourceError, match="2 stories with NEWID 1, expected each once"):
+    write_stories(tmp_path, story(1))
+    write_stories(tmp_path, story(1), number=1)
+    with pytest.raises(SourceError, match="2 stories with NEWID 1; expected each NEWID once"):
         list(Reuters21578(tmp_path))
 
 
 @pytest.mark.parametrize(
     ("sgml", "found"),
     [
-        ("", "0 stories begin and 0 are whole"),
-        ("<html>", "0 stories begin and 0 are whole"),
-        (story(1) + story(2)[:-20], "2 stories begin and 1 are whole"),
+        ("", "0 stories begin and 0 are complete"),
+        ("<html>", "0 stories begin and 0 are complete"),
+        (story(1) + story(2)[:-20], "2 stories begin and 1 are complete"),
         (story(1).replace('NEWID="1"', 'NEWID="x"'), "expected a number as its NEWID"),
     ],
 )
 def test_damaged_file_is_named(tmp_path: Path, sgml: str, found: str) -> None:
-    write(tmp_path, sgml)
+    write_stories(tmp_path, sgml)
     with pytest.raises(SourceError, match=rf"reut2-000\.sgm: .*{found}"):
         list(Reuters21578(tmp_path))
-
-
-@pytest.mark.parametrize("kind", ["gz", "xz", ""])
-@pytest.mark.parametrize("inside", ["", "reuters/", "./"])
-def test_archive_is_read_in_place(tmp_path: Path, kind: str, inside: str) -> None:
-    folder = write(tmp_path / "unpacked", story(1), story(2))
-    (folder / "all-topics-strings.lc.txt").write_text("tin\n")
-    archive = tmp_path / f"corpus.tar.{kind}".rstrip(".")
-    with tarfile.open(archive, f"w:{kind}") as tar:  # type: ignore[call-overload]
-        for path in folder.iterdir():
-            tar.add(path, f"{inside}{path.name}")
-    before = sorted(tmp_path.rglob("*"))
-    source = Reuters21578(archive)
-    assert list(source) == list(Reuters21578(folder))
-    assert source.topics == ["tin"]
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-def archive_with(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
-    with tarfile.open(path, "w") as tar:
-        for info, data in members:
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-    return path
-
-
-def test_links_are_ignored(tmp_path: Path) -> None:
-    real = write(tmp_path / "real", story(1))
-    linked = tmp_path / "linked"
-    linked.mkdir()
-    (linked / "reut2-000.sgm").symlink_to(real / "reut2-000.sgm")
-    with pytest.raises(SourceError, match="links are not followed"):
-        Reuters21578(linked)
-    link = tarfile.TarInfo("reut2-001.sgm")
-    link.type, link.linkname = tarfile.SYMTYPE, str(real / "reut2-000.sgm")
-    archive = archive_with(
-        tmp_path / "links.tar",
-        (link, b""),
-        (tarfile.TarInfo("reut2-000.sgm"), story(5).encode()),
-    )
-    assert ids(Reuters21578(archive)) == ["5"]
-
-
-def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = write(tmp_path / "unpacked", story(1))
-    members = [(tarfile.TarInfo(f"reut2-00{i}.sgm"), story(i).encode()) for i in range(3)]
-    archive = archive_with(tmp_path / "corpus.tar", *members)
-    monkeypatch.setattr(corpus_files, "MAX_ARCHIVE_BYTES", 600)
-    with pytest.raises(SourceError, match="unpack it and name the folder instead"):
-        Reuters21578(archive)
-    monkeypatch.setattr(corpus_files, "MAX_FILE_BYTES", 100)
-    for path in (archive, folder):
-        with pytest.raises(SourceError, match=r"reut2-000\.sgm is larger than 100 bytes"):
-            list(Reuters21578(path))
-
-
-@pytest.mark.parametrize("kind", ["gz", "xz", ""])
-def test_damaged_archive(tmp_path: Path, kind: str) -> None:
-    folder = write(tmp_path / "unpacked", *map(story, range(200)))
-    archive = tmp_path / "corpus.tar"
-    with tarfile.open(archive, f"w:{kind}") as tar:  # type: ignore[call-overload]
-        tar.add(folder, "reuters")
-    archive.write_bytes(archive.read_bytes()[: archive.stat().st_size // 2])
-    with pytest.raises(SourceError, match=r"cannot be read as an archive.*fetch it again"):
-        Reuters21578(archive)
-    archive.write_bytes(b"neither tar nor anything")
-    with pytest.raises(SourceError, match="expected a folder or a whole"):
-        Reuters21578(archive)
-
-
-def test_the_collection_has_its_known_counts(shared_corpus: SharedCorpus) -> None:
-    source = Reuters21578(shared_corpus("reuters21578"))
-    stories = source.stories
-    assert source.total == 21_578
-    assert sorted(story.newid for story in stories) == list(range(1, 21_579))
-    assert len(source.topics) == 135
-    assert {topic for story in stories for topic in story.topics} <= set(source.topics)
-    assert all(story.date for story in stories)
-    dates = [story.date for story in stories if story.date]
-    assert dates == sorted(dates)
-
-    halves: dict[str, list[Story]] = {"train": [], "test": []}
-    for story in stories:
-        if story.modapte:
-            halves[story.modapte].append(story)
-    assert {half: len(found) for half, found in halves.items()} == {"train": 9603, "test": 3299}
-    both = set.intersection(
-        *({topic for story in half for topic in story.topics} for half in halves.values())
-    )
-    assert len(both) == 90
-    assert (
-        sum(bool(both & set(story.topics)) for half in halves.values() for story in half) == 10_789
-    )
-
-
-def test_the_collection_s_events(shared_corpus: SharedCorpus) -> None:
-    found = {event["id"]: event for event in events(Reuters21578(shared_corpus("reuters21578")))}
-    assert len(found) == 21_578
-    assert sum("topics" in event for event in found.values()) == 9603 + 3299 + 574
-    assert not any("blah" in event["text"].lower().split() for event in found.values())
-    assert found["17192"]["time"] == "1987-03-31T05:12:19.12Z"  # its hour is written 605
-    assert found["15370"]["time"] == "1987-04-09T00:00:00.00Z"  # with a remark behind it
-    controls = {chr(code) for code in range(32)} - {"\n"}
-    assert not any(controls & set(event["text"]) for event in found.values())
-
-
-def test_the_collection_s_modapte_split(shared_corpus: SharedCorpus) -> None:
-    source = Reuters21578(shared_corpus("reuters21578"), "modapte")
-    assert source.total == 9603 + 3299
-    assert all("topics" in event and "split" in event for event in events(source))
-
-
-def test_the_collection_s_ten_largest_classes(shared_corpus: SharedCorpus) -> None:
-    source = Reuters21578(shared_corpus("reuters21578"), classes=10)
-    sizes = Counter(len(story.topics) for story in source.stories)
-    assert (source.total, sizes) == (9_393, {1: 8_489, 2: 791, 3: 107, 4: 6})
-    assert " ".join(source.topics) == (
-        "acq corn crude earn grain interest money-fx ship trade wheat"
-    )
-    single = Reuters21578(shared_corpus("reuters21578"), classes=10, labels="last")
-    counts = Counter(topic for story in single.stories for topic in story.topics)
-    assert counts.total() == 9_393
-    by_frequency = sum(n for _, n in counts.most_common(5)) / 9_393
-    assert (counts["earn"] / 9_393, by_frequency) == pytest.approx((0.42, 0.86), abs=0.005)

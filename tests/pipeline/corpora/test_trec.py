@@ -70,7 +70,7 @@ def test_only_the_first_documents_of_a_run_count(tmp_path: Path) -> None:
     found = read_trec(write(tmp_path), depth=2)
     assert found.documents == ("e", "c", "b", "a", "a")  # of b and c the later name is first
     assert np.isnan(found.values[2, 0])
-    with pytest.raises(SourceError, match="depth=0: expected how many"):
+    with pytest.raises(SourceError, match="depth=0 is too small; expected the number"):
         read_trec(str(tmp_path), depth=0)
 
 
@@ -104,16 +104,16 @@ def test_what_is_no_run_is_left_out_and_named(tmp_path: Path) -> None:
         found = trec_files(one)
         assert [path.name for path in found.runs] == ["one", "two.gz"]
         assert [path.name for path in found.left_out] == names
-        (said,) = found.remarks()
-        assert said.startswith("trec: left out as no runs, by their names or their first 20 lines ")
-        assert said.endswith(f": {', '.join(names)}.")
+        (remark,) = found.remarks()
+        assert remark.startswith("trec: these files are left out, because their names or first 20 ")
+        assert remark.endswith(f": {', '.join(names)}.")
     assert read_trec(where).functions == ("one", "two")
     with pytest.raises(SourceError, match=r"README, line 1: expected query Q0 document"):
         read_trec(f"{runs}/README,{tmp_path}/qrels")  # named, so meant
     for name in ("one", "two.gz"):
         (runs / name).unlink()
     with pytest.raises(
-        SourceError, match=r"has no runs; .* left out as no runs.*: README, binary, notes.md"
+        SourceError, match=r"has no runs; .* files are left out.*: README, binary, notes.md"
     ):
         read_trec(where)
     assert trec_files(f"{runs}/binary,{tmp_path}/qrels").remarks() == []
@@ -124,7 +124,7 @@ def test_what_is_no_run_is_left_out_and_named(tmp_path: Path) -> None:
     [
         (f"a heading\n{RUN_A}", "three, line 1: expected query Q0 document"),
         ("9 Q0 a 1 2\n9 Q0 b 2 1\n", "three, line 1: expected query Q0 document"),
-        ("9 Q0 a 1 NaN tag\n", "three, line 1: expected .* the score a finite number"),
+        ("9 Q0 a 1 NaN tag\n", "three, line 1: expected .* with a finite score"),
         (f"{RUN_A}9 Q0\n", "three, line 7: expected query Q0 document"),
         ("\n", "three has no document for a judged query"),
     ],
@@ -161,9 +161,9 @@ def test_too_many_runs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ("runs", "has no comma"),
-        (",qrels", "has no comma"),
-        ("runs,nothing", "nothing is no file; expected RUNS,QRELS"),
+        ("runs", "does not have text on both sides of a comma"),
+        (",qrels", "does not have text on both sides of a comma"),
+        ("runs,nothing", "nothing is not a file; expected RUNS,QRELS"),
         ("nowhere,qrels", "nowhere has no runs"),
         ("empty*,qrels", "has no runs"),
     ],
@@ -182,10 +182,10 @@ def test_what_is_not_there_is_named(
     [
         ("9 Q0 a 1 2", "expected query Q0 document rank score tag, found '9 Q0 a 1 2'"),
         ("9 Q0 a 1 2 t more", "expected query Q0 document rank score tag"),
-        ("9 Q0 x 1 much tag", "the score a finite number"),
-        ("9 Q0 x 1 inf tag", "the score a finite number"),
+        ("9 Q0 x 1 much tag", "with a finite score"),
+        ("9 Q0 x 1 inf tag", "with a finite score"),
         (f"9 Q0 {'x' * 201} 1 2 tag", "expected query Q0 document"),
-        ("9 Q0 a 1 2 tag", "each document once a query"),
+        ("9 Q0 a 1 2 tag", "each document once per query"),
     ],
 )
 def test_a_malformed_line_of_a_run(tmp_path: Path, line: str, message: str) -> None:
@@ -206,7 +206,7 @@ def test_a_malformed_line_of_a_run(tmp_path: Path, line: str, message: str) -> N
         ("9 0 q yes", "the grade from -10 to 30"),
         ("9 0 q 31", "the grade from -10 to 30"),
         ("9 0 q -11", "the grade from -10 to 30"),
-        ("9 0 b 1", "each document once a query"),
+        ("9 0 b 1", "each document once per query"),
     ],
 )
 def test_a_malformed_line_of_judgements(tmp_path: Path, line: str, message: str) -> None:

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from pipeline.commands.defaults import RANK_LANES
-from tests.pipeline.corpora.test_movielens import write as write_movielens
 from tests.support.command_line import wirerank, write_events
+from tests.support.movielens_files import write_movielens
 
 RANKED: list[dict[str, Any]] = [
     {"id": "a", "text": "oil up sharply", "rank": 2},

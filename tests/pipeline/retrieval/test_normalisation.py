@@ -9,19 +9,8 @@ from learners.svm_map.features import BinnedItems
 from pipeline.errors import UsageError
 from pipeline.retrieval.features import Description, Form
 from pipeline.retrieval.normalisation import binned, even_cuts, minmax, normalised, place
-from pipeline.retrieval.query_sets import QuerySet, known_grades
 from pipeline.retrieval.trainers import as_matrix
-
-NOT = float("nan")
-
-
-def two_queries() -> QuerySet:
-    """The second has scores a thousand times as large."""
-    values = np.array([[1.0, 5.0], [2.0, NOT], [5.0, 5.0], [9000.0, NOT], [1000.0, -4.0]])
-    starts, grades = np.array([0, 3, 5]), np.array([0, 1, 0, 2, 0])
-    known = known_grades(starts, grades)
-    names = tuple("edcba")
-    return QuerySet(("f", "g"), ("1", "2"), ("", ""), starts, names, grades, values, known)
+from tests.support.two_queries import NOT, two_queries
 
 
 def test_scores_are_brought_to_the_same_scale_within_queries() -> None:

@@ -12,7 +12,7 @@ from pipeline.retrieval.features import Description, Form
 from pipeline.retrieval.normalisation import NORMALISATIONS, normalised
 from pipeline.retrieval.ranker import KIND, VERSION, Ranker
 from pipeline.storage.container import pack
-from tests.pipeline.retrieval.test_normalisation import two_queries
+from tests.support.two_queries import two_queries
 
 
 def a_ranker(form: Form) -> Ranker:

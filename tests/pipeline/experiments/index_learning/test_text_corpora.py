@@ -11,14 +11,14 @@ import pytest
 
 from pipeline.corpora import SourceError
 from pipeline.experiments.index_learning.text_corpora import newsgroups, reuters_largest
-from tests.pipeline.corpora.test_reuters21578 import story, write
+from tests.support.reuters_sgml import story, write_stories
 from tests.support.small_corpora import GROUPS, POSTS, write_newsgroups
 
 
 def test_stories_have_the_last_of_their_largest_classes(tmp_path: Path) -> None:
     letters = "abcdefghij"
     labels = [(letter,) for letter in letters] * 2 + [("b", "a", "z"), ("z",), ()]
-    path = write(tmp_path, *(story(i + 1, labels=mine) for i, mine in enumerate(labels)))
+    path = write_stories(tmp_path, *(story(i + 1, labels=mine) for i, mine in enumerate(labels)))
     found = reuters_largest(path)
     assert found.classes == list(letters)
     assert found.labels.tolist() == [*range(10), *range(10), 0]  # z is the smallest
@@ -42,10 +42,10 @@ def test_a_single_class_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="1 documents of 1 classes; expected at least two"):
         newsgroups(tmp_path / "posts")
     with pytest.raises(SourceError, match="1 documents of 1 classes; expected at least two"):
-        reuters_largest(write(tmp_path / "sgml", story(1, labels=("a",))))
+        reuters_largest(write_stories(tmp_path / "sgml", story(1, labels=("a",))))
     two = (story(1, labels=("a",)), story(2, labels=("b",)))
     with pytest.raises(SourceError, match="and 3 documents"):
-        reuters_largest(write(tmp_path / "two", *two))
+        reuters_largest(write_stories(tmp_path / "two", *two))
 
 
 def test_reuters_is_that_of_the_paper(shared_corpus: Callable[[str], Path]) -> None:

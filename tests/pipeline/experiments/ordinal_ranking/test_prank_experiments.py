@@ -130,7 +130,9 @@ def ratings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_movielens_losses_are_those_of_a_dense_computation(ratings: Path, tmp_path: Path) -> None:
     found = run("prank-movielens", tmp_path, "--data", str(ratings.parent), "--splits", "4")
-    assert found["remarks"][-1] == "Fewer than 5 viewers have 200 films: that part is left out."
+    assert found["remarks"][-1] == (
+        "Fewer than 5 viewers have rated 200 films, so that part is left out."
+    )
     eligible = range(3, 10)  # viewer 3 has rated 100 films, and viewer 2 one less
     order = np.random.default_rng([0, 100]).permutation(eligible).tolist()
     held_out, measured = order[:1], order[1:5]  # a fifth of seven

@@ -227,7 +227,8 @@ def test_a_quick_run_keeps_the_folds(tmp_path: Path) -> None:
     found = experiment("--data", f"letor:{path}", "--quick", "--out", str(tmp_path / "out"))
     assert list(found["tables"]) == ["letor-folds"]
     assert found["remarks"][1:3] == [
-        "With --quick at most 40 queries are used, the first with relevant documents of each part.",
+        "With --quick at most 40 queries are used: the first queries of each part that have "
+        "relevant documents.",
         *remarks_on_parts(sample),
     ]
     values = [row["ours"]["ap"]["value"] for row in found["tables"]["letor-folds"]["rows"]]
@@ -239,7 +240,8 @@ def test_splits_that_are_random_for_want_of_a_part_are_said(tmp_path: Path) -> N
     assert remarks_on_parts(read_letor(path)) == []
     (path / "S5.txt").write_text("\n")
     assert remarks_on_parts(read_letor(path)) == [
-        "letor: no queries in S5, so there are no five folds: splits are random."
+        "letor: S5 has no queries, so LETOR's five folds cannot be made. Random splits are used "
+        "instead."
     ]
     other = read_letor(write_letor(tmp_path / "one.txt", 12))
     assert remarks_on_parts(other) == []

@@ -16,25 +16,13 @@ from pipeline.experiments.report import experiment_folders as reading
 from pipeline.experiments.report.experiment_folders import find_experiments
 from pipeline.experiments.report.page import page
 from tests.support.command_line import wirerank
+from tests.support.hostile_experiment import HOSTILE, SVG, HostileTiny
 from tests.support.html_check import Page
 from tests.support.tiny_experiment import Tiny, run_tiny
 
 pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")
 
-HOSTILE = (
-    "</title></style><script>window.hit=1</script>"
-    "\"'><img src=x onerror=\"window.hit=1\"><a href='javascript:window.hit=1'>&lt;b&gt;\u202e"
-)
-SVG = b"""<?xml version="1.0"?>
-<svg xmlns="http://www.w3.org/2000/svg" onload="window.hit=1" width="10" height="10">
-<script>window.hit=1</script><image href="http://192.0.2.1/x.png"/></svg>"""
-
-
 KINDS = ("better", "worse", "level", "unjudged")
-
-
-class HostileTiny(Tiny):
-    title = paper = text = HOSTILE
 
 
 @pytest.fixture(scope="module")

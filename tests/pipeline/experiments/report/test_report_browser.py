@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 
 from pipeline.experiments.report.experiment_folders import find_experiments
 from pipeline.experiments.report.page import page as page_of
-from tests.pipeline.experiments.report.test_report import SVG, HostileTiny
+from tests.support.hostile_experiment import SVG, HostileTiny
 from tests.support.tiny_experiment import run_tiny
 
 pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")
