@@ -100,8 +100,8 @@ class LetorRows:
             if not self._read_features(fields[2:]):
                 what = f"features as 1:value, each once, numbered from 1 to {MOST_FEATURES:,}"
                 raise unexpected(name, number, what, line)
-            found = DOCUMENT.search(comment)
-            self._names.append(read_name(found[1]) if found else None)
+            match = DOCUMENT.search(comment)
+            self._names.append(read_name(match[1]) if match else None)
             self._grades.append(grade)
             self._of_query.append(len(self.queries) - 1)
             if len(self._grades) * self._width > MOST_VALUES:

@@ -76,8 +76,8 @@ class NewsmlStories:
     @cached_property
     def _order(self) -> Order:
         """The order of all stories; finding it reads the head of each story once."""
-        found = np.fromiter(self._places(), np.dtype("i4,i8,i4,i4"))
-        days, numbers, files, members = (found[field] for field in ("f0", "f1", "f2", "f3"))
+        places = np.fromiter(self._places(), np.dtype("i4,i8,i4,i4"))
+        days, numbers, files, members = (places[field] for field in ("f0", "f1", "f2", "f3"))
         every = np.lexsort((numbers, days))
         order = Order(days[every], numbers[every], files[every], members[every])
         self._refuse_twins(order)

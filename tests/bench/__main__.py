@@ -1,6 +1,6 @@
-"""`make bench`: speed against Vowpal Wabbit, numpy and a bare Kafka loop, many classes, memory.
+"""`make bench`: speed compared with Vowpal Wabbit, numpy and a bare Kafka loop, and memory.
 
-Timings vary from machine to machine and from minute to minute; the ratios are what counts.
+Timings vary from machine to machine and from minute to minute; compare the ratios.
 """
 
 from __future__ import annotations
@@ -26,10 +26,18 @@ from tests.support.rcv1_standin import FULL_SIZE
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--documents", type=int, default=20_000, help="for the speed comparisons")
-    parser.add_argument("--long", type=int, default=1_000_000, help="documents for the memory run")
-    parser.add_argument("--rcv1", type=int, default=FULL_SIZE, help="documents like those of RCV1")
-    parser.add_argument("--text", type=Path, default=classes.AUSTEN, help="words to predict")
+    parser.add_argument(
+        "--documents", type=int, default=20_000, help="number of documents of the speed comparisons"
+    )
+    parser.add_argument(
+        "--long", type=int, default=1_000_000, help="number of documents of the memory run"
+    )
+    parser.add_argument(
+        "--rcv1", type=int, default=FULL_SIZE, help="number of documents of the RCV1 stand-in"
+    )
+    parser.add_argument(
+        "--text", type=Path, default=classes.AUSTEN, help="text whose words are predicted"
+    )
     parser.add_argument(
         "--only",
         choices=(

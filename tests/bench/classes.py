@@ -1,4 +1,4 @@
-"""Many classes: what a document costs as they become more, and a pass over a text, word by word."""
+"""Many classes: the time per document by number of classes, and one pass over a text."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ AUSTEN = DATA / ARCHIVES["jane-austen"]
 LANE = "feature-focus"
 CLASSES = (10, 100, 1_000, 10_000, 100_000)
 DENSE = "perceptron"
-PAPER_SECONDS = 40  # one pass over 749,000 words with 17,400 classes, on a machine of 2009
+PAPER_SECONDS = 40  # one pass over 749,000 words with 17,400 classes, on a computer of 2009
 
-# Replays in a process of its own, so that its peak is its own; prints the report and the peak.
+# Runs a replay in a separate process, to measure its peak memory; prints the report and the peak.
 REPLAY = """
 import resource, sys, orjson
 from pipeline.commands.app import new_app, run_app
@@ -51,10 +51,10 @@ def replayed(source: str, lane: str, folder: Path) -> tuple[dict[str, float], fl
 
 
 def run(documents: int, folder: Path) -> None:
-    """Print what a document costs with ten to a hundred thousand classes."""
+    """Print the time and memory with ten to a hundred thousand classes."""
     print(f"{documents:,} documents of `synthetic:N,classes=K`, lane {LANE} (and {DENSE} for few)")
     print(
-        f"  {'classes':>8}{'learned':>9}{'us a document':>15}{'x':>7}{'replay us':>11}{'R1':>7}"
+        f"  {'classes':>8}{'learned':>9}{'us/document':>15}{'x':>7}{'replay us':>11}{'R1':>7}"
         f"{'connections':>13}{'touched':>9}{'model MiB':>11}{'peak MiB':>10}{DENSE + ' us':>15}"
     )
     first = 0.0
@@ -77,15 +77,15 @@ def run(documents: int, folder: Path) -> None:
 
 
 def run_words(text: Path, folder: Path) -> None:
-    """Print the time of one pass over a text, beside Vowpal Wabbit's for the same words."""
+    """Print the time of one pass over a text, beside Vowpal Wabbit's time for the same words."""
     if not text.exists():
-        print(f"Words: there is no {text}; give a text file or a folder of them with --text")
+        print(f"Words: {text} does not exist; name a text file or a folder of texts with --text")
         return
     workload = workload_of(open_source(f"text:{text}"), max_topics=1 << 17, max_terms=1 << 23)
     words = len(workload.raw)
     print(
         f"{words:,} words of {text.name}, {len(workload.topics):,} classes, {workload.terms:,} "
-        f"features, {workload.features_per_document:.1f} a word"
+        f"features, {workload.features_per_document:.1f} per word"
     )
     write_vw(workload.segments, folder / "words.vw", first_label=1)
     seconds, hits = 0.0, 0

@@ -1,4 +1,4 @@
-"""Memory of a long replay: it grows while the vocabulary fills, and then no more."""
+"""The memory of a long replay: it grows while the vocabulary fills, and then stays constant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def resident_mib(pid: int) -> float | None:
-    """Resident memory of a process, or None when it is gone (Linux)."""
+    """The resident memory of a process, or None when it has ended (Linux)."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (FileNotFoundError, ProcessLookupError, IndexError):
@@ -18,7 +18,7 @@ def resident_mib(pid: int) -> float | None:
 
 
 def run(documents: int) -> None:
-    """Replay a long stream through the default lanes and print its memory as it goes."""
+    """Replay a long stream with the default lanes and print its memory over time."""
     print(
         f"Memory of `wirerank replay synthetic:{documents}`, default lanes and ceilings (a minute)"
     )
@@ -34,11 +34,11 @@ def run(documents: int) -> None:
             samples.append(used)
         time.sleep(0.25)
     if process.returncode != 0 or not samples:
-        raise SystemExit(f"the replay ended with {process.returncode}")
+        raise SystemExit(f"the replay ended with exit code {process.returncode}; expected 0")
     seconds = time.monotonic() - started
     for tenth in range(1, 11):
         at = max(0, len(samples) * tenth // 10 - 1)
         print(f"  after {tenth * 10:3d} % of the time {samples[at]:8.0f} MiB")
     late = samples[len(samples) // 2 :]
     growth = max(late) / late[0]
-    print(f"  second half against its beginning {growth:6.3f} x   ({seconds:.0f} s in all)")
+    print(f"  end of the second half / its beginning {growth:6.3f} x   ({seconds:.0f} s in total)")

@@ -1,4 +1,4 @@
-"""Documents per second of ordinal lanes, beside a plain numpy loop on the same documents."""
+"""The speed of ordinal lanes, beside a plain numpy loop on the same documents."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from learners.segment import Rows, Segment, Steps
 from tests.bench.speed import line
 
 TERMS, FEATURES, RANKS, REPEATS = 20_000, 100, 5, 5
-WITH_KERNEL = 2_000  # documents; each costs as much as the budget has instances
+WITH_KERNEL = 2_000  # documents; the cost of each grows with the budget of instances
 
 
 def ranked_documents(documents: int) -> Segment:
-    """Documents of 100 features whose ranks a hidden direction says, with noise."""
+    """Documents of 100 features; their ranks follow a hidden direction, with noise."""
     rng = np.random.default_rng(0)
-    # Distinct terms, the first of each hundred in every other document or so.
+    # Distinct terms; the first of each hundred is in about every other document.
     spread = (rng.random((documents, FEATURES)) ** 3 * (TERMS // FEATURES)).astype(np.int32)
     terms = spread * FEATURES + np.arange(FEATURES, dtype=np.int32)
     values = rng.normal(size=(documents, FEATURES)) / np.sqrt(FEATURES)
@@ -46,7 +46,7 @@ def ranked_documents(documents: int) -> Segment:
 
 
 def numpy_prank(segment: Segment) -> tuple[float, Longs]:
-    """Seconds of PRank as one writes it with numpy, a document at a time; and its ranks."""
+    """The seconds of a plain numpy PRank, one document at a time, and its ranks."""
     rows = [segment.rows.row(i) for i in range(len(segment.rows))]
     true = segment.steps.labels + 1
     weights, thresholds, below = np.zeros(TERMS), np.zeros(RANKS - 1), np.arange(1, RANKS)
@@ -64,7 +64,7 @@ def numpy_prank(segment: Segment) -> tuple[float, Longs]:
 
 
 def lane_seconds(learner: OrdinalLearner, segment: Segment) -> tuple[float, Floats]:
-    """Seconds of one learner from nothing, the kernel compiled before; and what it said."""
+    """The seconds of a new learner with compiled kernels, and its ranks."""
     said = RankScores(len(segment.rows))
     started = time.perf_counter()
     learner.follow(segment, said)
@@ -75,7 +75,7 @@ def run(documents: int) -> None:
     """Print the comparison."""
     segment = ranked_documents(documents)
     lane_seconds(PRank(RANKS), segment.between(0, 10))
-    print(f"Ordinal lanes, ready-made vectors: {RANKS} ranks, {FEATURES} features a document")
+    print(f"Ordinal lanes, ready-made vectors: {RANKS} ranks, {FEATURES} features per document")
     plain, expected = min((numpy_prank(segment) for _ in range(REPEATS)), key=lambda run: run[0])
     line("PRank, a plain numpy loop", plain, documents)
     for name, make in (
@@ -88,7 +88,7 @@ def run(documents: int) -> None:
         line(f"Wirerank {name}, linear", seconds, documents, plain)
         if name == "prank":
             same = (said[:, RANK] == expected).mean()
-            print(f"  the two say the same rank of {same:.2%} of the documents")
+            print(f"  both predict the same rank for {same:.2%} of the documents")
     part = segment.between(0, 2 * WITH_KERNEL)
     seconds, _ = lane_seconds(PRank(RANKS, kernel="poly2"), part)
     line("Wirerank prank, poly2, budget 1000", seconds, WITH_KERNEL)

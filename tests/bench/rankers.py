@@ -1,4 +1,4 @@
-"""Seconds that rankers of query-document sets take to be trained, beside a classification SVM.
+"""The training time of rankers of query-document sets, beside a classification SVM.
 
 10 queries of 1,000 documents, 15 retrieval functions of 50 cuts: as many training examples as in
 the trials of Yue et al. (2007).
@@ -19,7 +19,7 @@ COSTS = (1.0, 100.0, 10_000.0)
 
 
 def made_up_queries(seed: int = 0) -> Queries:
-    """Functions of different quality whose errors have something in common."""
+    """Functions of different quality whose errors are correlated."""
     rng = np.random.default_rng(seed)
     relevant = np.zeros((QUERIES, DOCUMENTS), np.bool_)
     for query in relevant:
@@ -34,7 +34,7 @@ def made_up_queries(seed: int = 0) -> Queries:
 
 
 def svm_seconds(queries: Queries, cost: float) -> float:
-    """Of scikit-learn's, on the same features laid out."""
+    """The seconds of scikit-learn's classifier, on the same features as a matrix."""
     from sklearn.svm import LinearSVC
 
     items = queries.items
@@ -49,7 +49,7 @@ def svm_seconds(queries: Queries, cost: float) -> float:
 
 
 def run() -> None:
-    """Train with several costs, to a gap of 0.001."""
+    """Train with several costs to a gap of 0.001, and print the times."""
     print("rankers: 10 queries x 1,000 documents x 750 features")
     queries = made_up_queries()
     train(queries, 1.0, max_searches=3)  # compile

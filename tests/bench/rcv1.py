@@ -1,4 +1,4 @@
-"""Time and memory of `wirerank experiment mmp-rcv1` on made-up newswire in the files of RCV1."""
+"""Time and memory of `wirerank experiment mmp-rcv1` on synthetic newswire in the files of RCV1."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.rcv1_standin import write_standin
 
 
 def run(documents: int, folder: Path) -> None:
-    """Run it on a quarter of so many documents and on all of them; memory must not follow."""
+    """Run it on a quarter of the documents and on all of them; memory must not grow with them."""
     print(f"`wirerank experiment mmp-rcv1` on {documents:,} documents, and on a quarter (minutes)")
     peaks = []
     for size in (documents // 4, documents):
@@ -27,16 +27,16 @@ def run(documents: int, folder: Path) -> None:
         spent, peak = found["seconds"], found["peak_memory_mib"]
         peaks.append(peak)
         print(
-            f"  {size:9,} documents, written in {written - before:.0f} s: {whole:6.0f} s in all; "
+            f"  {size:9,} documents, written in {written - before:.0f} s: {whole:6.0f} s in total; "
             f"terms {spent['terms']:.0f} s, lanes {spent['lanes']:.0f} s "
             f"({size / spent['lanes']:,.0f} documents/s), SVM {spent['svm']:.0f} s; "
             f"peak {peak:,.0f} MiB"
         )
-    print(f"  peak memory of all against a quarter {peaks[1] / peaks[0]:6.3f} x")
+    print(f"  peak memory of all / of a quarter {peaks[1] / peaks[0]:6.3f} x")
 
 
 def experiment(data: Path, out: Path) -> None:
-    """Run it in a process of its own, so that its memory is its own."""
+    """Run the experiment in a separate process, to measure its memory."""
     subprocess.run(
         [
             sys.executable, "-m", "pipeline", "experiment", "mmp-rcv1",

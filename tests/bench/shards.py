@@ -1,4 +1,4 @@
-"""A lane of many topics, whole and divided: time a document, and what the exchange takes of it."""
+"""A lane of many topics, whole and sharded: the time per document, and the share of exchanges."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ LANE = "mmp:loss=1"
 
 
 def blocks(documents: int, seed: int = 1) -> Iterator[Segment]:
-    """Labelled documents whose words lean to their topics; words and topics by Zipf's law."""
+    """Labelled documents with words of their topics; words and topics are Zipf-distributed."""
     rng = np.random.default_rng(seed)
     topics = 1 / np.arange(1.0, TOPICS + 1)
     words = 1 / np.arange(1.0, FEATURES + 1)
     topics, words = topics / topics.sum(), words / words.sum()
-    own = rng.integers(0, FEATURES, (TOPICS, 40))  # words that a topic is known by
+    own = rng.integers(0, FEATURES, (TOPICS, 40))  # the words that signal a topic
     for _ in range(0, documents, BLOCK):
         labels = [
             rng.choice(TOPICS, rng.integers(1, 4), replace=False, p=topics) for _ in range(BLOCK)
@@ -55,7 +55,7 @@ def blocks(documents: int, seed: int = 1) -> Iterator[Segment]:
 
 
 def microseconds(learner: Learner, segments: list[Segment]) -> dict[str, float]:
-    """Of a document, all and in parts, for the second half of the blocks; the first is learned."""
+    """The time per document, in total and by part, in the second half of the blocks."""
     half = len(segments) // 2
     before, started = learner.timings(), 0.0
     for number, segment in enumerate(segments):
@@ -75,7 +75,7 @@ def run(documents: int) -> None:
         f"A lane of {TOPICS:,} topics and {FEATURES:,} features, documents of about {TERMS} terms "
         f"in blocks of {BLOCK}; shards are threads of one process"
     )
-    print("  us a document          all    score  update  resolve  wait    exchanges a block")
+    print("  us/document          total    score  update  resolve  wait    exchanges/block")
     warm = [next(blocks(BLOCK))]
     for shards in (1, 2, 4):
         spec = f"{LANE},shards={shards}"

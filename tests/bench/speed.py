@@ -21,7 +21,7 @@ REPEATS = 3
 
 
 def vw_run(path: Path, task: str, repeats: int = REPEATS) -> tuple[float, float]:
-    """Seconds that Vowpal Wabbit takes for a file, start-up not counted, and its loss on the way.
+    """The seconds of Vowpal Wabbit for a file, without start-up, and its progressive loss.
 
     The best of some runs.
     """
@@ -45,7 +45,7 @@ def vw_run(path: Path, task: str, repeats: int = REPEATS) -> tuple[float, float]
 
 
 def lane_seconds(spec: str, segments: list[Segment]) -> float:
-    """Seconds that one lane takes for vectors in memory; the best of three."""
+    """The seconds of one lane for vectors in memory; the best of three."""
     best = float("inf")
     for _ in range(REPEATS):
         learner = parse_spec(spec).build()
@@ -58,16 +58,16 @@ def lane_seconds(spec: str, segments: list[Segment]) -> float:
 
 
 def replay_seconds(path: Path, lanes: tuple[str, ...]) -> float:
-    """Seconds that a whole replay of a file of raw events takes; the best of three."""
+    """The seconds of a whole replay of a file of raw events; the best of three."""
     settings = ReplaySettings(source=str(path), lanes=lanes)
     reports = [replay(settings, Progress()).report for _ in range(REPEATS)]
     return min(float(next(iter(report.values()))["seconds"]) for report in reports)
 
 
 def line(what: str, seconds: float, documents: int, against: float | None = None) -> None:
-    """One line of results, with the ratio to another one."""
+    """Print one line of results, with the ratio to another result."""
     ratio = f"   {against / seconds:6.2f} x" if against else ""
-    rate = f"{seconds / documents * 1e6:8.1f} us a document {documents / seconds:10,.0f} a second"
+    rate = f"{seconds / documents * 1e6:8.1f} us/document {documents / seconds:10,.0f} documents/s"
     print(f"  {what:<58}{rate}{ratio}")
 
 
@@ -82,7 +82,7 @@ def run(documents: int, folder: Path) -> None:
     (folder / "events.jsonl").write_bytes(b"\n".join(workload.raw))
 
     mean = sum(len(segment.rows.terms) for segment in short) / documents
-    print(f"One model, ready-made vectors: {topics} topics, {mean:.0f} features a document")
+    print(f"One model, ready-made vectors: {topics} topics, {mean:.0f} features per document")
     vw, _ = vw_run(folder / "short.vw", f"--multilabel_oaa {topics}")
     line("Vowpal Wabbit --multilabel_oaa, from its own file", vw, documents)
     for spec in DEFAULT_LANES:
@@ -90,7 +90,7 @@ def run(documents: int, folder: Path) -> None:
 
     size = sum(map(len, workload.raw)) / documents
     mean = workload.features_per_document
-    print(f"Raw text ({size:.0f} bytes an event, {mean:.0f} features a document) to four lanes")
+    print(f"Raw text ({size:.0f} bytes per event, {mean:.0f} features per document), four lanes")
     vw, _ = vw_run(folder / "whole.vw", f"--multilabel_oaa {topics}")
     line("Vowpal Wabbit, one model, ready-made vectors", vw, documents)
     four = replay_seconds(folder / "events.jsonl", DEFAULT_LANES)
@@ -98,6 +98,6 @@ def run(documents: int, folder: Path) -> None:
     one = replay_seconds(folder / "events.jsonl", DEFAULT_LANES[:1])
     line("Wirerank replay, raw text, one lane", one, documents, vw)
 
-    print("Stage by stage, one after the other")
+    print("The stages, run one after the other")
     stages = stage_times(parse_lanes(DEFAULT_LANES), documents, 1024)
     print("  " + stage_table(stages, documents).replace("\n", "\n  "))

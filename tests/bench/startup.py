@@ -1,4 +1,4 @@
-"""From the command to the first ranking, with kernels compiled before."""
+"""The time from the command to the first ranking, with compiled kernels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 
 
 def first_ranking_seconds() -> float:
-    """Start a replay of standard input, give it one document, wait for its ranking."""
+    """Start a replay of standard input, send it one document, and wait for its ranking."""
     arguments = ["replay", "-", "--rankings", "-", "--quiet"]
     started = time.perf_counter()
     with subprocess.Popen(
@@ -30,6 +30,6 @@ def first_ranking_seconds() -> float:
 
 def run() -> None:
     """Print the best of three."""
-    first_ranking_seconds()  # compiles, if that was never done here
+    first_ranking_seconds()  # compiles the kernels if necessary
     best = min(first_ranking_seconds() for _ in range(3))
-    print(f"Start-up to the first ranking, kernels compiled before: {best:.2f} s")
+    print(f"Start-up to the first ranking, with compiled kernels: {best:.2f} s")

@@ -39,7 +39,7 @@ LIGHT = 0.05  # seconds between documents under light load
 def bare_loop(
     bootstrap: str, source: str, target: str, documents: int, size: int, tuned: bool
 ) -> None:
-    """What a home-made script does, without the work: read a document, write a record for it.
+    """The loop of a home-made script without its work: read a document, write a record.
 
     With the client's own settings, or with our large batches, compression and all.
     """
@@ -77,13 +77,13 @@ def written(settings: KafkaSettings, topic: str, partitions: int) -> list[Any]:
 
 
 def span(messages: list[Any]) -> tuple[float, float]:
-    """When the first and the last record were made, by the clock of this machine."""
+    """The timestamps of the first and the last record, by the clock of this machine."""
     times = [message.timestamp / 1000 for message in messages]
     return min(times), max(times)
 
 
 def records_in(settings: KafkaSettings, topic: str) -> int:
-    """Records of a topic, and the marks of transactions, which are few; cheap to ask."""
+    """The number of records of a topic, including a few transaction markers; cheap to ask."""
     consumer = new_consumer(settings)
     ends = consumer.end_offsets([TopicPartition(topic, p) for p in range(PARTITIONS)])
     consumer.close(autocommit=False)
@@ -91,7 +91,7 @@ def records_in(settings: KafkaSettings, topic: str) -> int:
 
 
 def bare_rate(streaming: Streaming, documents: int, size: int, tuned: bool) -> float:
-    """Documents per second of the bare loop, a process of its own."""
+    """The documents per second of the bare loop, in a separate process."""
     target = f"{streaming.name}.bare-{time.monotonic_ns()}"
     admin = new_admin(streaming.config.kafka)
     admin.create_topics([NewTopic(target, PARTITIONS, 1)])
@@ -107,7 +107,7 @@ def bare_rate(streaming: Streaming, documents: int, size: int, tuned: bool) -> f
 
 
 def our_rate(streaming: Streaming, documents: int) -> tuple[float, float]:
-    """Documents per second from the first block to the last ranking; and bytes of a ranking."""
+    """The documents per second from the first block to the last ranking, and bytes per ranking."""
     settings, stream = streaming.config.kafka, streaming.stream
     streaming.start("learn")
     while "of the log" not in streaming.log("learn"):
@@ -115,7 +115,7 @@ def our_rate(streaming: Streaming, documents: int) -> tuple[float, float]:
     streaming.start("tokenize-0")
     until = time.monotonic() + 300
     while records_in(settings, stream.rankings) < documents and time.monotonic() < until:
-        time.sleep(0.5)  # looking costs little, reading along would cost much
+        time.sleep(0.5)  # polling the offsets is cheap; consuming the records would slow it down
     found = streaming.rankings(documents, seconds=30)
     for name in ("tokenize-0", "learn"):
         assert streaming.end(name) == 0, streaming.log(name)
@@ -126,7 +126,7 @@ def our_rate(streaming: Streaming, documents: int) -> tuple[float, float]:
 
 
 def throughput(bootstrap: str, folder: Path, documents: int) -> None:
-    """Print the comparison, several times."""
+    """Run and print the comparison several times."""
     print(f"Topic to topic, {documents:,} documents, four lanes, one of them published")
     print("                         bare kafka-python loop, its        tokenizer and")
     print("                         own settings      our settings     learner           ratios")
@@ -136,20 +136,20 @@ def throughput(bootstrap: str, folder: Path, documents: int) -> None:
         lanes, watched = DEFAULT_LANES[:1], DEFAULT_LANES[1:]
         with Streaming(bootstrap, place, lanes, PARTITIONS, watched, "", every=60) as streaming:
             streaming.produce(SyntheticNewswire(documents=documents))
-            if number == 0:  # a broker that has just started is slow with whoever comes first
+            if number == 0:  # a broker that has just started is slow for its first client
                 bare_rate(streaming, documents, RANKING_BYTES, tuned=True)
             ours, size = our_rate(streaming, documents)
             plain = bare_rate(streaming, documents, int(size), tuned=False)
             tuned = bare_rate(streaming, documents, int(size), tuned=True)
         print(
-            f"  documents a second  {plain:12,.0f}  {tuned:16,.0f}  {ours:16,.0f}"
+            f"  documents/s         {plain:12,.0f}  {tuned:16,.0f}  {ours:16,.0f}"
             f"         {ours / plain:6.2f} {ours / tuned:6.2f}",
             flush=True,
         )
 
 
 class Trickle:
-    """A light load: a document every 50 ms, and a reader that notes when each was ranked."""
+    """A light load: a document every 50 ms, and a reader that records when each is ranked."""
 
     def __init__(self, streaming: Streaming) -> None:
         self._streaming = streaming
@@ -192,7 +192,7 @@ class Trickle:
         consumer.close(autocommit=False)
 
     def until_flowing(self, since: float, seconds: float = 120.0) -> float:
-        """Seconds until a document that was sent after `since` is ranked."""
+        """The seconds until a document that was sent after `since` is ranked."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             fresh = [at for key, at in list(self.ranked.items()) if self.sent[key] > since]
@@ -202,7 +202,7 @@ class Trickle:
         return float("inf")
 
     def delays(self, since: float) -> list[float]:
-        """How long each document sent after `since` waited for its ranking."""
+        """The delay of the ranking of each document that was sent after `since`."""
         return [
             at - self.sent[key] for key, at in list(self.ranked.items()) if self.sent[key] > since
         ]
@@ -210,7 +210,7 @@ class Trickle:
 
 @contextmanager
 def supervised(streaming: Streaming) -> Iterator[subprocess.Popen[bytes]]:
-    """`wirerank run`, as an operator starts it."""
+    """Start `wirerank run` as an operator does."""
     with (streaming.folder / "run.log").open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "consumers", "run", str(streaming.path)],
@@ -224,7 +224,7 @@ def supervised(streaming: Streaming) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def child_of(parent: int, command: str) -> int:
-    """The process that a supervisor runs this command in."""
+    """The id of the process in which a supervisor runs a command."""
     found = subprocess.run(
         ["pgrep", "-P", str(parent), "-f", f"consumers {command}"],
         capture_output=True, text=True, check=True,
@@ -233,7 +233,7 @@ def child_of(parent: int, command: str) -> int:
 
 
 def delay_and_recovery(folder: Path) -> None:
-    """Print how long a ranking takes, and how long it stays away after something was killed."""
+    """Print the delay of a ranking, and how long rankings stop after a process was killed."""
     place = folder / "recovery"
     place.mkdir()
     options = Options(heap_mb=512, quick=False)
@@ -250,7 +250,7 @@ def delay_and_recovery(folder: Path) -> None:
         time.sleep(20)
         delays = sorted(trickle.delays(since))
         print(
-            f"From a document to its ranking, {1 / LIGHT:.0f} documents a second: "
+            f"From a document to its ranking, {1 / LIGHT:.0f} documents per second: "
             f"p50 {statistics.median(delays) * 1000:.0f} ms, "
             f"p99 {delays[int(0.99 * len(delays))] * 1000:.0f} ms ({len(delays)} documents)",
             flush=True,
@@ -275,11 +275,11 @@ def delay_and_recovery(folder: Path) -> None:
                 seconds.append(trickle.until_flowing(time.monotonic()))
                 time.sleep(6)
             times = ", ".join(f"{s:.1f}" for s in seconds)
-            print(f"  ranking again after {what}: {times} s", flush=True)
+            print(f"  first ranking after {what}: {times} s", flush=True)
 
 
 def run(documents: int, folder: Path) -> None:
-    """Print all of it."""
+    """Run and print all parts."""
     with Cluster(folder / "kafka", options=Options(heap_mb=1024, quick=False)) as cluster:
         throughput(cluster.bootstrap, folder, documents)
     delay_and_recovery(folder)

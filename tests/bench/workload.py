@@ -1,4 +1,4 @@
-"""The same documents for everybody: raw events, vectors, and Vowpal Wabbit's own format."""
+"""The documents of all comparisons: as raw events, as vectors, and in Vowpal Wabbit's format."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Workload:
 
 
 def make_workload(documents: int) -> Workload:
-    """Synthetic newswire with running weights, as the engine sees it."""
+    """Synthetic newswire with running term weights, as the engine sees it."""
     return workload_of(SyntheticNewswire(documents=documents))
 
 
@@ -59,7 +59,7 @@ def workload_of(source: Source, max_topics: int = 2048, max_terms: int = 1 << 17
 
 
 def shortened(segment: Segment, features: int) -> Segment:
-    """The same documents with no more than so many features each: the heaviest ones, in order."""
+    """The same documents with a limited number of features each: the heaviest ones, in order."""
     starts, terms, values = [0], [], []
     for row in range(len(segment.rows)):
         mine, weights = segment.rows.row(row)
@@ -72,7 +72,7 @@ def shortened(segment: Segment, features: int) -> Segment:
 
 
 def write_vw(segments: list[Segment], path: Path, first_label: int = 0) -> None:
-    """The vectors in Vowpal Wabbit's text format; classes from 0 for `--multilabel_oaa`, else 1."""
+    """Write vectors in Vowpal Wabbit's format; classes from 0 for `--multilabel_oaa`, else 1."""
     with path.open("w") as file:
         for segment in segments:
             steps = segment.steps

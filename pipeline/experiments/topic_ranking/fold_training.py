@@ -31,7 +31,7 @@ def one_pass(lane: LaneSpec, fold: Fold) -> Pass:
     learner = lane.build()
     learned, tested = no_scores(learner, fold)
     learner.follow(share(fold.training_segment(), [lane.norm]).by_norm[lane.norm], learned)
-    if isinstance(learner, Rocchio):  # of all documents, not of those up to its last making
+    if isinstance(learner, Rocchio):  # from all documents, not only those before its last refresh
         learner.make()
     learner.follow(share(fold.test_segment(), [lane.norm]).by_norm[lane.norm], tested)
     return Pass(learned, tested)
@@ -62,8 +62,8 @@ def train_lane(spec: str, fold: Fold, lanes: Sequence[str] = ()) -> Result:
     *others, lane = resolved([parse_spec(one) for one in (*lanes, spec)])
     if lane.is_stacker:
         known = {other.name: other for other in others}
-        said = [one_pass(known[name], fold) for name in lane.combines]
-        scores = combined_pass(lane, said, fold)
+        passes = [one_pass(known[name], fold) for name in lane.combines]
+        scores = combined_pass(lane, passes, fold)
     else:
         scores = one_pass(lane, fold)
     learning = TopicCurve()

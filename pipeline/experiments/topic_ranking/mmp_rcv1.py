@@ -204,20 +204,20 @@ class MmpRcv1(Experiment):
 
     def findings(self, results: Mapping[str, Result]) -> Findings:
         """The paper's tables and figures, and the size of the corpus beside the paper's."""
-        found = results["stream"]
-        seen = found["lanes"][SVM.key]["documents"]
+        result = results["stream"]
+        seen = result["lanes"][SVM.key]["documents"]
         svm = SVM._replace(label=f"{SVM.label} on {seen:,} documents")
         methods = [svm if method is SVM else method for method in METHODS]
-        numbers = [MethodResults(method, [found["lanes"][method.key]]) for method in methods]
-        online = [method for method in METHODS if "curve" in found["lanes"][method.key]]
-        curves = [(method, found["lanes"][method.key]["curve"]) for method in online]
+        numbers = [MethodResults(method, [result["lanes"][method.key]]) for method in methods]
+        online = [method for method in METHODS if "curve" in result["lanes"][method.key]]
+        curves = [(method, result["lanes"][method.key]["curve"]) for method in online]
         of_the_paper = [one for one in curves if not one[0].added]
         of_added = [one for one in curves if one[0].added or one[0].key == "mmp1"]
-        counts = found["topics_per_document"]
+        counts = result["topics_per_document"]
         tables = [
             topics_per_document("figure-3", DATA, counts, TOPICS_PER_DOCUMENT),
             *two_tables(numbers, PRINTED, 3, DATA),
-            corpus_table(found["corpus"]),
+            corpus_table(result["corpus"]),
         ]
         learning = f"{DATA}: learning curves"
         both = f"{DATA}: precision and recall (figure 6)"
@@ -231,10 +231,10 @@ class MmpRcv1(Experiment):
             Series("figure-5-curves", curves_csv(curves)),
             Series("figure-6-points", precision_recall_csv(numbers)),
         ]
-        return Findings(tables, drawings, self._remarks(found), series)
+        return Findings(tables, drawings, self._remarks(result), series)
 
-    def _remarks(self, found: Result) -> list[str]:
-        seconds, facts = found["seconds"], found["corpus"]
+    def _remarks(self, result: Result) -> list[str]:
+        seconds, facts = result["seconds"], result["corpus"]
         documents = facts["trained"] + facts["tested"] + facts["unlabelled"]
         speed = documents / seconds["lanes"]
         remarks = [
@@ -243,16 +243,16 @@ class MmpRcv1(Experiment):
             f"documents in memory. The row '{RUNNING.title}' needs no such reading: it uses all "
             "terms and the statistics of the documents so far.",
             f"The linear SVM (one per topic, C = {COST:g}, on vectors of length one) was trained "
-            f"on {seen_by_svm(found['lanes'][SVM.key]['documents'], facts['trained'])}.",
+            f"on {seen_by_svm(result['lanes'][SVM.key]['documents'], facts['trained'])}.",
             f"Time: terms {seconds['terms']:,.0f} s; lanes {seconds['lanes']:,.0f} s "
             f"({speed:,.0f} documents per second); SVM {seconds['svm']:,.0f} s. Peak memory: "
-            f"{found['peak_memory_mib']:,.0f} MiB.",
+            f"{result['peak_memory_mib']:,.0f} MiB.",
         ]
-        if found["discarded"]:
-            topics = ", ".join(f"{code} ({n:,})" for code, n in found["discarded"].items())
+        if result["discarded"]:
+            topics = ", ".join(f"{code} ({n:,})" for code, n in result["discarded"].items())
             remarks.append(
                 "Topics that only test documents have are discarded, as the paper does with GMIL. "
-                f"Here they are: {topics}."
+                f"They are, with the number of documents of each: {topics}."
             )
         if facts["unlabelled"]:
             remarks.append(

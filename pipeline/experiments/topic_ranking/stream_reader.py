@@ -15,7 +15,7 @@ from pipeline.log.prefetcher import Prefetcher
 from pipeline.text.tokenizer import Tokenizer
 
 BLOCK = 1024
-SAID_EVERY_SECONDS = 15.0
+REPORT_EVERY_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Corpus:
         """The blocks of some events, prefetched by a thread; reports progress now and then."""
         some = Events(islice(events, stop - start))
         readings = Prefetcher(BlockReader(some, Tokenizer(self.profile), BLOCK))
-        began = said = time.perf_counter()
+        began = reported = time.perf_counter()
         try:
             for reading in readings:
                 if reading is None:
@@ -69,8 +69,8 @@ class Corpus:
                     )
                 yield reading.block
                 now = time.perf_counter()
-                if now - said > SAID_EVERY_SECONDS or reading.events == stop - start:
-                    said = now
+                if now - reported > REPORT_EVERY_SECONDS or reading.events == stop - start:
+                    reported = now
                     speed = reading.events / (now - began)
                     done = f"{reading.events:,} of {stop - start:,} documents"
                     self.say(f"{doing}: {done}, {speed:,.0f} per second")

@@ -14,7 +14,7 @@ from pipeline.experiments.experiment import Result, Say
 from pipeline.experiments.linear_svm import MOST_ITERATIONS, as_matrix, linear_svm
 from pipeline.experiments.text_vectors import select_rows
 from pipeline.experiments.topic_ranking.methods import TopicMethod
-from pipeline.experiments.topic_ranking.stream_reader import SAID_EVERY_SECONDS
+from pipeline.experiments.topic_ranking.stream_reader import REPORT_EVERY_SECONDS
 from pipeline.experiments.topic_ranking.stream_training import StreamLearner
 
 COST = 1.0
@@ -66,7 +66,7 @@ class SampledSvm(StreamLearner):
         self._say(f"training {topics} linear SVMs on {self.documents:,} documents")
         self._weights = np.zeros((matrix.shape[1], topics))
         self._constants = np.where(labels.all(axis=0), -LAST, LAST)
-        before = said = time.perf_counter()
+        before = reported = time.perf_counter()
         with warnings.catch_warnings():  # the result says how many did not converge
             warnings.simplefilter("ignore", ConvergenceWarning)
             for topic, positive in enumerate(labels.T):
@@ -75,15 +75,15 @@ class SampledSvm(StreamLearner):
                     self._weights[:, topic] = fitted.coef_[0]
                     self._constants[topic] = fitted.intercept_[0]
                     self._unfinished += int(np.max(fitted.n_iter_) >= MOST_ITERATIONS)
-                if time.perf_counter() - said > SAID_EVERY_SECONDS:
-                    said = time.perf_counter()
+                if time.perf_counter() - reported > REPORT_EVERY_SECONDS:
+                    reported = time.perf_counter()
                     self._say(f"training linear SVMs: {topic + 1} of {topics}")
         self.seconds = time.perf_counter() - before
 
     def scores(self, segment: Segment) -> DenseScores:
         """The value of each SVM's decision function for each document."""
-        found = as_matrix(segment.rows, self._terms) @ self._weights + self._constants
-        return DenseScores(np.asarray(found))
+        values = as_matrix(segment.rows, self._terms) @ self._weights + self._constants
+        return DenseScores(np.asarray(values))
 
     def forget(self, keep: Longs) -> None:
         """Terms are never dropped here: the SVMs see a fixed set of terms."""
