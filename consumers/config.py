@@ -50,9 +50,9 @@ def read_config(path: Path, environment: Mapping[str, str]) -> Config:
     try:
         return Config.model_validate(given)
     except ValidationError as error:
-        found = error.errors(include_url=False)
-        problems = [explain(problem) for problem in found if not is_consequence(problem, found)]
-        raise ConfigError(f"{path} cannot be used:\n  " + "\n  ".join(problems)) from None
+        problems = error.errors(include_url=False)
+        messages = [explain(p) for p in problems if not is_consequence(p, problems)]
+        raise ConfigError(f"{path} cannot be used:\n  " + "\n  ".join(messages)) from None
 
 
 class KafkaOnly(Section):

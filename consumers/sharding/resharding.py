@@ -91,9 +91,9 @@ class UsableSnapshots(NamedTuple):
             count = first.name.removeprefix("0-of-")
             shards = int(count) if count.isdecimal() else 0
             assignments = [ShardAssignment(self.lane, n, shards) for n in range(shards)]
-            found = [self.by_position(shard_folder(stream_folder, a)) for a in assignments]
-            for position in set.intersection(*map(set, found)) if found else ():
-                yield Division(position, shards, [paths[position] for paths in found])
+            kept = [self.by_position(shard_folder(stream_folder, a)) for a in assignments]
+            for position in set.intersection(*map(set, kept)) if kept else ():
+                yield Division(position, shards, [paths[position] for paths in kept])
 
     def by_position(self, folder: Path) -> dict[int, Path]:
         """The usable snapshots of a folder, by the offset of the log that they were taken at."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import re
+import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +25,8 @@ from consumers.logs import (
 )
 from consumers.settings import Config
 from consumers.supervisor import children
+from tests.conftest import REPOSITORY
+from tests.support.kafka_stream import eventually
 
 WORKER = "tokenizer 0 of stream newswire"
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
@@ -156,3 +160,41 @@ def test_the_supervisor_passes_its_log_options_on(config: Config, tmp_path: Path
         "learner mmp:loss=1 shard 1/2 of stream newswire",
     ]
     assert all(worker.arguments[-5:] == given for worker in workers)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        return port
+
+
+def test_run_logs_the_settings_once_and_every_line_is_json(tmp_path: Path) -> None:
+    """Nobody listens at the broker's address; the workers wait, and stop when asked to."""
+    path = tmp_path / "wirerank.toml"
+    path.write_text(
+        f'[kafka]\nbootstrap = "127.0.0.1:{free_port()}"\n[metrics]\nport = 0\n'
+        f'[snapshots]\nfolder = "{tmp_path}/snapshots"\n'
+        '[[streams]]\nname = "newswire"\nlanes = [{spec = "mmp:loss=1"}]\n'
+    )
+    command = [sys.executable, "-m", "consumers", "run", str(path), "--log-format", "json"]
+    log = tmp_path / "run.log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, cwd=REPOSITORY, stdout=file, stderr=file)
+    workers = ["tokenizer 0 of stream newswire", "learner of stream newswire"]
+
+    def waiting() -> set[str]:
+        lines = [json.loads(line) for line in log.read_text().splitlines(keepends=True)[:-1]]
+        return {line["worker"] for line in lines if "trying again in" in line["message"]}
+
+    try:
+        assert eventually(lambda: waiting() == {*workers}, 180), log.read_text()
+    finally:
+        process.terminate()
+        code = process.wait(60)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert code == 0
+    assert {line["worker"] for line in lines} == {"supervisor", *workers}
+    settings = [line for line in lines if line["message"].startswith("settings: ")]
+    assert {line["worker"] for line in settings} == {"supervisor"}
+    assert len(settings) == 5
+    assert lines[-1]["message"] == "stopped: all 2 workers have ended"
