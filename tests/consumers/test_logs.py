@@ -80,9 +80,9 @@ def test_the_level_decides_what_is_logged(capsys: pytest.CaptureFixture[str]) ->
         set_up_logging(WORKER, level, LogFormat.TEXT)
         logging.getLogger("consumers.test").debug("detail at %s", level)
         logging.getLogger("consumers.test").error("problem at %s", level)
-    said = capsys.readouterr().err
-    assert [word in said for word in ("detail at debug", "detail at error")] == [True, False]
-    assert said.count("problem at") == 2
+    output = capsys.readouterr().err
+    assert [word in output for word in ("detail at debug", "detail at error")] == [True, False]
+    assert output.count("problem at") == 2
 
 
 def test_json_is_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,9 +130,9 @@ def test_settings_are_readable_and_without_secrets(
     )
     set_up_logging(WORKER, LogLevel.DEBUG, LogFormat.JSON)
     log_settings(config)
-    said = capsys.readouterr().err
-    assert len(said.splitlines()) == len(lines) == 6
-    assert PASSWORD not in said
+    output = capsys.readouterr().err
+    assert len(output.splitlines()) == len(lines) == 6
+    assert PASSWORD not in output
 
 
 def test_a_relative_snapshot_folder_is_logged_as_an_absolute_one(tmp_path: Path) -> None:

@@ -135,6 +135,6 @@ def test_crash_exact(seed: int, tmp_path: Path) -> None:
         folder = streaming.config.snapshots.folder / streaming.stream.name
         snapshot = SnapshotFolder(folder).newest([])
         assert snapshot is not None
-        mine = take_snapshot(engine, snapshot.position)
-        for name, array in mine.arrays.items():
+        expected_snapshot = take_snapshot(engine, snapshot.position)
+        for name, array in expected_snapshot.arrays.items():
             assert array.tobytes() == snapshot.arrays[name].tobytes(), name

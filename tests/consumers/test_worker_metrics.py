@@ -87,9 +87,9 @@ def test_curves_without_a_tooth(broker: str, tmp_path: Path) -> None:
         assert isinstance(lane.curve, TopicCurve)
         rounds, losses = lane.curve.topic_losses()
         for number, topic in enumerate(engine.topics.names[:8]):
-            its = frozenset({**where, "lane": lane.name, "topic": topic}.items())
-            assert final["wirerank_topic_rounds_total", its] == rounds[number] > 0
-            assert final["wirerank_topic_loss_total", its] == losses[number]
+            labels_of_topic = frozenset({**where, "lane": lane.name, "topic": topic}.items())
+            assert final["wirerank_topic_rounds_total", labels_of_topic] == rounds[number] > 0
+            assert final["wirerank_topic_loss_total", labels_of_topic] == losses[number]
         others = frozenset({**where, "lane": lane.name, "topic": "(others)"}.items())
         assert final["wirerank_topic_rounds_total", others] == sum(rounds[8:]) > 0
     letters = {"stream": streaming.name, "reason": "not_json"}

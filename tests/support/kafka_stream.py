@@ -175,8 +175,8 @@ class Streaming:
 
     def address(self, name: str) -> str:
         """The URL of the metrics of a worker's newest process; empty until they are served."""
-        said = (self.folder / f"{name}.log").read_bytes()[self._began[name] :].decode()
-        found = re.search(r"metrics = (http://\S+)", said)
+        output = (self.folder / f"{name}.log").read_bytes()[self._began[name] :].decode()
+        found = re.search(r"metrics = (http://\S+)", output)
         return found[1] if found else ""
 
     def shown_lanes(self, name: str) -> set[str]:
@@ -309,11 +309,11 @@ def assert_exact(streaming: Streaming, found: list[Message], events: Iterable[by
     engine, expected = streaming.undisturbed()
     assert sorted(values) == sorted(expected)
     snapshot = streaming.snapshot()
-    mine = take_snapshot(engine, snapshot.position)
-    assert mine.arrays.keys() == snapshot.arrays.keys()
-    for name, array in mine.arrays.items():
+    expected_snapshot = take_snapshot(engine, snapshot.position)
+    assert expected_snapshot.arrays.keys() == snapshot.arrays.keys()
+    for name, array in expected_snapshot.arrays.items():
         assert array.tobytes() == snapshot.arrays[name].tobytes(), name
-    content = orjson.loads(orjson.dumps(mine.content))
+    content = orjson.loads(orjson.dumps(expected_snapshot.content))
     assert content == {name: snapshot.content[name] for name in content}
 
 

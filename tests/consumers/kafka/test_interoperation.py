@@ -158,8 +158,8 @@ def test_two_streams_in_one_configuration(broker: str, tmp_path: Path) -> None:
                 stderr=log,
             )
             try:
-                for streaming, mine in zip((first, second), events, strict=True):
-                    streaming.produce(mine)
+                for streaming, documents in zip((first, second), events, strict=True):
+                    streaming.produce(documents)
                 found = [
                     [message.value for message in streaming.rankings(80)]
                     for streaming in (first, second)

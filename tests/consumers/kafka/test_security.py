@@ -57,9 +57,9 @@ def environment(settings: dict[str, Any]) -> dict[str, str]:
     return {f"WIRERANK__KAFKA__{name.upper()}": str(value) for name, value in settings.items()}
 
 
-def keeps_secrets(said: str) -> None:
+def keeps_secrets(output: str) -> None:
     for secret in SECRETS:
-        assert secret not in said
+        assert secret not in output
 
 
 def test_documents_are_ranked(secured: Secured, tmp_path: Path) -> None:
@@ -170,12 +170,12 @@ def test_refusals_end_a_worker_with_the_remedy(secured: Secured, tmp_path: Path)
             streaming.environment = environment(settings)
             streaming.start(name)
         for name, (_, what, remedy) in cases.items():
-            code, said = streaming.code(name), streaming.log(name)
-            assert code == NEEDS_A_PERSON, said
-            assert what in said
-            assert remedy in said
-            assert "Traceback" not in said
-            keeps_secrets(said)
+            code, output = streaming.code(name), streaming.log(name)
+            assert code == NEEDS_A_PERSON, output
+            assert what in output
+            assert remedy in output
+            assert "Traceback" not in output
+            keeps_secrets(output)
 
 
 def test_what_is_refused_later_ends_a_worker_too(secured: Secured, tmp_path: Path) -> None:

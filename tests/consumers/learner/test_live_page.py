@@ -39,7 +39,7 @@ def free_port() -> int:
         return port
 
 
-def told(address: str) -> dict[str, Any]:
+def page_update(address: str) -> dict[str, Any]:
     """The first messages to a new viewer; nothing if no page is served."""
     try:
         with urllib.request.urlopen(f"{address}updates", timeout=5) as answer:  # noqa: S310
@@ -51,7 +51,7 @@ def told(address: str) -> dict[str, Any]:
 
 def shows(address: str, documents: int, lanes: int) -> Callable[[], bool]:
     def check() -> bool:
-        update = told(address)
+        update = page_update(address)
         return update["status"]["documents"] == documents and len(update["lanes"]) == lanes
 
     return check
@@ -101,8 +101,8 @@ def test_the_page_of_a_learner_that_is_killed_and_comes_back(
         expect(figure(page, "Documents ranked")).to_have_text("900", timeout=20_000)
         engine, rankings = streaming.undisturbed()
         records = len(streaming.read(streaming.stream.blocks, 1))
-        assert eventually(lambda: told(address)["status"]["total"] == records)
-        update, expected = told(address), of_engine(engine)
+        assert eventually(lambda: page_update(address)["status"]["total"] == records)
+        update, expected = page_update(address), of_engine(engine)
         for trace, lane in zip(drawn(page), engine.lanes, strict=True):
             points = list(lane.curve.all_points())
             assert trace["x"] == [point.round for point in points]
@@ -137,7 +137,7 @@ def test_a_lane_that_is_added_joins_the_page(broker: str, tmp_path: Path) -> Non
         rankings = sorted(message.value or b"" for message in streaming.rankings(1400))
         (address,) = re.findall(r"live page: (http://\S+)", streaming.log("learn"))
         assert eventually(shows(address, 700, 2)), streaming.log("learn")
-        update = told(address)
+        update = page_update(address)
         engine, expected = streaming.undisturbed()
         for name in ("tokenize-0", "learn"):
             assert streaming.end(name) == 0, streaming.log(name)
@@ -156,15 +156,15 @@ def test_the_page_waits_with_the_worker_for_a_broker(broker: str, tmp_path: Path
         nobody = f"127.0.0.1:{free_port()}"
         streaming.path.write_text(streaming.text.replace(broker, nobody))
         streaming.start("learn", "--page", "--page-port", str(port))
-        assert eventually(lambda: told(address)["status"].get("state") == "starting", 60)
+        assert eventually(lambda: page_update(address)["status"].get("state") == "starting", 60)
         assert eventually(lambda: streaming.log("learn").count("trying again") > 1, 60)
-        assert told(address)["status"]["state"] == "starting"
+        assert page_update(address)["status"]["state"] == "starting"
         assert streaming.end("learn") == 0
         with socket.create_server(("127.0.0.1", port)):
             streaming.start("learn", "--page", "--page-port", str(port))
             assert streaming.code("learn") == 2
-            said = f"cannot be served at port {port}: Address already in use."
-            assert said in streaming.log("learn")
+            message = f"cannot be served at port {port}: Address already in use."
+            assert message in streaming.log("learn")
 
 
 CONFIG = """

@@ -74,8 +74,8 @@ def test_no_lane_takes_up_from_the_copy_of_a_stacker(tmp_path: Path) -> None:
     kept(tmp_path, 20, [A, B], [A])
 
     def new_follower(lanes: Sequence[str]) -> Follower:
-        mine = [lane for lane in every if lane.name in lanes]
-        return Follower(Engine(mine, helpers=helpers_of(mine, every)))
+        specs = [lane for lane in every if lane.name in lanes]
+        return Follower(Engine(specs, helpers=helpers_of(specs, every)))
 
     facts, published = LogDescription("blocks", "id", 0, 100), {A: 40, "stacked": 30}
     recovery = Recovery(SnapshotFolder(tmp_path), facts, published, new_follower)

@@ -18,7 +18,7 @@ from consumers.kafka_names import lane_consumer_group
 from consumers.settings import ConfigError
 from pipeline.snapshots.folder import SnapshotFolder
 from tests.consumers.learner.test_lanes import by_lane, end_all, expected_of
-from tests.consumers.learner.test_live_page import free_port, told
+from tests.consumers.learner.test_live_page import free_port, page_update
 from tests.consumers.learner.test_ordinal_lanes import documents_in, replayed, scattered
 from tests.consumers.sharding.test_shards import plain
 from tests.support.kafka_stream import SMALL, Streaming, assert_exact, eventually
@@ -33,8 +33,8 @@ SLOW = f"svm-map:of=[{FIRST},{SECOND}],refit=1,window=60,name=slow"  # trains in
 
 def places_of(streaming: Streaming, lane: str, worker: str = "learn") -> list[int]:
     """The offsets of the log at which a lane resumed, one per start of its worker."""
-    said = re.findall(r": (\S.*): resuming at offset ([0-9]+) of the log", streaming.log(worker))
-    return [int(place) for names, place in said if lane in names]
+    resumed = re.findall(r": (\S.*): resuming at offset ([0-9]+) of the log", streaming.log(worker))
+    return [int(place) for names, place in resumed if lane in names]
 
 
 def bring_up(streaming: Streaming, worker: str) -> None:
@@ -193,8 +193,8 @@ def test_a_stacker_in_a_worker_of_its_own(broker: str, tmp_path: Path) -> None:
         assert eventually(lambda: "stacked" in streaming.shown_lanes("learn@stacked"), 60)
         assert streaming.shown_lanes("learn@stacked") == {"stacked"}
         page = f"http://127.0.0.1:{port}/"
-        assert eventually(lambda: told(page)["status"]["documents"] == documents_in(events))
-        assert [lane["name"] for lane in told(page)["lanes"]] == ["stacked"]
+        assert eventually(lambda: page_update(page)["status"]["documents"] == documents_in(events))
+        assert [lane["name"] for lane in page_update(page)["lanes"]] == ["stacked"]
         found = streaming.rankings(3 * documents_in(events))
         for worker in apart:
             assert streaming.end(worker) == 0, streaming.log(worker)

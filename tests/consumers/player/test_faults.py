@@ -136,10 +136,10 @@ def test_what_is_filled_in_claims_nothing_new(topic: PlayedTopic, tmp_path: Path
             topic.write([event], 0, RecordOrigin(source, number, -1, chain, 1).headers())
     assert topic.play(str(path), "--speed", "5x").exit_code == 0
     ((*_, third, sixth, eighth, ninth),) = topic.partitions()
-    marks = [read_origin(message.headers) for message in (third, sixth, eighth, ninth)]
-    said = [(mark.index, mark.complete) for mark in marks if mark is not None]
-    assert said[:3] == [(2, -1), (5, -1), (7, 6)]
-    assert said[3] in [(8, 6), (8, 7)]
+    origins = [read_origin(message.headers) for message in (third, sixth, eighth, ninth)]
+    progress = [(origin.index, origin.complete) for origin in origins if origin is not None]
+    assert progress[:3] == [(2, -1), (5, -1), (7, 6)]
+    assert progress[3] in [(8, 6), (8, 7)]
 
 
 def test_a_broker_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,20 +267,20 @@ def test_a_full_window_leaves_marks_that_are_believed(
     for limit in ("500", "700"):
         assert topic.play("synthetic:700", "--limit", limit).exit_code == 0
     once_and_in_order(topic, list(open_source("synthetic:700")))
-    marks = [read_origin(message.headers) for message in topic.by_number().values()]
-    assert all(marks)
-    ahead = [mark.index - mark.complete for mark in marks if mark is not None]
+    origins = [read_origin(message.headers) for message in topic.by_number().values()]
+    assert all(origins)
+    ahead = [origin.index - origin.complete for origin in origins if origin is not None]
     assert max(ahead) == 20
 
 
 def test_headers_of_others_are_not_ours() -> None:
-    mark = RecordOrigin("s", 5, 3, "c", 4)
-    assert read_origin(mark.headers()) == mark
+    origin = RecordOrigin("s", 5, 3, "c", 4)
+    assert read_origin(origin.headers()) == origin
     changes: list[tuple[str, bytes]] = [
         ("index", b"x"), ("index", b"3"), ("index", b"-7"), ("complete", b"-2"), ("index", b"9999"),
         ("source", b"\xff"), ("index", b"9" * 5000),
     ]  # fmt: skip
     for name, value in changes:
-        headers = [(each, value if each == name else kept) for each, kept in mark.headers()]
+        headers = [(each, value if each == name else kept) for each, kept in origin.headers()]
         assert read_origin(headers) is None, (name, value)
-    assert read_origin(mark.headers()[1:]) is None
+    assert read_origin(origin.headers()[1:]) is None

@@ -167,10 +167,10 @@ def test_a_signal_ends_it_in_good_order(number: int, topic: PlayedTopic, tmp_pat
         process.send_signal(number)
         _, errors = process.communicate(timeout=30)
         assert process.returncode == 128 + number
-    told = errors.decode()
-    assert "the next event has the time 1987-02-26T19:00:00Z; it is written in 7,200 s" in told
-    assert "stopped; in the topic now: 1 event. The same command continues from there." in told
-    assert "Traceback" not in told
+    output = errors.decode()
+    assert "the next event has the time 1987-02-26T19:00:00Z; it is written in 7,200 s" in output
+    assert "stopped; in the topic now: 1 event. The same command continues from there." in output
+    assert "Traceback" not in output
     assert topic.play(path).exit_code == 0
     once_and_in_order(topic, events)
 

@@ -221,8 +221,8 @@ def test_what_is_given_twice_is_nothing(shards: Shards) -> None:
         # Each exchange ends before the next one begins, as real shards have it.
         assert shards.new(0, 2).swap(0, b"zero0") == [b"zero0", b"one0"]
         for later in range(1, number + 1):
-            mine = b"zero%d" % later
-            assert shards.made[-1].swap(later, mine) == [mine, b"one%d" % later]
+            own = b"zero%d" % later
+            assert shards.made[-1].swap(later, own) == [own, b"one%d" % later]
 
 
 def test_another_shard_that_computes_otherwise(shards: Shards) -> None:
@@ -276,10 +276,10 @@ def test_a_missing_shard_is_named(shards: Shards, caplog: pytest.LogCaptureFixtu
     exchanges[0]._consumer.poll = counted  # type: ignore[method-assign]
     began = time.monotonic()
     waiting = [shards.start(run, exchanges[shard], 17, 18) for shard in range(2)]
-    said = re.compile(r"lane mmp: waiting for shard 2/3 for \d+ s \(exchange 17\)")
+    message = re.compile(r"lane mmp: waiting for shard 2/3 for \d+ s \(exchange 17\)")
 
     def times_said() -> int:
-        return sum(1 for text in caplog.messages if said.fullmatch(text))
+        return sum(1 for text in caplog.messages if message.fullmatch(text))
 
     assert eventually(lambda: times_said() >= 2, 60), caplog.messages
     assert list(exchanges[0].waiting_for) == [2]
@@ -351,7 +351,7 @@ def damaged(shards: Shards, how: str) -> tuple[bytes, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "message"),
     [
         ("checksum", "its checksum does not match"),
         ("kind", "begins with b'WRSN'"),
@@ -367,13 +367,13 @@ def damaged(shards: Shards, how: str) -> tuple[bytes, bytes]:
         ("cut key", "its key must end"),
     ],
 )
-def test_a_damaged_record_is_named(shards: Shards, how: str, said: str) -> None:
+def test_a_damaged_record_is_named(shards: Shards, how: str, message: str) -> None:
     key, value = damaged(shards, how)
     offset = shards.write(key, value)
     with pytest.raises(DamagedError) as caught:
         shards.new(0).swap(0, b"")
     assert f"{shards.topic}, offset {offset} (" in str(caught.value)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def cut(shards: Shards, offset: int) -> None:
@@ -476,8 +476,8 @@ def test_a_broker_that_goes_away_and_comes_back(
             each.result(60)
         cluster.kill()
         second = [shards.start(run, exchange, 5, 10) for exchange in exchanges]
-        said = rf"waiting for the broker at {cluster.bootstrap} for \d+ s \(exchange 5\)"
-        assert eventually(lambda: any(re.search(said, text) for text in caplog.messages), 60)
+        message = rf"waiting for the broker at {cluster.bootstrap} for \d+ s \(exchange 5\)"
+        assert eventually(lambda: any(re.search(message, text) for text in caplog.messages), 60)
         cluster.start()
         for each in second:
             assert each.result(120) == [expected(number) for number in range(5, 10)]

@@ -66,8 +66,10 @@ def assert_as_one(
     theirs = sorted((plain(value), value) for value in expected)
     ours = sorted((plain(message.value or b""), message.value or b"") for message in found)
     assert [event for event, _ in ours] == [event for event, _ in theirs]
-    for (_, mine), (_, other) in zip(ours, theirs, strict=True):
-        scores = [[e["score"] for e in orjson.loads(value)["ranking"]] for value in (mine, other)]
+    for (_, sharded), (_, other) in zip(ours, theirs, strict=True):
+        scores = [
+            [e["score"] for e in orjson.loads(value)["ranking"]] for value in (sharded, other)
+        ]
         np.testing.assert_allclose(scores[0], scores[1], rtol=0, atol=1e-9)
     for lane in engine.lanes:
         taken = snapshots(streaming, lane.name, shards[lane.name])
