@@ -6,7 +6,8 @@ from texts such as `mmp:loss=1`.
 
 from learners.dict_learner import DictLearner
 from learners.frequency import Frequency
-from learners.index.feature_focus import FeatureFocus, Independent
+from learners.index.feature_focus import FeatureFocus
+from learners.index.independent import Independent
 from learners.learner import Learner
 from learners.ordinal.multiclass_perceptron import MulticlassPerceptron
 from learners.ordinal.prank import PRank

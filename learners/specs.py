@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from learners.frequency import Frequency
-from learners.index.feature_focus import FeatureFocus, Independent
+from learners.index.feature_focus import FeatureFocus
+from learners.index.independent import Independent
 from learners.learner import Learner
 from learners.options import Option, OptionError, Value
 from learners.ordinal.multiclass_perceptron import MulticlassPerceptron
@@ -24,7 +25,7 @@ from learners.prototypes.mmp import MMP
 from learners.prototypes.perceptron import Perceptron
 from learners.prototypes.rocchio import Rocchio
 from learners.scores import LabelKind
-from learners.sharding.shard import Shards
+from learners.sharding.local_shards import Shards
 from learners.svm_map.stacker import Stacker
 from learners.update_rule import UpdateRule
 

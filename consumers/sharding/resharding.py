@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from consumers.assignment import ShardAssignment
 from consumers.sharding.snapshot_folders import lane_shards_folder, shard_folder
-from learners.sharding.shard import shard_state, whole_state
+from learners.sharding.shard_state import shard_state, whole_state
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
 from pipeline.snapshots.snapshot import Snapshot, learner_state, single_lane_snapshot
 from pipeline.storage.container import DamagedError

@@ -1,7 +1,17 @@
-"""Feature Focus index learning, and counting features by themselves (Madani et al. 2010).
+"""Feature Focus index learning (Madani, Connor & Greiner 2010).
 
-An update touches the features of the document and nothing else: each adds to its connection with
-the true class, whose weight is a share of the feature's own total, so that all its others lose.
+Learning is driven by mistakes. The margin of a true class is its score less the best score of a
+wrong class; a class that is not retrieved has the score 0. If the margin is at most `margin`, every
+feature f of the document adds its value v_f to its total and to its connection with the true
+class::
+
+    w'_fc += v_f    w'_f += v_f    w_fc = w'_fc / w'_f
+
+So the connection with the true class gains, and all other connections of the feature lose. A
+connection with a share w_fc below `w_min` is dropped, so a feature has at most 1 / w_min of them.
+
+Madani, Connor & Greiner (2010): Learning When Concepts Abound. Journal of Machine Learning
+Research.
 """
 
 from __future__ import annotations
@@ -11,20 +21,29 @@ from learners.options import Option
 
 
 class FeatureFocus(IndexLearner):
-    """Mistake-driven index learning: features are updated when a true class leads by too little."""
+    """Mistake-driven index learning: features are updated when a true class leads by too little.
+
+    Examples
+    --------
+    >>> from learners import DictLearner, FeatureFocus
+    >>> model = DictLearner(FeatureFocus(rating=False), topics=["grain", "ship"])
+    >>> model.learn({"wheat": 1.0}, ["grain"])
+    >>> model.learn({"wheat": 1.0, "port": 1.0}, ["ship"])
+    >>> model.score({"wheat": 1.0, "port": 1.0})  # wheat is split between the two
+    {'grain': 0.5, 'ship': 1.5}
+
+    """
 
     norm = "l2"
     summary = "Feature Focus index learning (Madani, Connor & Greiner 2010)"
     options = (
-        Option("margin", 0.0, "a lead of no more than this counts as wrong when learning", least=0),
-        Option("w_min", 0.01, "connections lighter than this are dropped", least=0, most=1),
-        Option("d_max", 25, "a feature votes with so many connections at most; 0 is all", least=0),
-        Option("leak", True, "what is dropped stays in the total of its feature"),
-        Option("rating", True, "features that were seen less than ten times vote with less"),
+        Option("margin", 0.0, "learn a label that leads by no more than this", least=0),
+        Option("w_min", 0.01, "drop connections with a smaller share than this", least=0, most=1),
+        Option("d_max", 25, "number of connections of a feature that vote; 0 is all", least=0),
+        Option("leak", True, "the weight of a dropped connection stays in its feature's total"),
+        Option("rating", True, "features that were seen less than ten times have smaller votes"),
         Option("boolean", False, "every feature of a document has the value 1"),
-        Option(
-            "memory", 0.0, "the most that the total of a feature may be; 0 is no limit", least=0
-        ),
+        Option("memory", 0.0, "upper limit of the total of a feature; 0 is no limit", least=0),
     )
     always = False
 
@@ -46,15 +65,3 @@ class FeatureFocus(IndexLearner):
         self.rating = rating
         self.boolean = boolean
         self.memory = memory
-
-
-class Independent(IndexLearner):
-    """Every feature by itself: the share of its documents that a class has (IND of the paper)."""
-
-    summary = "the share of each class among the documents of a feature (IND, the same paper)"
-    options = (Option("p_ind", 0.0, "shares below this have no vote", least=0, most=1),)
-
-    def __init__(self, p_ind: float = 0.0) -> None:
-        super().__init__()
-        self.p_ind = p_ind
-        self.least = p_ind

@@ -1,4 +1,4 @@
-"""How the shards of a learner give each other what each has computed."""
+"""How the shards of a learner exchange what each of them has computed."""
 
 from __future__ import annotations
 
@@ -10,59 +10,59 @@ P = ParamSpec("P")
 
 
 class DisagreementError(Exception):
-    """The shards of a lane do not compute the same; the message says where."""
+    """The shards of a lane have computed different results; the message says where."""
 
 
 class Exchange(Protocol):
-    """One shard's end of an exchange. Exchanges are numbered from 0, without gaps."""
+    """One shard's access to the exchanges, which are numbered from 0 without gaps."""
 
-    shard: int  # which shard this is, from 0
-    shards: int  # how many there are
+    shard: int  # number of this shard, from 0
+    shards: int  # number of shards
 
-    def swap(self, number: int, mine: bytes) -> list[bytes]:
-        """Give this shard's part of the exchange `number`, and wait for the parts of all.
+    def swap(self, number: int, part: bytes) -> list[bytes]:
+        """Give this shard's part of exchange `number`, wait for all parts, and return them.
 
-        They come in the order of the shards.
+        The parts are in the order of the shards.
         """
 
 
-class Meeting:
-    """Where shards that are threads of one process exchange."""
+class ThreadExchange:
+    """Exchanges between shards that are threads of one process."""
 
     def __init__(self, shards: int) -> None:
         self._shards = shards
-        self._all_here = Barrier(shards)
-        # Nobody is more than one exchange ahead, so two places each are enough.
+        self._barrier = Barrier(shards)
+        # No shard is more than one exchange ahead of another, so two sets of parts are enough.
         self._parts = [[b""] * shards, [b""] * shards]
 
-    def end(self, shard: int) -> Exchange:
-        """The end of one shard."""
-        return _End(self, shard, self._shards)
+    def member(self, shard: int) -> Exchange:
+        """Return the access of one shard."""
+        return _Member(self, shard, self._shards)
 
-    def swap(self, shard: int, number: int, mine: bytes) -> list[bytes]:
-        """Leave a part and wait for the others."""
+    def swap(self, shard: int, number: int, part: bytes) -> list[bytes]:
+        """Leave the part of a shard, wait for the others, and return all parts."""
         parts = self._parts[number % 2]
-        parts[shard] = mine
-        self._all_here.wait()
+        parts[shard] = part
+        self._barrier.wait()
         return list(parts)
 
-    def attend(self, work: Callable[P, None], *given: P.args, **named: P.kwargs) -> None:
-        """Do a shard's work; if it fails, nobody waits for it any more."""
+    def run(self, work: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Do the work of one shard. If it fails, the other shards stop waiting for it."""
         try:
-            work(*given, **named)
+            work(*args, **kwargs)
         except BaseException:
-            self._all_here.abort()
+            self._barrier.abort()
             raise
 
 
-class _End:
-    """One thread's end of a meeting."""
+class _Member:
+    """One thread's access to a `ThreadExchange`."""
 
-    def __init__(self, meeting: Meeting, shard: int, shards: int) -> None:
-        self._meeting = meeting
+    def __init__(self, exchange: ThreadExchange, shard: int, shards: int) -> None:
+        self._exchange = exchange
         self.shard = shard
         self.shards = shards
 
-    def swap(self, number: int, mine: bytes) -> list[bytes]:
+    def swap(self, number: int, part: bytes) -> list[bytes]:
         """See `Exchange.swap`."""
-        return self._meeting.swap(self.shard, number, mine)
+        return self._exchange.swap(self.shard, number, part)

@@ -1,10 +1,12 @@
-"""Kernels of a stretch: steps that shards take alone, from scores that they have exchanged.
+"""Kernels of a stretch: the steps that every shard takes alone, from scores that all exchanged.
 
-An update at row i by tau moves the scores of a later row j by `(x_i . x_j) tau`, so that taking the
+An update at row i by tau changes the scores of a later row j by `(x_i . x_j) tau`. So taking the
 steps needs no prototypes, only the scores at the beginning of the stretch.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,28 +15,79 @@ from learners.jit import njit
 from learners.prototypes.kernel import add_outer, score_row
 from learners.prototypes.mmp import mmp_coefficients
 from learners.prototypes.perceptron import perceptron_coefficients
+from learners.segment import Rows, Steps
 from learners.sharding.rounding_bounds import (
     UNIT,
+    Bounds,
     Words,
     leads_are_certain,
     order_is_certain,
     sides_are_certain,
 )
-from learners.update_rule import MMP_RULE
+from learners.update_rule import MMP_RULE, UpdateRule
 
-# About as many numbers as are dealt with in the time of one exchange: steps taken alone get dearer
-# from one to the next, so then exchanging again is cheaper.
+# Effort (in numbers read) that takes about as long as one exchange. Each step of a stretch takes
+# more effort than the one before, so from here on another exchange is cheaper.
 ENOUGH = 4_000_000
-DENSE = 4  # whole vectors are that many times as fast as numbers here and there
+DENSE = 4  # a loop over whole vectors is this many times as fast as one over scattered numbers
 MIX = np.uint64(0x9E3779B97F4A7C15)
 TURN, BACK, ONE = np.uint64(29), np.uint64(35), np.uint64(1)
 
 
+class InitialScores(NamedTuple):
+    """Scores by the prototypes at the beginning of a stretch; row i is at `place[i]`."""
+
+    place: Longs
+    current: Floats  # by the prototypes
+    lag: Floats  # by the lagging sums, for learners that average
+
+
+class TopicRecords(NamedTuple):
+    """What every shard knows about all topics. Kernels update it in place."""
+
+    mass: Floats  # upper bound of the length of the prototype
+    lag_mass: Floats  # upper bound of the length of the lagging sum
+    history: Words  # hash of all updates
+
+
+class RunningScores(NamedTuple):
+    """The scores of one row, updates of the stretch included."""
+
+    current: Floats
+    lag: Floats
+    touched: Bools  # topics whose score an update has changed
+
+
+class Updates(NamedTuple):
+    """The updates of a stretch in order; update i moves the topics `starts[i]:starts[i + 1]`."""
+
+    row: Longs
+    round: Longs
+    starts: Longs
+    topics: Longs
+    tau: Floats
+
+
+class DenseUpdates(NamedTuple):
+    """The tau of all topics, for those updates that move many topics."""
+
+    place: Longs  # of each update: its row of `tau`, or -1
+    tau: Floats
+
+
+class Resolved(NamedTuple):
+    """What `resolve` did."""
+
+    steps: int  # taken
+    effort: int
+    rounds: int  # learned so far
+    updates: Updates
+
+
 @njit
-def score_rows(
-    starts: Longs, terms: Ints, values: Floats, wanted: Longs, weights: Floats, scores: Floats
-) -> None:
-    """Write the scores of the wanted rows, one after another, by these prototypes."""
+def score_rows(rows: Rows, wanted: Longs, weights: Floats, scores: Floats) -> None:
+    """Write the scores of the wanted rows by these prototypes, one row after another."""
+    starts, terms, values = rows
     for place in range(len(wanted)):
         row = wanted[place]
         start, stop = starts[row], starts[row + 1]
@@ -42,12 +95,12 @@ def score_rows(
 
 
 @njit
-def lengths_of(starts: Longs, values: Floats) -> Floats:
-    """The Euclidean length of each row."""
-    lengths = np.empty(len(starts) - 1)
+def row_lengths(rows: Rows) -> Floats:
+    """Return the Euclidean length of each row."""
+    lengths = np.empty(len(rows.starts) - 1)
     for row in range(len(lengths)):
         square = 0.0
-        for value in values[starts[row] : starts[row + 1]]:
+        for value in rows.values[rows.starts[row] : rows.starts[row + 1]]:
             square += value * value
         lengths[row] = np.sqrt(square)
     return lengths
@@ -55,18 +108,18 @@ def lengths_of(starts: Longs, values: Floats) -> Floats:
 
 @njit
 def column_lengths(weights: Floats, rows: int, columns: int) -> Floats:
-    """The Euclidean length of each of the first columns, rounded up."""
+    """Return the Euclidean length of each of the first columns, rounded up."""
     squares = np.zeros(columns)
     for row in range(rows):
-        mine = weights[row]
+        numbers = weights[row]
         for column in range(columns):
-            squares[column] += mine[column] * mine[column]
+            squares[column] += numbers[column] * numbers[column]
     return np.sqrt(squares) * (1.0 + 1e-6)
 
 
 @njit
 def product(work: Floats, terms: Ints, values: Floats) -> float:
-    """The inner product of a row with the one that is spread out in `work`."""
+    """Return the inner product of a sparse row and the row laid out in `work`."""
     total = 0.0
     for i in range(len(terms)):
         total += work[terms[i]] * values[i]
@@ -75,7 +128,7 @@ def product(work: Floats, terms: Ints, values: Floats) -> float:
 
 @njit
 def overlaps(work: Floats, terms: Ints) -> bool:
-    """Whether a row has a term of the one that is spread out."""
+    """Return whether a sparse row shares a term with the row laid out in `work`."""
     shared = False
     for term in terms:
         shared |= work[term] != 0.0
@@ -83,39 +136,39 @@ def overlaps(work: Floats, terms: Ints) -> bool:
 
 
 @njit
-def remembered(past: np.uint64, round_: np.uint64, bits: np.uint64) -> np.uint64:
-    """The past of a topic after one more update; two pasts are equal only if all updates were."""
-    word = (past ^ (past >> TURN)) * MIX + round_
-    word = (word ^ (word >> BACK)) * MIX + bits
+def next_history(history: np.uint64, round_: np.uint64, tau_bits: np.uint64) -> np.uint64:
+    """Return the history of a topic after one more update. Other updates give another history."""
+    word = (history ^ (history >> TURN)) * MIX + round_
+    word = (word ^ (word >> BACK)) * MIX + tau_bits
     mixed: np.uint64 = (word ^ (word >> TURN)) * MIX + ONE
     return mixed
 
 
 @njit
-def bring_up_to_date(
-    starts: Longs, all_terms: Ints, all_values: Floats, row: int, moves: int,
-    moved_row: Longs, moved_round: Longs, moved_starts: Longs, moved_topics: Longs,
-    moved_tau: Floats, dense_of: Longs, dense: Floats, average: bool, work: Floats,
-    current: Floats, lag: Floats, touched: Bools,
+def add_updates(
+    rows: Rows, row: int, count: int, updates: Updates, dense: DenseUpdates, average: bool,
+    work: Floats, scores: RunningScores,
 ) -> int:  # fmt: skip
-    """Add to the scores of a row what the updates of the stretch so far add to them.
+    """Add the effect of the first `count` updates to the scores of a row; return the effort.
 
-    Returns how much work that was, counted in numbers.
+    `work` is zero before and after; it has one number per term.
     """
+    starts, all_terms, all_values = rows
+    current, lag, touched = scores
     touched[:] = False
     begin, end = starts[row], starts[row + 1]
     for i in range(begin, end):
         work[all_terms[i]] = all_values[i]
     effort = 0
-    for move in range(moves):
-        start, stop = starts[moved_row[move]], starts[moved_row[move] + 1]
+    for update in range(count):
+        start, stop = starts[updates.row[update]], starts[updates.row[update] + 1]
         effort += stop - start
         shared = product(work, all_terms[start:stop], all_values[start:stop])
         if shared == 0.0 and not overlaps(work, all_terms[start:stop]):
             continue
-        before = shared * moved_round[move]
-        if dense_of[move] >= 0:
-            tau = dense[dense_of[move]]
+        before = shared * updates.round[update]
+        if dense.place[update] >= 0:
+            tau = dense.tau[dense.place[update]]
             effort += len(tau) // DENSE
             for r in range(len(tau)):
                 current[r] += shared * tau[r]
@@ -124,13 +177,13 @@ def bring_up_to_date(
                 for r in range(len(tau)):
                     lag[r] += before * tau[r]
             continue
-        effort += moved_starts[move + 1] - moved_starts[move]
-        for i in range(moved_starts[move], moved_starts[move + 1]):
-            topic = moved_topics[i]
-            current[topic] += shared * moved_tau[i]
+        effort += updates.starts[update + 1] - updates.starts[update]
+        for i in range(updates.starts[update], updates.starts[update + 1]):
+            topic = updates.topics[i]
+            current[topic] += shared * updates.tau[i]
             touched[topic] = True
             if average:
-                lag[topic] += before * moved_tau[i]
+                lag[topic] += before * updates.tau[i]
     for i in range(begin, end):
         work[all_terms[i]] = 0.0
     return effort
@@ -138,123 +191,129 @@ def bring_up_to_date(
 
 @njit
 def average_scores(
-    current: Floats, lag: Floats, known: int, rounds: int,
-    unit: float, mass: Floats, lag_mass: Floats, touched: Bools, ranked: Floats, slack: Floats,
+    scores: RunningScores, known: int, rounds: int, unit: float, topics: TopicRecords,
+    ranked: Floats, slack: Floats,
 ) -> None:  # fmt: skip
-    """The scores by the mean of the prototypes, as an undivided learner computes them."""
+    """Write the scores by the mean of the prototypes, as an undivided learner computes them."""
+    current, lag, touched = scores
     for r in range(known):
         ranked[r] = (rounds * current[r] - lag[r]) / rounds
         if touched[r]:
-            slack[r] += unit * (mass[r] + 2.0 * lag_mass[r] / rounds)
+            slack[r] += unit * (topics.mass[r] + 2.0 * topics.lag_mass[r] / rounds)
 
 
 @njit
 def resolve(
-    starts: Longs, all_terms: Ints, all_values: Floats, lengths: Floats,
-    step_row: Ints, step_learn: Bools, step_known: Ints, label_starts: Longs, labels: Ints,
-    place: Longs, begun: Floats, begun_lag: Floats,
-    rule: int, loss: int, margin: float, average: bool, rounds: int,
-    mass: Floats, lag_mass: Floats, history: Words, work: Floats, out: Floats,
-) -> tuple[int, int, int, Longs, Longs, Longs, Longs, Floats]:  # fmt: skip
-    """Take the steps in order until one is not certain, or it was `ENOUGH` work.
+    rows: Rows, lengths: Floats, steps: Steps, initial: InitialScores, rule: UpdateRule,
+    rounds: int, records: TopicRecords, work: Floats, out: Floats,
+) -> Resolved:  # fmt: skip
+    """Take the steps in order until one is not certain, or the effort is `ENOUGH`.
 
-    `begun` holds the scores of the rows (each at its `place`) by the prototypes at the beginning.
-    Returns how many steps were taken, how much work it was, the rounds learned so far, and the
-    updates: row, round, and where the topics start of each; then all the topics and their tau.
+    Scores of ranking steps are written to `out`. `lengths` are the Euclidean lengths of the rows.
+    `work` is as for `add_updates`.
     """
-    topics = begun.shape[1]
-    current, lag, ranked = np.zeros(topics), np.zeros(topics), np.zeros(topics)
-    slack, tau, touched = np.zeros(topics), np.zeros(topics), np.zeros(topics, np.bool_)
+    topics, count = initial.current.shape[1], len(steps.row)
+    mass, lag_mass, history = records
+    current, lag, touched = np.zeros(topics), np.zeros(topics), np.zeros(topics, np.bool_)
+    scores = RunningScores(current, lag, touched)
+    ranked, slack, tau = np.zeros(topics), np.zeros(topics), np.zeros(topics)
+    bounds = Bounds(touched, slack, history)
     tau_bits = tau.view(np.uint64)
-    moved_row, moved_round = np.empty(len(step_row), np.int64), np.empty(len(step_row), np.int64)
-    moved_starts = np.zeros(len(step_row) + 1, np.int64)
-    moved_topics, moved_tau = np.empty(256, np.int64), np.empty(256)
-    dense_of, dense, dense_rows = np.full(len(step_row), -1, np.int64), np.empty((4, topics)), 0
-    longest = int((starts[step_row + 1] - starts[step_row]).max())
-    scored, moves, step, effort = -1, 0, 0, 0
-    while step < len(step_row) and effort < ENOUGH:
-        row, known = int(step_row[step]), int(step_known[step])
+    updates = Updates(
+        np.empty(count, np.int64), np.empty(count, np.int64), np.zeros(count + 1, np.int64),
+        np.empty(256, np.int64), np.empty(256),
+    )  # fmt: skip
+    dense, dense_rows = DenseUpdates(np.full(count, -1, np.int64), np.empty((4, topics))), 0
+    longest = int((rows.starts[steps.row + 1] - rows.starts[steps.row]).max())
+    scored = -1  # the row that `scores` belongs to
+    updated = step = effort = 0
+    while step < count and effort < ENOUGH:
+        row, known = int(steps.row[step]), int(steps.known[step])
         if scored != row:
-            current[:] = begun[place[row]]
-            if average:
-                lag[:] = begun_lag[place[row]]
-            effort += bring_up_to_date(
-                starts, all_terms, all_values, row, moves, moved_row, moved_round, moved_starts,
-                moved_topics, moved_tau, dense_of, dense, average, work, current, lag, touched,
-            )  # fmt: skip
+            current[:] = initial.current[initial.place[row]]
+            if rule.average:
+                lag[:] = initial.lag[initial.place[row]]
+            effort += add_updates(rows, row, updated, updates, dense, rule.average, work, scores)
             scored = row
-        unit = UNIT * (longest + moves + 16) * lengths[row]
+        unit = UNIT * (longest + updated + 16) * lengths[row]
         for r in range(topics):
             slack[r] = unit * mass[r] if touched[r] else 0.0
-        if not step_learn[step]:
+        if not steps.learn[step]:
             ranked[:known] = current[:known]
-            if average and rounds > 0:
-                average_scores(
-                    current, lag, known, rounds, unit, mass, lag_mass, touched, ranked, slack
-                )
-            if not order_is_certain(ranked, known, touched, slack, history):
+            if rule.average and rounds > 0:
+                average_scores(scores, known, rounds, unit, records, ranked, slack)
+            if not order_is_certain(ranked, known, bounds):
                 break
             out[row, :known] = ranked[:known]
             step += 1
             continue
-        relevant = labels[label_starts[step] : label_starts[step + 1]]
-        if rule == MMP_RULE:
-            if not leads_are_certain(current, known, relevant, margin, touched, slack, history):
+        relevant = steps.labels[steps.label_starts[step] : steps.label_starts[step + 1]]
+        if rule.kind == MMP_RULE:
+            if not leads_are_certain(current, known, relevant, rule.margin, bounds):
                 break
-            moved = mmp_coefficients(current, known, relevant, loss, margin, tau)
+            moved = mmp_coefficients(current, known, relevant, rule.loss, rule.margin, tau)
         else:
-            if not sides_are_certain(current, known, margin, touched, slack):
+            if not sides_are_certain(current, known, rule.margin, bounds):
                 break
-            moved = perceptron_coefficients(current, known, relevant, margin, tau)
+            moved = perceptron_coefficients(current, known, relevant, rule.margin, tau)
         if moved:
-            filled = moved_starts[moves]
-            while filled + known > len(moved_topics):
-                moved_topics = np.concatenate((moved_topics, np.empty_like(moved_topics)))
-                moved_tau = np.concatenate((moved_tau, np.empty_like(moved_tau)))
+            first = filled = updates.starts[updated]
+            updates = with_room(updates, filled + known)
             for r in range(known):
                 if tau[r] == 0.0:
                     continue
-                moved_topics[filled], moved_tau[filled] = r, tau[r]
+                updates.topics[filled], updates.tau[filled] = r, tau[r]
                 filled += 1
                 mass[r] += abs(tau[r]) * lengths[row]
                 lag_mass[r] += rounds * abs(tau[r]) * lengths[row]
-                history[r] = remembered(history[r], np.uint64(rounds), tau_bits[r])
-            if DENSE * (filled - moved_starts[moves]) > topics:
-                if dense_rows == len(dense):
-                    dense = np.concatenate((dense, np.empty_like(dense)))
-                dense[dense_rows, :known], dense[dense_rows, known:] = tau[:known], 0.0
-                dense_of[moves] = dense_rows
+                history[r] = next_history(history[r], np.uint64(rounds), tau_bits[r])
+            if DENSE * (filled - first) > topics:
+                if dense_rows == len(dense.tau):
+                    room = np.concatenate((dense.tau, np.empty_like(dense.tau)))
+                    dense = DenseUpdates(dense.place, room)
+                dense.tau[dense_rows, :known], dense.tau[dense_rows, known:] = tau[:known], 0.0
+                dense.place[updated] = dense_rows
                 dense_rows += 1
-            moved_row[moves], moved_round[moves] = row, rounds
-            moves += 1
-            moved_starts[moves] = filled
+            updates.row[updated], updates.round[updated] = row, rounds
+            updated += 1
+            updates.starts[updated] = filled
         rounds += 1
         scored = -1
         step += 1
-    return (
-        step, effort, rounds, moved_row[:moves], moved_round[:moves], moved_starts[: moves + 1],
-        moved_topics, moved_tau,
+    taken = Updates(
+        updates.row[:updated], updates.round[:updated], updates.starts[: updated + 1],
+        updates.topics, updates.tau,
     )  # fmt: skip
+    return Resolved(step, effort, rounds, taken)
+
+
+@njit
+def with_room(updates: Updates, entries: int) -> Updates:
+    """Return the updates with room for at least this many topics in all."""
+    topics, tau = updates.topics, updates.tau
+    while entries > len(topics):
+        topics = np.concatenate((topics, np.empty_like(topics)))
+        tau = np.concatenate((tau, np.empty_like(tau)))
+    return Updates(updates.row, updates.round, updates.starts, topics, tau)
 
 
 @njit
 def apply_updates(
-    starts: Longs, all_terms: Ints, all_values: Floats, moved_row: Longs, moved_round: Longs,
-    moved_starts: Longs, moved_topics: Longs, moved_tau: Floats, shard: int, shards: int,
-    average: bool, weights: Floats, lagging: Floats,
+    rows: Rows, updates: Updates, shard: int, shards: int, average: bool, weights: Floats,
+    lagging: Floats,
 ) -> None:  # fmt: skip
-    """Move the prototypes of a shard's own topics, update after update."""
+    """Move the prototypes of a shard's own topics by the updates, in order."""
     tau = np.zeros(weights.shape[1])
-    for move in range(len(moved_row)):
-        start, stop = starts[moved_row[move]], starts[moved_row[move] + 1]
-        terms, values = all_terms[start:stop], all_values[start:stop]
+    for update in range(len(updates.row)):
+        start, stop = rows.starts[updates.row[update]], rows.starts[updates.row[update] + 1]
+        terms, values = rows.terms[start:stop], rows.values[start:stop]
         known = 0
-        for i in range(moved_starts[move], moved_starts[move + 1]):
-            if moved_topics[i] % shards == shard:
-                known = moved_topics[i] // shards + 1
-                tau[known - 1] = moved_tau[i]
+        for i in range(updates.starts[update], updates.starts[update + 1]):
+            if updates.topics[i] % shards == shard:
+                known = updates.topics[i] // shards + 1
+                tau[known - 1] = updates.tau[i]
         if known > 0:
             add_outer(terms, values, tau, 1.0, known, weights)
-            if average and moved_round[move] > 0:
-                add_outer(terms, values, tau, float(moved_round[move]), known, lagging)
+            if average and updates.round[update] > 0:
+                add_outer(terms, values, tau, float(updates.round[update]), known, lagging)
             tau[:known] = 0.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from learners.learner import Learner
 from learners.segment import Rows, Segment, Steps
-from learners.sharding.shard import Shards
+from learners.sharding.local_shards import Shards
 from learners.specs import parse_spec
 
 TOPICS, FEATURES, TERMS = 5_000, 50_000, 100

@@ -1,4 +1,4 @@
-"""Arrays that grow keep what they hold, and are zero elsewhere."""
+"""Growing arrays keep their content, and are zero elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kept kernels: used again by the next process, unless a kernel that they call has changed."""
+"""Cached kernels: the next process uses them, unless a kernel that they call has changed."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ print(outer(1), sum(outer.stats.cache_hits.values()))
 
 
 def run(folder: Path) -> tuple[int, int]:
-    """What the outer kernel says, and whether it was taken from what was kept."""
+    """Return the value of the outer kernel, and whether it came from the cache."""
     path = os.pathsep.join((str(folder), str(REPOSITORY)))
-    environment = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "kept")}
+    environment = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "cache")}
     command = [sys.executable, "-c", "import outer"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     value, hits = done.stdout.split()
     return int(value), int(hits)
 
 
-def test_a_kernel_whose_callee_changed_is_compiled_anew(tmp_path: Path) -> None:
+def test_a_kernel_whose_callee_changed_is_compiled_again(tmp_path: Path) -> None:
     (tmp_path / "outer.py").write_text(OUTER)
     (tmp_path / "inner.py").write_text(INNER.format(more=1))
     assert run(tmp_path) == (20, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from learners.index.feature_focus import Independent
+from learners.index.independent import Independent
 from pipeline.experiments.experiment import Result
 from pipeline.experiments.index_learning.lane_training import ranks_of, train_lane
 from pipeline.experiments.index_learning.recall_at_rank import recall_measures
@@ -22,7 +22,7 @@ def train_independent(split: Split, share: float) -> Result:
     learner.follow(learning_segment(held_out.train, held_out), nothing)
     best, chosen = -1.0, 0.0
     for threshold in THRESHOLDS:
-        learner.least = threshold
+        learner.least_share = threshold
         r1 = recall_measures(ranks_of(learner, held_out.test, held_out))["r1"]
         if r1 > best:
             best, chosen = r1, threshold

@@ -88,12 +88,12 @@ def tested(learner: Learner, split: Split) -> dict[str, Any]:
 
 def connections_of(learner: IndexLearner) -> int:
     """The connections that may vote; IND also keeps connections below p_ind, which do not."""
-    if learner.least == 0.0:
+    if learner.least_share == 0.0:
         return learner.connections
     state = learner.state()
     count, weights = state["count"].astype(np.int64), state["weights"].astype(np.float64)
     shares = weights / np.repeat(state["total"].astype(np.float64), count)
-    return int(np.count_nonzero(shares >= learner.least))
+    return int(np.count_nonzero(shares >= learner.least_share))
 
 
 def size_of(learner: Learner, split: Split) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from consumers.settings import Config, StreamSettings
 from consumers.sharding.snapshot_folders import shard_folder
 from consumers.supervisor import children
 from deploy.kafka import Cluster
-from learners.sharding.shard import whole_state
+from learners.sharding.shard_state import whole_state
 from pipeline.corpora import open_source
 from pipeline.errors import UsageError
 from pipeline.snapshots.folder import SnapshotFolder

@@ -1,4 +1,4 @@
-"""Feature Focus beyond its twin: what the paper says of it, and what it costs."""
+"""Feature Focus beyond its twin: claims of the paper, memory, and room for connections."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import orjson
 import pytest
 
 from learners.arrays import Floats, Ints, Longs
-from learners.index.base import USED, IndexLearner
+from learners.index.base import IndexLearner
 from learners.index.feature_focus import FeatureFocus
+from learners.index.kernel import USED
 from learners.specs import parse_spec
 from pipeline.corpora.synthetic_classes import SyntheticClasses
 from tests.learners.test_twins import follow
@@ -35,7 +36,7 @@ def learned(spec: str, stream: Stream) -> tuple[IndexLearner, dict[int, list[flo
 
 
 def shares(learner: IndexLearner, feature: int) -> dict[int, float]:
-    """The classes that a feature is connected to, with their weights."""
+    """Return the shares of the classes that a feature is connected to."""
     state = learner.state()
     start = int(state["count"][:feature].sum())
     stop = start + int(state["count"][feature])
@@ -45,7 +46,7 @@ def shares(learner: IndexLearner, feature: int) -> dict[int, float]:
 
 
 def test_the_first_case_of_the_paper() -> None:
-    """A feature of both classes ends up with the class that has no better one (section 4.3)."""
+    """A feature of both classes ends up with the class that has no better feature (section 4.3)."""
     rng = random.Random(4)
     both, one = {"f1": 1.0, "f2": 1.0}, {"f2": 1.0}
     kinds = [(both, "c1"), (one, "c2")]
@@ -71,7 +72,7 @@ def best(scores: list[float], stream: Stream) -> str:
 
 
 def test_a_memory_learns_what_plain_updates_cannot() -> None:
-    """After 300 documents a feature's class is another one: its old total drops every newcomer."""
+    """After 300 documents a feature changes its class; its old total would drop the new one."""
     rounds = [({"f": 1.0}, "old")] * 300 + [({"f": 1.0}, "new")] * 300
     stream = stream_of(rounds)
     _, plain = learned("feature-focus:margin=1", stream)
@@ -81,7 +82,7 @@ def test_a_memory_learns_what_plain_updates_cannot() -> None:
 
 
 def test_a_memory_keeps_up_with_a_drifting_stream() -> None:
-    """After four turns of all signs; three seeds are between 0.22 and 0.27 apart, of about 0.3."""
+    """After four changes of all signs. With three seeds the gain was 0.22 to 0.27, of about 0.3."""
     rounds: list[tuple[Document, str]] = []
     for raw in SyntheticClasses(documents=10_000, classes=20, drift=40.0):
         event = orjson.loads(raw)
@@ -104,7 +105,7 @@ def test_room_follows_the_connections() -> None:
     learner = FeatureFocus(margin=1.0)
     for seed in range(30):
         follow(learner, random_stream(seed, 80), [])
-    assert len(learner._classes) < 16 * learner.connections + 4096
+    assert len(learner._index.classes) < 16 * learner.connections + 4096
 
 
 def test_documents_without_positive_features_teach_nothing() -> None:
@@ -115,20 +116,20 @@ def test_documents_without_positive_features_teach_nothing() -> None:
 
 
 def test_many_labels_at_once_find_room() -> None:
-    """Lists of eight that get nine more move twice: what they leave behind needs room as well."""
+    """Lists of eight that get nine more move twice; the places that they leave count as room."""
     document = {f"f{i}": 0.1 for i in range(100)}
     stream = Stream([document, document], [], list(document))
     for row, labels in enumerate((list("abcdefgh"), list("ijklmnopq"))):
         stream.happenings.append(Happening(row, None, list(stream.topics)))
         learn(stream, row, labels)
     learner, _ = learned("independent", stream)
-    assert learner._sizes[USED] <= len(learner._classes)
+    assert learner._index.sizes[USED] <= len(learner._index.classes)
 
 
 @pytest.mark.parametrize("spec", ["feature-focus:w_min=0", "independent"])
 @pytest.mark.parametrize("topics", [5, 9, 17, 40, 300])
 def test_lists_move_several_times_for_one_document(spec: str, topics: int) -> None:
-    """There is room for every move: `make bounds` sees where a list would be written beside it."""
+    """There is room for every move: `make bounds` detects a list written outside of it."""
     stream = Stream()
     for row, names in enumerate((["a"], ["b", "c"], ["a", "b", "d"])):
         stream.documents.append(dict.fromkeys(names, 1.0))
@@ -141,26 +142,26 @@ def test_lists_move_several_times_for_one_document(spec: str, topics: int) -> No
         assert list(shares(learner, feature)) == connected
 
 
-def test_room_is_for_what_is_written_and_not_for_all_that_could_be() -> None:
-    """A document of many features and labels would have taken gigabytes."""
+def test_room_is_reserved_for_actual_connections_only() -> None:
+    """Room for all possible connections of such a document would take gigabytes."""
 
     class Watched(FeatureFocus):
         room = 0
 
         def _load(self, count: Longs, classes: Ints, weights: Floats) -> None:
-            self.room = max(self.room, len(self._classes))
+            self.room = max(self.room, len(self._index.classes))
             super()._load(count, classes, weights)
 
     features, labels = 500, 300
     learner = Watched()
     follow(learner, many_labels(features, labels), [])
-    assert learner.connections == 0  # each of the labels has less than w_min
-    # A list grows to 128, over 2, 4, 8 ..: at most 254 places a feature, and twice that ahead.
+    assert learner.connections == 0  # the share of each label is below w_min
+    # A list grows to 128, over 2, 4, 8 ..: at most 254 places per feature, and twice that ahead.
     assert 0 < learner.room <= 2 * (254 * features + 4 * labels)
 
 
 def many_labels(features: int, labels: int) -> Stream:
-    """One document."""
+    """Return a stream of one document."""
     stream = Stream()
     stream.documents.append({f"f{i}": 1.0 for i in range(features)})
     stream.features = list(stream.documents[0])

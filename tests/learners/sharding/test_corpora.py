@@ -1,4 +1,4 @@
-"""Divided lanes on real corpora: whatever the number of shards and the size of blocks, the same."""
+"""Divided lanes on real corpora: the results do not depend on shards or block sizes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ MODEL = ("rounds", "weights", "lagging")
 
 
 class Outcome(NamedTuple):
-    """What became of a stream."""
+    """Everything that lanes computed for a stream."""
 
-    orders: list[list[list[int]]]  # of each lane and document: its topics, best first
+    orders: list[list[list[int]]]  # for each lane and document: the topics, best first
     scores: list[list[Floats]]
     models: list[bytes]
     curves: list[bytes]
@@ -57,14 +57,14 @@ def outcome(events: list[Event], shards: int, block: int) -> Outcome:
     return Outcome(orders, scores, models, [lane.curve.tally().tobytes() for lane in engine.lanes])
 
 
-def assert_same(found: Outcome, expected: Outcome) -> None:
-    assert found.orders == expected.orders
-    assert found.models == expected.models
-    assert found.curves == expected.curves
-    pairs = zip(chain(*found.scores), chain(*expected.scores), strict=True)
-    for mine, its in pairs:
-        largest = np.abs(its).max(initial=0.0)
-        np.testing.assert_allclose(mine, its, rtol=0, atol=SCORE_BOUND * largest)
+def assert_same(actual: Outcome, expected: Outcome) -> None:
+    assert actual.orders == expected.orders
+    assert actual.models == expected.models
+    assert actual.curves == expected.curves
+    pairs = zip(chain(*actual.scores), chain(*expected.scores), strict=True)
+    for row, expected_row in pairs:
+        largest = np.abs(expected_row).max(initial=0.0)
+        np.testing.assert_allclose(row, expected_row, rtol=0, atol=SCORE_BOUND * largest)
 
 
 @pytest.fixture(params=CORPORA)

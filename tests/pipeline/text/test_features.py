@@ -1,4 +1,4 @@
-"""Vectors: the formula, running and frozen statistics, the ceiling, and no trace of blocks."""
+"""Vectors: the formula, running and frozen statistics, the ceiling, any block size."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ TOKENIZER = Tokenizer()
 def vectors(
     vocabulary: Vocabulary, contents: Sequence[Content], block: int
 ) -> list[dict[str, float]]:
-    """The vectors by term, each read while its numbering is valid."""
-    found = []
+    """Return the vectors by term, each read while its numbering is valid."""
+    by_term = []
     for start in range(0, len(contents), block):
-        mine = contents[start : start + block]
-        events = [Event(i, content, None, None, None) for i, content in enumerate(mine)]
+        part = contents[start : start + block]
+        events = [Event(i, content, None, None, None) for i, content in enumerate(part)]
         made = make_block(events, TOKENIZER)
-        for piece in vocabulary.vectors(made.counts, made.ready):
+        for numbered in vocabulary.vectors(made.counts, made.ready):
             words = words_of(vocabulary.table)
-            for i in range(len(piece.rows)):
-                terms, values = piece.rows.row(i)
-                found.append({words[t]: v for t, v in zip(terms, values.tolist(), strict=True)})
-    return found
+            for i in range(len(numbered.rows)):
+                terms, values = numbered.rows.row(i)
+                by_term.append({words[t]: v for t, v in zip(terms, values.tolist(), strict=True)})
+    return by_term
 
 
 def random_contents(seed: int, length: int, words: int = 400) -> list[Content]:
@@ -122,7 +122,7 @@ def test_frozen_statistics_stay_and_unknown_terms_are_passed_over() -> None:
     before = vocabulary.state()
     (first,) = vectors(vocabulary, ["wheat platinum silver"], 1)
     (again,) = vectors(vocabulary, ["wheat"], 1)
-    # One known term a document, pivot 2, three documents, one of them with wheat.
+    # One known term per document, pivot 2, three documents, one of them with wheat.
     assert first == again == {"wheat": 1 / (0.7 + 0.3 * 1 / 2) * math.log(3 / 1)}
     assert same(before, vocabulary.state())
 

@@ -1,4 +1,4 @@
-"""Markup of any quality: its words, in linear time, as a browser would have them."""
+"""Markup, well-formed or not: its words as a browser shows them, in linear time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from pipeline.text.markup import INLINE, text_of
         ("&copy 2026 &ampx", "© 2026 &x"),
         ("&#0;&#xD800;&#x110000;", "\ufffd\ufffd\ufffd"),
         ("a&#99999999999999999999;b", "a\ufffdb"),
-        # Tags that are no tags, or not closed
+        # Tags that are not tags, or not closed
         ("1 < 2 <3 a<", "1 < 2 <3 a<"),
         ("a <b", "a"),
         ("a <p b='", "a"),
@@ -74,7 +74,7 @@ HUGE = 100_000
         "<script></script>",
     ],
 )
-@pytest.mark.timeout(60)  # a hundredth of it is usual; quadratic time would be many minutes
+@pytest.mark.timeout(60)  # usually a hundredth of it; quadratic time would be many minutes
 def test_hostile_markup_takes_linear_time(unit: str) -> None:
     for start in ("", "<p>", "<a b='", '<a b="', "<!--", "<script>", "&#"):
         markup = start + unit * (HUGE // len(unit))

@@ -1,4 +1,4 @@
-"""The tokenizer: both profiles, any script, equal to its twin, whatever the block."""
+"""The tokenizer: both profiles, any script, equal to its twin for any block."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_equals_its_twin_on_texts_of_few_characters(profile: str, texts: list[st
     assert counted(texts, profile) == expected
 
 
-def test_a_run_too_long_for_a_word_is_passed_over() -> None:
+def test_a_run_too_long_for_a_word_is_ignored() -> None:
     assert counted(["a" * 255 + " b"], "reuters2000") == [{"a" * 255: 1.0, "b": 1.0}]
     assert counted(["a" * 256 + " b"], "reuters2000") == [{"b": 1.0}]
     assert counted(["a" * 100_000], "reuters21578") == [{}]
@@ -99,7 +99,7 @@ def test_unknown_profile_is_refused() -> None:
 
 
 def test_blocks_of_every_kind_after_each_other() -> None:
-    """Room follows the last block; the next may be longer in words, or in letters only."""
+    """Room adapts to the last block; the next may have more words, or only more letters."""
     tokenizer = Tokenizer()
     rng = random.Random(0)
     blocks = [
