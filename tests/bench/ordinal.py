@@ -50,25 +50,25 @@ def numpy_prank(segment: Segment) -> tuple[float, Longs]:
     rows = [segment.rows.row(i) for i in range(len(segment.rows))]
     true = segment.steps.labels + 1
     weights, thresholds, below = np.zeros(TERMS), np.zeros(RANKS - 1), np.arange(1, RANKS)
-    said = np.zeros(len(rows), np.int64)
+    ranks = np.zeros(len(rows), np.int64)
     started = time.perf_counter()
     for i, (terms, values) in enumerate(rows):
         score = weights[terms] @ values
-        said[i] = np.searchsorted(thresholds, score, side="right") + 1
-        if said[i] != true[i]:
+        ranks[i] = np.searchsorted(thresholds, score, side="right") + 1
+        if ranks[i] != true[i]:
             signs = np.where(true[i] <= below, -1.0, 1.0)
             errors = np.where((score - thresholds) * signs <= 0, signs, 0.0)
             weights[terms] += errors.sum() * values
             thresholds -= errors
-    return time.perf_counter() - started, said
+    return time.perf_counter() - started, ranks
 
 
 def lane_seconds(learner: OrdinalLearner, segment: Segment) -> tuple[float, Floats]:
     """The seconds of a new learner with compiled kernels, and its ranks."""
-    said = RankScores(len(segment.rows))
+    ranks = RankScores(len(segment.rows))
     started = time.perf_counter()
-    learner.follow(segment, said)
-    return time.perf_counter() - started, said.matrix
+    learner.follow(segment, ranks)
+    return time.perf_counter() - started, ranks.matrix
 
 
 def run(documents: int) -> None:
@@ -84,10 +84,10 @@ def run(documents: int) -> None:
         ("multiclass-perceptron", MulticlassPerceptron),
     ):
         runs = [lane_seconds(make(RANKS), segment) for _ in range(REPEATS)]
-        seconds, said = min(runs, key=lambda run: run[0])
+        seconds, ranks = min(runs, key=lambda run: run[0])
         line(f"Wirerank {name}, linear", seconds, documents, plain)
         if name == "prank":
-            same = (said[:, RANK] == expected).mean()
+            same = (ranks[:, RANK] == expected).mean()
             print(f"  both predict the same rank for {same:.2%} of the documents")
     part = segment.between(0, 2 * WITH_KERNEL)
     seconds, _ = lane_seconds(PRank(RANKS, kernel="poly2"), part)

@@ -29,8 +29,8 @@ def blocks(documents: int, seed: int = 1) -> Iterator[Segment]:
             rng.choice(TOPICS, rng.integers(1, 4), replace=False, p=topics) for _ in range(BLOCK)
         ]
         starts, terms, values = [0], list[np.ndarray](), list[np.ndarray]()
-        for mine in labels:
-            about = own[mine].ravel()
+        for of_document in labels:
+            about = own[of_document].ravel()
             some = rng.choice(about, TERMS // 3)
             found = np.unique(np.concatenate((rng.choice(FEATURES, TERMS, p=words), some)))
             weights = rng.exponential(1.0, len(found)) + 0.1
@@ -42,7 +42,7 @@ def blocks(documents: int, seed: int = 1) -> Iterator[Segment]:
             np.concatenate(terms).astype(np.int32),
             np.concatenate(values),
         )
-        ends = np.cumsum([len(mine) for mine in labels])
+        ends = np.cumsum([len(of_document) for of_document in labels])
         steps = Steps(
             np.repeat(np.arange(BLOCK, dtype=np.int32), 2),
             np.tile(np.array([False, True]), BLOCK),

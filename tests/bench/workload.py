@@ -62,9 +62,9 @@ def shortened(segment: Segment, features: int) -> Segment:
     """The same documents with a limited number of features each: the heaviest ones, in order."""
     starts, terms, values = [0], [], []
     for row in range(len(segment.rows)):
-        mine, weights = segment.rows.row(row)
+        of_row, weights = segment.rows.row(row)
         keep = np.sort(np.argsort(-weights, kind="stable")[:features])
-        terms.append(mine[keep])
+        terms.append(of_row[keep])
         values.append(weights[keep])
         starts.append(starts[-1] + len(keep))
     rows = Rows(np.array(starts, np.int64), np.concatenate(terms), np.concatenate(values))

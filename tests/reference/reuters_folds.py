@@ -183,17 +183,17 @@ def selected(whole: Division) -> Division:
 
 def measured(ranked: list[list[float]], topics: list[list[int]]) -> dict[str, Any]:
     """The measures, with precision and recall at each rank."""
-    each = [measure(scores, set(mine)) for scores, mine in zip(ranked, topics, strict=True)]
+    each = [measure(scores, set(relevant)) for scores, relevant in zip(ranked, topics, strict=True)]
     found: dict[str, Any] = {name: mean(one[name] for one in each) for name in MEASURES[:-1]}
     precision, recall = [], []
     for r in range(1, len(TOPICS) + 1):
         hits = [
-            len(set(mine) & set(order(scores)[:r]))
-            for scores, mine in zip(ranked, topics, strict=True)
+            len(set(relevant) & set(order(scores)[:r]))
+            for scores, relevant in zip(ranked, topics, strict=True)
         ]
         precision.append(sum(hits) / r / len(hits))
         recall.append(
-            sum(hit / len(mine) for hit, mine in zip(hits, topics, strict=True)) / len(hits)
+            sum(hit / len(relevant) for hit, relevant in zip(hits, topics, strict=True)) / len(hits)
         )
     f1 = [2 * p * r / (p + r) for p, r in zip(precision, recall, strict=True)]
     return {**found, "max_f1": max(f1), "precision": precision, "recall": recall}
@@ -219,9 +219,9 @@ def lane_pass(spec: str, given: Division) -> Pass:
     learner: AnyLearner = LEARNERS[kind](options)
     learner.join(len(TOPICS))
     learned = []
-    for x, mine in zip(given.train, given.train_topics, strict=True):
+    for x, relevant in zip(given.train, given.train_topics, strict=True):
         learned.append(learner.scores(scaled(x, norm)))
-        learner.learn(scaled(x, norm), mine)
+        learner.learn(scaled(x, norm), relevant)
     if isinstance(learner, Rocchio):
         learner.prototypes = [learner.prototype(topic) for topic in range(len(TOPICS))]
     return Pass(learned, [learner.scores(scaled(x, norm)) for x in given.test])
@@ -265,7 +265,7 @@ def machines(cost: float, given: Division) -> dict[str, Any]:
     )
     scores = []
     for topic in range(len(TOPICS)):
-        wanted = [topic in mine for mine in given.train_topics]
+        wanted = [topic in relevant for relevant in given.train_topics]
         machine = sklearn_svm.LinearSVC(C=cost, max_iter=100_000, tol=1e-10, random_state=1)
         scores.append(machine.fit(train, wanted).decision_function(test))
     return measured(np.array(scores).T.tolist(), given.test_topics)

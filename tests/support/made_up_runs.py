@@ -62,13 +62,13 @@ def write_runs(folder: Path, seed: int, shape: Shape = WHOLE) -> str:
             seen = shared + luck * noise * (0.4 / quality[system] ** 1.6)
             first = np.argsort(-seen)[: shape.depth]
             seen_by_any[first[:100]] = True
-            scores = said(rng, seen[first], int(kinds[system]), float(scales[system]))
+            scores = system_scores(rng, seen[first], int(kinds[system]), float(scales[system]))
             for place, (at, score) in enumerate(zip(first, scores, strict=True)):
                 lines[system].append(f"{topic} Q0 {names[at]} {place} {score:.6g} s{system:02}")
         pooled = np.flatnonzero(seen_by_any)
         judged += [f"{topic} 0 {names[at]} {grades[at]}" for at in pooled]
-    for system, mine in enumerate(lines):
-        (runs / f"s{system:02}").write_text("\n".join(mine) + "\n")
+    for system, of_system in enumerate(lines):
+        (runs / f"s{system:02}").write_text("\n".join(of_system) + "\n")
     (folder / "qrels").write_text("\n".join(judged) + "\n")
     return f"{runs},{folder / 'qrels'}"
 
@@ -78,7 +78,7 @@ def document_names(rng: np.random.Generator, count: int) -> list[str]:
     return [f"WTX{number:06}" for number in rng.choice(10**6, count, replace=False)]
 
 
-def said(rng: np.random.Generator, seen: Floats, kind: int, scale: float) -> Floats:
+def system_scores(rng: np.random.Generator, seen: Floats, kind: int, scale: float) -> Floats:
     """The scores that a system says: a growing function of what it saw, on a scale of its own."""
     of_query = np.exp(rng.normal(0, 1.2))  # long queries have large sums
     if kind == PROBABILITY:

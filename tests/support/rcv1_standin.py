@@ -162,8 +162,8 @@ def write_standin(folder: Path, documents: int, seed: int = 0, packed: bool = Fa
                 words = text[places[i] : places[i + 1]]
                 file = opened[int(np.searchsorted(cuts, done + i, side="right"))]
                 file.write(b".I %d\n.W\n%b\n\n" % (number, words.rstrip(b"\n")))
-                mine = with_parents(some.leaves[i], parents)
-                lines += [f"{codes[topic]} {number} 1\n" for topic in mine]
+                topics = with_parents(some.leaves[i], parents)
+                lines += [f"{codes[topic]} {number} 1\n" for topic in topics]
             qrels.write("".join(lines).encode())
             done += len(some.numbers)
     for file in opened:

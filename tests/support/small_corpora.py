@@ -49,9 +49,9 @@ def write_reuters(folder: Path) -> Path:
 def write_text(path: Path) -> Path:
     rng = random.Random(3)
     nouns, verbs = ("ship", "bank", "farmer", "dog"), ("sells", "buys", "loves")
-    said = [
+    sentences = [
         f"The {rng.choice(nouns)} {rng.choice(verbs)} a {rng.choice(nouns)} and sleeps."
         for _ in range(60)
     ]
-    path.write_text("\n".join([*said, "Alone.", f"{'x' * 300} is long, {'y' * 200} too."]))
+    path.write_text("\n".join([*sentences, "Alone.", f"{'x' * 300} is long, {'y' * 200} too."]))
     return path

@@ -375,7 +375,7 @@ def test_the_standin_is_like_the_corpus(tmp_path: Path) -> None:
     found = events(source)
     assert [int(event["id"]) for event in found] == sorted(int(event["id"]) for event in found)
     words = [event["text"].split() for event in found]
-    assert 60 < sum(len(set(mine)) for mine in words) / len(words) < 90
+    assert 60 < sum(len(set(of_document)) for of_document in words) / len(words) < 90
     assert 2.8 < sum(len(event["topics"]) for event in found) / len(found) < 3.6
     late = [i for i, event in enumerate(found) if "GMIL" in event["topics"]]
     assert len(late) == 5

@@ -37,8 +37,8 @@ def test_a_word_in_the_middle_has_fifteen_features() -> None:
 
 
 def test_where_sentences_end() -> None:
-    said = 'Well... so?! "Yes." No.1 a.b!? c..d\n\n\n e'
-    found = [part.strip() for part in SENTENCE_END.split(said)]
+    text = 'Well... so?! "Yes." No.1 a.b!? c..d\n\n\n e'
+    found = [part.strip() for part in SENTENCE_END.split(text)]
     assert found == ["Well", "so", '"Yes', '" No.1 a.b', "c..d", "e"]
 
 

@@ -152,11 +152,11 @@ def test_a_signal_ends_a_run_between_two_parts(tmp_path: Path) -> None:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == 128 + signal.SIGINT
-    assert "parts; run the same command again to continue." in said
+    assert "parts; run the same command again to continue." in stderr
 
 
 @pytest.mark.parametrize(

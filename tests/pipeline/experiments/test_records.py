@@ -82,13 +82,13 @@ def test_columns_and_pictures_are_described(tmp_path: Path) -> None:
 
 def test_anew_removes_what_the_experiment_wrote_and_nothing_else(tmp_path: Path) -> None:
     run_tiny(tmp_path)
-    mine = {"mine.csv", "picture-comparison.png.bak", "parts/notes.json", "parts/split-9.json"}
-    for name in mine:
+    own_files = {"mine.csv", "picture-comparison.png.bak", "parts/notes.json", "parts/split-9.json"}
+    for name in own_files:
         (tmp_path / name).write_text('{"part": "something else"}')
-    assert names(tmp_path) == WRITTEN | PARTS | {"run.json"} | mine
+    assert names(tmp_path) == WRITTEN | PARTS | {"run.json"} | own_files
     run_tiny(tmp_path, Renamed, seed=1, anew=True)
     renamed = {name.replace("comparison", "other") for name in WRITTEN}
-    assert names(tmp_path) == renamed | PARTS | {"run.json"} | mine
+    assert names(tmp_path) == renamed | PARTS | {"run.json"} | own_files
 
 
 def test_files_of_findings_that_are_no_more_are_removed(tmp_path: Path) -> None:

@@ -28,11 +28,11 @@ NOT = float("nan")
 def query_set(*queries: list[int], unseen: tuple[list[int], ...] = ()) -> QuerySet:
     """Queries of documents with these grades, and grades of relevant ones nobody retrieved."""
     starts = np.concatenate(([0], np.cumsum([len(grades) for grades in queries])))
-    grades = np.array([g for mine in queries for g in mine], np.int64)
+    grades = np.array([g for of_query in queries for g in of_query], np.int64)
     known = known_grades(starts, grades)
     known = tuple(
-        np.sort(np.concatenate((mine, np.array(more, np.int64))))[::-1]
-        for mine, more in zip(known, unseen or ([],) * len(known), strict=True)
+        np.sort(np.concatenate((of_query, np.array(more, np.int64))))[::-1]
+        for of_query, more in zip(known, unseen or ([],) * len(known), strict=True)
     )
     names = tuple(str(q) for q in range(len(queries)))
     documents = tuple(f"d{i}" for i in range(len(grades)))

@@ -86,9 +86,9 @@ def examples(count: int, seed: int) -> Split:
     terms, starts = [], [0]
     for label in labels.tolist():
         own = 10 * label + rng.permutation(10)[:2]
-        mine = np.unique(np.concatenate((own, rng.integers(0, 40, 3))))
-        terms.append(mine)
-        starts.append(starts[-1] + len(mine))
+        of_row = np.unique(np.concatenate((own, rng.integers(0, 40, 3))))
+        terms.append(of_row)
+        starts.append(starts[-1] + len(of_row))
     flat = np.concatenate(terms).astype(np.int32)
     rows = l2_normalised(Rows(np.array(starts, np.int64), flat, np.ones(len(flat))))
     every = Examples(rows, labels)

@@ -18,7 +18,9 @@ from tests.support.small_corpora import GROUPS, POSTS, write_newsgroups
 def test_stories_have_the_last_of_their_largest_classes(tmp_path: Path) -> None:
     letters = "abcdefghij"
     labels = [(letter,) for letter in letters] * 2 + [("b", "a", "z"), ("z",), ()]
-    path = write_stories(tmp_path, *(story(i + 1, labels=mine) for i, mine in enumerate(labels)))
+    path = write_stories(
+        tmp_path, *(story(i + 1, labels=of_story) for i, of_story in enumerate(labels))
+    )
     found = reuters_largest(path)
     assert found.classes == list(letters)
     assert found.labels.tolist() == [*range(10), *range(10), 0]  # z is the smallest

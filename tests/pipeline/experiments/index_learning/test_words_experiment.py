@@ -118,9 +118,9 @@ def test_an_archive_is_read_as_its_folder_is(text: Path, tmp_path: Path) -> None
         open_source(f"text:{archive}")
 
 
-@pytest.mark.parametrize(("said", "found"), [("", "no words"), ("Stop. Go! Now?", "0 words with")])
-def test_a_text_with_nothing_to_predict_is_refused(tmp_path: Path, said: str, found: str) -> None:
-    (tmp_path / "a.txt").write_text(said)
+@pytest.mark.parametrize(("text", "found"), [("", "no words"), ("Stop. Go! Now?", "0 words with")])
+def test_a_text_with_nothing_to_predict_is_refused(tmp_path: Path, text: str, found: str) -> None:
+    (tmp_path / "a.txt").write_text(text)
     run = wirerank("experiment", NAME, "--data", f"text:{tmp_path}", "--out", str(tmp_path / "out"))
     assert run.exit_code == 2
     assert found in run.stderr

@@ -144,8 +144,8 @@ def test_the_experiment_on_runs(runs: str, tmp_path: Path) -> None:
     found = experiment(*arguments)
     parts = found["parts"]
     assert {name.split(" ")[1] for name in parts} == {"halves", "trials"}
-    (said,) = (remark for remark in found["remarks"] if "left out" in remark)
-    assert said.endswith(": README.md.")
+    (left_out,) = (remark for remark in found["remarks"] if "left out" in remark)
+    assert left_out.endswith(": README.md.")
     ours, best = (
         {
             query: measures[0]
@@ -166,8 +166,8 @@ def test_the_experiment_on_runs(runs: str, tmp_path: Path) -> None:
     assert rows["best function"]["losses"]["value"] == test.losses
     assert rows["best function"]["p"]["value"] == pytest.approx(test.p)
     assert {"SVM-roc", "SVM-map, global bins", "sum of scores (ours)"} <= set(rows)
-    said = {"acc": "SVM-acc, forms as SVM-map", "acc4": "SVM-acc4 (min-max bins)"}
-    for key, label in said.items():
+    labels = {"acc": "SVM-acc, forms as SVM-map", "acc4": "SVM-acc4 (min-max bins)"}
+    for key, label in labels.items():
         validated = [parts[f"trec halves half {half} {key}"]["chosen"] for half in (1, 2)]
         assert rows[label]["ap"]["value"] > 0.0
         assert key == "acc" or {one["form"] for one in validated} == {"minmax, 50 cuts"}

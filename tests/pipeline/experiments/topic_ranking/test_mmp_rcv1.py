@@ -59,11 +59,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def results(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ANN401 - JSON
     out = tmp_path_factory.mktemp("out")
-    said = wirerank("experiment", "mmp-rcv1", "--data", str(folder), "--out", str(out))
-    assert said.exit_code == 0, said.output
-    assert "Table 3: Reuters-2000, learning-theoretic measures" in said.stdout
-    assert "2 documents have no topics; they are neither learned nor tested." in said.stdout
-    assert "discarded, as the paper does with GMIL" in said.stdout
+    result = wirerank("experiment", "mmp-rcv1", "--data", str(folder), "--out", str(out))
+    assert result.exit_code == 0, result.output
+    assert "Table 3: Reuters-2000, learning-theoretic measures" in result.stdout
+    assert "2 documents have no topics; they are neither learned nor tested." in result.stdout
+    assert "discarded, as the paper does with GMIL" in result.stdout
     for name in (
         "figure-3.png",
         "figure-5.png",
@@ -87,7 +87,7 @@ def documents_of(folder: Path) -> list[Labelled | tuple[list[str], None]]:
 def plain(folder: Path) -> Plain:
     documents = documents_of(folder)
     training, testing = documents[:TRAINED], documents[TRAINED:]
-    topics = sorted({topic for _, mine in training for topic in mine or ()})
+    topics = sorted({topic for _, labels in training for topic in labels or ()})
     every = Counter(word for words, _ in training for word in set(words))
     df = {word: n for word, n in every.items() if n >= 2}
     lengths = [len(df.keys() & set(words)) for words, _ in training]
@@ -109,9 +109,9 @@ def plain(folder: Path) -> Plain:
         some: list[Labelled | tuple[list[str], None]],
     ) -> list[tuple[reference.Vector, list[int]]]:
         return [
-            (vector(words), [topics.index(topic) for topic in mine if topic in topics])
-            for words, mine in some
-            if mine is not None
+            (vector(words), [topics.index(topic) for topic in labels if topic in topics])
+            for words, labels in some
+            if labels is not None
         ]
 
     seen = vectors(training)
@@ -160,9 +160,9 @@ def test_lanes_agree_with_the_plain_implementation(
     learner.join(len(plain.topics))
     losses = []
     for x, relevant in plain.train:
-        mine = reference.unit(x) if lane.unit else x
-        losses.append(reference.measure(learner.scores(mine), set(relevant)))
-        learner.learn(mine, relevant)
+        scaled = reference.unit(x) if lane.unit else x
+        losses.append(reference.measure(learner.scores(scaled), set(relevant)))
+        learner.learn(scaled, relevant)
     if isinstance(learner, reference.Rocchio):
         learner.prototypes = [learner.prototype(r) for r in range(len(plain.topics))]
     tested = [
@@ -206,7 +206,7 @@ def test_the_svm_ranks_almost_as_well_as_it_can(results: Any) -> None:  # noqa: 
 
 
 @pytest.mark.parametrize(
-    ("most", "seen", "said"),
+    ("most", "seen", "remark"),
     [
         (20_000, TRAINED - 1, f"trained on all {TRAINED - 1} training documents."),
         # every third document
@@ -214,12 +214,12 @@ def test_the_svm_ranks_almost_as_well_as_it_can(results: Any) -> None:  # noqa: 
     ],
 )
 def test_the_svm_row_says_how_many_documents_it_saw(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, seen: int, said: str
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, seen: int, remark: str
 ) -> None:
     monkeypatch.setattr("pipeline.experiments.topic_ranking.mmp_rcv1.SVM_DOCUMENTS", most)
     shown = wirerank("experiment", "mmp-rcv1", "--data", str(folder), "--out", str(tmp_path / "o"))
     assert shown.exit_code == 0, shown.output
-    assert said in shown.stdout
+    assert remark in shown.stdout
     found = orjson.loads((tmp_path / "o" / "results.json").read_bytes())
     for name in ("table-3", "table-4"):
         labels = [row["label"] for row in found["tables"][name]["rows"]]
@@ -236,11 +236,13 @@ def test_newsml_stories_give_the_same(results: Any, folder: Path, tmp_path: Path
     days = [date(1996, 8, 20) + timedelta(days=i * 5 // len(stories)) for i in range(len(stories))]
     for day in set(days):
         with zipfile.ZipFile(tmp_path / f"{day:%Y%m%d}.zip", "w") as pack:
-            for story in (story for story, its in zip(stories, days, strict=True) if its == day):
+            for story in (
+                story for story, own_day in zip(stories, days, strict=True) if own_day == day
+            ):
                 pack.writestr(f"{story['id']}newsML.xml", newsml(story, day))
     out = tmp_path / "out"
-    said = wirerank("experiment", "mmp-rcv1", "--data", str(tmp_path), "--out", str(out))
-    assert said.exit_code == 0, said.output
+    result = wirerank("experiment", "mmp-rcv1", "--data", str(tmp_path), "--out", str(out))
+    assert result.exit_code == 0, result.output
     found = orjson.loads((out / "results.json").read_bytes())["parts"]["stream"]
     for key, lane in results["parts"]["stream"]["lanes"].items():
         assert found["lanes"][key]["measures"] == lane["measures"]
@@ -269,16 +271,18 @@ def test_blocks_change_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_cannot_be_run_is_refused(tmp_path: Path, folder: Path) -> None:
     few = write_standin(tmp_path / "few", 9)
-    said = wirerank("experiment", "mmp-rcv1", "--data", f"rcv1:{few}", "--out", str(tmp_path / "a"))
-    assert said.exit_code == 2
-    assert "has 9 documents; expected at least 10" in said.stderr
+    result = wirerank(
+        "experiment", "mmp-rcv1", "--data", f"rcv1:{few}", "--out", str(tmp_path / "a")
+    )
+    assert result.exit_code == 2
+    assert "has 9 documents; expected at least 10" in result.stderr
     some = write_standin(tmp_path / "some", 40)
     (some / "rcv1-v2.topics.qrels").write_text("CCAT 1 1\n")  # of another corpus
     out = ("--out", str(tmp_path / "b"))
-    said = wirerank("experiment", "mmp-rcv1", "--data", f"rcv1:{some}", *out)
-    assert said.exit_code == 2
-    assert "none of the 26 training documents has a topic" in said.stderr
+    result = wirerank("experiment", "mmp-rcv1", "--data", f"rcv1:{some}", *out)
+    assert result.exit_code == 2
+    assert "none of the 26 training documents has a topic" in result.stderr
     (some / "rcv1-v2.topics.qrels").write_text("CCAT 2286 1\nECAT 2287 1\n")
-    said = wirerank("experiment", "mmp-rcv1", "--data", f"rcv1:{some}", *out, "--anew")
-    assert said.exit_code == 2
-    assert "none of the 14 test documents has a topic" in said.stderr
+    result = wirerank("experiment", "mmp-rcv1", "--data", f"rcv1:{some}", *out, "--anew")
+    assert result.exit_code == 2
+    assert "none of the 14 test documents has a topic" in result.stderr

@@ -86,14 +86,14 @@ def test_lanes_agree_with_a_plain_computation(
             spec: one_pass(spec, combined, inner)[0]["average_precision"] for spec in specs
         } if len(specs) > 1 else dict.fromkeys(specs, 1.0)  # fmt: skip
         best = max(specs, key=lambda spec: tried[spec])
-        mine = part["methods"][method]
-        assert mine["lane"] == best
-        assert mine.get("tried", tried) == pytest.approx(tried)
+        result = part["methods"][method]
+        assert result["lane"] == best
+        assert result.get("tried", tried) == pytest.approx(tried)
         expected, curve = one_pass(best, combined, given)
-        agree(mine, expected)
+        agree(result, expected)
         for loss in MEASURES[:3]:
-            kept = [curve[at - 1][loss] for at in mine["curve"]["round"]]
-            assert mine["curve"][loss] == pytest.approx(kept)
+            kept = [curve[at - 1][loss] for at in result["curve"]["round"]]
+            assert result["curve"][loss] == pytest.approx(kept)
 
 
 @pytest.mark.parametrize("of", [COMBINED, COMBINED[:1] + COMBINED[3:]])
@@ -105,23 +105,23 @@ def test_a_stacker_that_trains_in_the_pass_agrees(fold: int, of: Sequence[str]) 
     train, test = map(np.array, folded(fold))
     given = text_fold(texts, topics, len(TOPICS), "reuters21578", train, test)
     options = "refit=12,window=40"
-    mine = train_lane(f"svm-map:of=[{','.join(of)}],{options}", given, COMBINED)
+    result = train_lane(f"svm-map:of=[{','.join(of)}],{options}", given, COMBINED)
     expected, curve = one_pass(f"svm-map:{options}", of, division(fold, "whole"))
-    agree(mine, expected)
+    agree(result, expected)
     for loss in MEASURES[:3]:
-        kept = [curve[at - 1][loss] for at in mine["curve"]["round"]]
-        assert mine["curve"][loss] == pytest.approx(kept)
+        kept = [curve[at - 1][loss] for at in result["curve"]["round"]]
+        assert result["curve"][loss] == pytest.approx(kept)
 
 
 @pytest.mark.parametrize("vectors", ["whole", "enriched"])
 def test_machines_agree_with_a_plain_computation(found: dict[str, Any], vectors: str) -> None:
     key = "svm" if vectors == "whole" else "svm-enriched"
-    mine = found["parts"][f"fold 1 {vectors}"]["methods"][key]
-    assert mine["converged"]
-    expected = machines(mine["C"], division(0, vectors))
+    result = found["parts"][f"fold 1 {vectors}"]["methods"][key]
+    assert result["converged"]
+    expected = machines(result["C"], division(0, vectors))
     for name in MEASURES:
-        assert mine["measures"][name] == pytest.approx(expected[name], abs=0.02), name
-    assert mine["C"] == max(found["C"], key=lambda cost: mine["tried"][str(cost)])
+        assert result["measures"][name] == pytest.approx(expected[name], abs=0.02), name
+    assert result["C"] == max(found["C"], key=lambda cost: result["tried"][str(cost)])
 
 
 def test_tables_are_means_of_the_folds(found: dict[str, Any]) -> None:
@@ -131,7 +131,7 @@ def test_tables_are_means_of_the_folds(found: dict[str, Any]) -> None:
         for row in found["tables"][name]["rows"]
     }
     for key, label in (("arow", "AROW"), ("stacker", "stacker")):
-        mine, svm = (
+        result, svm = (
             [
                 found["parts"][f"fold {fold} whole"]["methods"][one]["measures"]["one_error"]
                 for fold in (1, 2)
@@ -139,11 +139,11 @@ def test_tables_are_means_of_the_folds(found: dict[str, Any]) -> None:
             for one in (key, "svm")
         )
         shown = rows["table-2", f"{label} (added)"]["ours"]["one_error_percent"]["value"]
-        assert shown == pytest.approx(100 * np.mean(mine))
+        assert shown == pytest.approx(100 * np.mean(result))
         less = rows["against-svm", f"{label} - batch SVM"]["ours"]["one_error_percent"]["value"]
-        assert less == pytest.approx(100 * (np.mean(mine) - np.mean(svm)))
+        assert less == pytest.approx(100 * (np.mean(result) - np.mean(svm)))
         wins = rows["wins-svm", f"{label} - batch SVM"]["ours"]["one_error_percent"]["value"]
-        assert wins == sum(m < s for m, s in zip(mine, svm, strict=True))
+        assert wins == sum(m < s for m, s in zip(result, svm, strict=True))
     perceptron = rows["table-1", "Perceptron"]
     assert perceptron["paper"]["loss1_percent"]["value"] == 15.71
     ours = perceptron["ours"]["loss1_percent"]["value"]

@@ -97,7 +97,7 @@ def test_claims_are_judged(key: str, measure: str, value: float, expected: list[
     values = paper_like()
     values[key][measure] = value
     numbers = [MethodResults(method, [measured(**values[method.key])]) for method in OF_THE_PAPER]
-    assert [said.partition(":")[0] for said in claim_lines(numbers)] == expected
+    assert [line.partition(":")[0] for line in claim_lines(numbers)] == expected
 
 
 def test_a_claim_that_is_level_says_on_what() -> None:
