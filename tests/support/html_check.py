@@ -1,4 +1,4 @@
-"""Reads a page strictly: what is open must be closed, and nothing may lead out of it."""
+"""Checks an HTML page strictly: all elements are closed, and nothing is loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ VOID = {"br", "img", "meta", "wbr"}
 
 
 class Page(HTMLParser):
-    """A page that was read; `problems` says what is wrong with it."""
+    """A parsed page; `problems` lists what is wrong with it."""
 
     def __init__(self, page: bytes) -> None:
         super().__init__(convert_charrefs=True)

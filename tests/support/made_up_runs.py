@@ -1,11 +1,11 @@
-"""Made-up TREC runs: systems of different quality, with errors in common and scales of their own.
+"""Made-up TREC runs: systems of different quality, with correlated errors and different scales.
 
-A relevant document stands out, more on some topics than on others. What a system sees of that is
-blurred by noise of its own, by noise that all systems share (words that mislead everybody), and by
-noise that the systems of one family share (a stemmer, say). It retrieves the documents that look
-best to it, and says a score for each: a growing function of what it saw (a sum, a probability, a
-logarithm of one), on a scale that is its own and, for many systems, another for every query, as
-sums over query terms are.
+Relevant documents have higher values than others, more so on some topics. A system sees these
+values with three kinds of noise: its own, noise that all systems share (words that mislead all of
+them), and noise that the systems of one family share (for example a stemmer). It retrieves the
+documents that look best to it. Their scores are an increasing function of what it saw (a sum, a
+probability, a log probability), on the system's own scale. For many systems the scale also differs
+between queries, as it does for sums over query terms.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SHARES = (0.4, 0.3, 0.2, 0.1)  # of the kinds of score
 
 @dataclass(frozen=True)
 class Shape:
-    """How large the made-up collection is."""
+    """The size of the made-up collection."""
 
     systems: int = 17
     topics: int = 100
@@ -37,7 +37,7 @@ WHOLE = Shape()
 
 
 def write_runs(folder: Path, seed: int, shape: Shape = WHOLE) -> str:
-    """Write runs and judgements; returns what names them: RUNS,QRELS."""
+    """Write runs and judgements; return their source text, RUNS,QRELS."""
     rng = np.random.default_rng(seed)
     runs = folder / "runs"
     runs.mkdir(parents=True)
@@ -51,7 +51,7 @@ def write_runs(folder: Path, seed: int, shape: Shape = WHOLE) -> str:
         names = document_names(rng, shape.documents)
         grades = np.zeros(shape.documents, int)
         grades[: int(np.exp(rng.uniform(*np.log(shape.relevant))))] = 1
-        plain = rng.uniform(1.4, 3.6)  # how well relevant documents of this topic can be told
+        plain = rng.uniform(1.4, 3.6)  # how well relevant documents of this topic stand out
         shared = rng.normal(size=shape.documents) + plain * grades
         of_family = rng.normal(size=(FAMILIES, shape.documents))
         seen_by_any = np.zeros(shape.documents, bool)
@@ -74,12 +74,12 @@ def write_runs(folder: Path, seed: int, shape: Shape = WHOLE) -> str:
 
 
 def document_names(rng: np.random.Generator, count: int) -> list[str]:
-    """Names that say nothing of relevance."""
+    """Random names, unrelated to relevance."""
     return [f"WTX{number:06}" for number in rng.choice(10**6, count, replace=False)]
 
 
 def system_scores(rng: np.random.Generator, seen: Floats, kind: int, scale: float) -> Floats:
-    """The scores that a system says: a growing function of what it saw, on a scale of its own."""
+    """The scores of a system: an increasing function of what it saw, on its own scale."""
     of_query = np.exp(rng.normal(0, 1.2))  # long queries have large sums
     if kind == PROBABILITY:
         return 1.0 / (1.0 + np.exp(-(seen - rng.normal(4.0, 2.5))))

@@ -1,8 +1,8 @@
-"""Made-up newswire in the very files of RCV1-v2, of any size up to the corpus's own.
+"""Synthetic newswire in the files of RCV1-v2, of any size up to that of the corpus.
 
-Documents have about 75 distinct stems of a Zipf vocabulary of 47,000, words of their topics among
-them, and 3.2 of 103 topics, which come with the topics above them. One topic occurs only among the
-last documents, as GMIL does.
+Documents have about 75 distinct stems from a Zipf-distributed vocabulary of 47,000, some of them
+words of their topics. They have 3.2 of 103 topics on average; a topic always comes with its
+ancestors. One topic occurs only among the last documents, as GMIL does in RCV1.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WORDS_A_LINE = 24
 
 
 class Documents(NamedTuple):
-    """Some documents: their numbers, their leaf topics and how many stems they have."""
+    """Some documents: their numbers, their leaf topics and their numbers of stems."""
 
     numbers: Longs
     leaves: Ints  # two of each, maybe the same
@@ -39,7 +39,7 @@ class Documents(NamedTuple):
 
 
 def topics_and_parents() -> tuple[list[str], list[int]]:
-    """103 codes, and of each the one above it (-1: none); parents come first."""
+    """103 topic codes, and the parent of each (-1: none); parents come first."""
     codes, parents = list[str](), list[int]()
     for root, branches in (("CCAT", 12), ("ECAT", 7), ("GCAT", 9), ("MCAT", 5)):
         top = len(codes)
@@ -60,7 +60,7 @@ def topics_and_parents() -> tuple[list[str], list[int]]:
 
 
 def zipf_table(words: int, rng: np.random.Generator) -> Ints:
-    """Words in so many places as they are frequent, shuffled."""
+    """A shuffled table that holds each word in proportion to its frequency."""
     shares = 1.0 / np.arange(1, words + 1)
     places = np.maximum(1, shares / shares.sum() * PLACES).astype(np.int64)
     table = np.repeat(np.arange(words, dtype=np.int32), places)
@@ -68,7 +68,7 @@ def zipf_table(words: int, rng: np.random.Generator) -> Ints:
 
 
 def stems() -> tuple[Bytes, Longs]:
-    """Made-up stems of two to four syllables, one after another, and where each ends."""
+    """Made-up stems of two to four syllables as one array, and the position where each ends."""
     syllables = [c + v for c in "bdfgklmnprstvz" for v in "aeiou"]
     count = len(syllables)
     words = []
@@ -86,7 +86,7 @@ def write_words(
     numbers: Longs, leaves: Ints, counts: Longs, common: Ints, own: Ints, offsets: Ints,
     letters: Bytes, ends: Longs, out: Bytes, starts: Longs,
 ) -> None:  # fmt: skip
-    """The lines of words of each document, one document behind the other."""
+    """Write the lines of words of each document, one document after the other."""
     at = 0
     low = np.uint64(PLACES - 1)
     for i in range(len(numbers)):
@@ -116,7 +116,7 @@ def write_words(
 
 
 def draw(documents: int, seed: int) -> Iterator[Documents]:
-    """Documents in order, some thousand at a time."""
+    """Draw documents in order, a few thousand at a time."""
     rng = np.random.default_rng(seed)
     codes, parents = topics_and_parents()
     leaves = np.array([i for i in range(102) if i not in parents], np.int32)
@@ -137,7 +137,7 @@ def draw(documents: int, seed: int) -> Iterator[Documents]:
 
 
 def write_standin(folder: Path, documents: int, seed: int = 0, packed: bool = False) -> Path:
-    """Write so many documents into the five files of tokens, and their topics."""
+    """Write documents into the five token files, and their topics into the qrels file."""
     folder.mkdir(parents=True, exist_ok=True)
     codes, parents = topics_and_parents()
     rng = np.random.default_rng([seed, 1])
@@ -172,7 +172,7 @@ def write_standin(folder: Path, documents: int, seed: int = 0, packed: bool = Fa
 
 
 def with_parents(leaves: Ints, parents: list[int]) -> list[int]:
-    """Topics and all that are above them, sorted."""
+    """The topics and all their ancestors, sorted."""
     found = set[int]()
     for leaf in leaves.tolist():
         topic = leaf
@@ -183,7 +183,7 @@ def with_parents(leaves: Ints, parents: list[int]) -> list[int]:
 
 
 def open_file(folder: Path, name: str, packed: bool) -> IO[bytes] | gzip.GzipFile:
-    """A file to write to, packed or not."""
+    """A file to write to, compressed or not."""
     if packed:
         return gzip.open(folder / f"{name}.gz", "wb", compresslevel=1)
     return (folder / name).open("wb")

@@ -24,7 +24,7 @@ from pipeline.replay.progress import Progress
 
 
 class Tiny(Experiment):
-    """What tests change is at the top."""
+    """The attributes that tests change are at the top."""
 
     name = "tiny"
     title = "an experiment that takes no time"
@@ -36,14 +36,14 @@ class Tiny(Experiment):
 
     @staticmethod
     def do(number: int) -> None:
-        """What happens when a part is computed."""
+        """Called when a part is computed; tests override it."""
 
     def recorded_settings(self) -> Mapping[str, Any]:
-        """The seed, and something nested."""
+        """The seed, and a nested setting."""
         return {"seed": self.settings.seed, "grid": {"C": [1, 10], self.text: self.text}}
 
     def parts(self) -> Iterator[Part]:
-        """As many as there are splits."""
+        """One part per split."""
         for number in range(self.settings.splits):
             yield Part(f"split {number}", partial(self._part, number))
 

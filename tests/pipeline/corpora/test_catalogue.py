@@ -20,7 +20,7 @@ CONTENT = bytes(range(256)) * 1000
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Serves the made-up archive: whole, cut off, too long, redirected, or not at all."""
+    """Serves the made-up archive: complete, cut off, too long, redirected, or not at all."""
 
     def do_GET(self) -> None:
         if self.path == "/moved":
@@ -69,7 +69,7 @@ def corpus(url: str, content: bytes = CONTENT) -> Corpus:
 
 
 def refused(wanted: Corpus, into: Path) -> str:
-    """Fetch, expecting an error that says everything needed to do it by hand; nothing is kept."""
+    """Fetch, and expect an error that says how to get the file by hand; nothing is kept."""
     with pytest.raises(SourceError) as caught:
         fetch(wanted, into)
     message = str(caught.value)

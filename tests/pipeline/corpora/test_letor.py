@@ -1,4 +1,4 @@
-"""LETOR files as query-document sets and as a stream, made up and MQ2008 where it is at hand."""
+"""LETOR files as query-document sets and as a stream, made up and MQ2008 where available."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def part(number: int, query: int) -> str:
 
 
 def test_a_file(tmp_path: Path) -> None:
-    """Documents are listed by falling name, as trec_eval breaks ties; without names as they are."""
+    """Documents are in order of falling name, as in trec_eval; without names in file order."""
     found = read_letor(write(tmp_path))
     assert found.queries == ("10", "q-11")
     assert found.documents == ("GX03", "GX02", "GX01", "1", "2")
@@ -62,7 +62,7 @@ def test_packed_or_not(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_the_five_parts(tmp_path: Path, packed: bool) -> None:
-    """If they are there, folds beside them are not read; nor is what is no data."""
+    """If all five parts exist, folds and other files beside them are not read."""
     folder = tmp_path / "MQ"
     for number in range(1, 6):
         write(folder, f"S{number}.txt", part(number, number))

@@ -1,4 +1,4 @@
-"""The MovieLens source on made-up ratings, and on MovieLens 100K itself where it is at hand."""
+"""The MovieLens source on made-up ratings, and on MovieLens 100K where available."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def events(source: Source) -> list[dict[str, Any]]:
 def test_a_viewers_ratings_from_those_of_the_others(
     tmp_path: Path, name: str, separator: str
 ) -> None:
-    """By time, then by film; from -0.5 to 0.5, so that 3 stars say nothing."""
+    """Ordered by time, then by film; features from -0.5 to 0.5, so that 3 stars count as 0."""
     source = open_source(f"movielens:{write_movielens(tmp_path, name, separator)},user=7")
     assert events(source) == [
         {"id": "7-20", "features": {"9": -0.25}, "rank": 1, "time": "1997-12-04T15:55:40Z"},

@@ -1,4 +1,4 @@
-"""The newsgroups source on made-up posts, and on 20 Newsgroups itself where it is at hand."""
+"""The newsgroups source on made-up posts, and on 20 Newsgroups where available."""
 
 from __future__ import annotations
 

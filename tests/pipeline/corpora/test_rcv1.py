@@ -1,4 +1,4 @@
-"""The RCV1 source on small files of both editions, as they are distributed and as they break."""
+"""The RCV1 source on small files of both editions, intact and damaged."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def test_a_newsml_story_is_an_event(tmp_path: Path) -> None:
 
 
 def test_stories_come_by_date_and_number_wherever_they_are(tmp_path: Path) -> None:
-    """Days out of order, two in one zip, a folder among them, and a zip of something else."""
+    """Days out of order, two days in one zip file, a folder, and a zip file of other files."""
     write_zip(
         tmp_path / "cd1" / "19960821.zip",
         (30, story(30, "1996-08-21")),
@@ -352,7 +352,7 @@ def test_a_damaged_member_is_said(tmp_path: Path) -> None:
 
 
 def test_no_document_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only numbers are: of each document its own, and those of its topics."""
+    """Only numbers are kept in memory: one per document, and one per topic of a document."""
     monkeypatch.setattr(rcv1_tokens, "CHUNK", 128)
     monkeypatch.setattr(rcv1_labels, "CHUNK", 128)
     peaks = []
@@ -367,7 +367,7 @@ def test_no_document_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_standin_is_like_the_corpus(tmp_path: Path) -> None:
-    """What is said of the full size must not rest on documents that are too short or too easy."""
+    """Measurements at full size must not rest on documents that are too short or too easy."""
     folder = write_standin(tmp_path, 2000, packed=True)
     assert len(list(folder.glob("lyrl2004_tokens_*.dat.gz"))) == 5
     source = Rcv1(folder)

@@ -1,4 +1,4 @@
-"""The stream of many classes: what it promises, and that it can be learned."""
+"""The stream of many classes: its documented properties, and that it can be learned."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_classes_are_skewed() -> None:
 
 
 def signs(sample: list[Event]) -> dict[str, set[str]]:
-    """The words that each class has in at least a fifth of its documents, common ones left out."""
+    """The words in at least a fifth of the documents of each class, without common words."""
     inside: defaultdict[str, Counter[str]] = defaultdict(Counter)
     sizes = Counter[str]()
     for event in sample:

@@ -59,7 +59,7 @@ def test_the_union_of_runs(tmp_path: Path) -> None:
 
 
 def test_average_precision_is_that_of_trec_eval(tmp_path: Path) -> None:
-    """Equals by falling name, the stated rank ignored, unretrieved relevant documents count."""
+    """Ties by falling name, stated ranks ignored, unretrieved relevant documents counted."""
     found = read_trec(write(tmp_path))
     one, two = (average_precisions(found, column) for column in found.values.T)
     assert one[0] == pytest.approx(1 / 3 / 3)  # a, c, b, d
@@ -233,7 +233,7 @@ def test_files_that_hold_nothing_of_use(tmp_path: Path) -> None:
 
 
 def test_a_stream_of_ranks(tmp_path: Path) -> None:
-    """Scores are normalised within their query; who did not retrieve a document says nothing."""
+    """Scores are normalised within their query; a run without a document gives no feature."""
     where = write(tmp_path)
     source = open_source(f"trec:{where},depth=3")
     events = [json.loads(raw) for raw in source]

@@ -1,4 +1,4 @@
-"""The pictures of experiments: what is written on them is not cut off."""
+"""The figures of experiments: texts on them are not cut off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What experiments are made of: data that is found, results that are kept, and the command."""
+"""The frame of experiments: finding data, storing results, and the command."""
 
 from __future__ import annotations
 

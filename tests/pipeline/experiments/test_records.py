@@ -1,4 +1,4 @@
-"""What a run says about itself, and what is thrown away with --anew."""
+"""What a run records about itself, and which files --anew deletes."""
 
 from __future__ import annotations
 

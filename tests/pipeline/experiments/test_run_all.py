@@ -1,4 +1,4 @@
-"""`wirerank experiment all`: what can be run is run, whatever becomes of the others."""
+"""`wirerank experiment all`: each experiment is run even if others fail."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Failing(Tiny):
 
 
 class Pulled(Tiny):
-    """Somebody presses Ctrl-C while its second part is computed."""
+    """An experiment that receives Ctrl-C while its second part is computed."""
 
     name = "pulled"
 
@@ -68,7 +68,7 @@ class Calm(Tiny):
 
 @pytest.fixture
 def among(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The kinds that a test chose are all there are; in a folder of its own."""
+    """Run only the experiments that the test chose, in a separate folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -78,7 +78,7 @@ def choose(monkeypatch: pytest.MonkeyPatch, *kinds: type[Tiny]) -> None:
 
 
 def lines(output: str) -> dict[str, str]:
-    """The last table: by the name of the experiment the rest of its line."""
+    """The lines of the last table, by the name of the experiment."""
     split = (line.split() for line in output.splitlines() if line.strip())
     return {first: " ".join(rest) for first, *rest in split}
 

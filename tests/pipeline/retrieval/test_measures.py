@@ -1,4 +1,4 @@
-"""Measures of rankings by hand, by brute force, and the test between two of them."""
+"""Measures of rankings, checked by hand and by brute force, and the signed-rank test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT = float("nan")
 
 
 def query_set(*queries: list[int], unseen: tuple[list[int], ...] = ()) -> QuerySet:
-    """Queries of documents with these grades, and grades of relevant ones nobody retrieved."""
+    """Queries with documents of these grades, and relevant documents that were not retrieved."""
     starts = np.concatenate(([0], np.cumsum([len(grades) for grades in queries])))
     grades = np.array([g for of_query in queries for g in of_query], np.int64)
     known = known_grades(starts, grades)
@@ -118,7 +118,7 @@ def test_queries_without_relevant_documents_are_left_out_or_count_as_nothing() -
 
 
 def exact_p(differences: Floats) -> float:
-    """By all ways to give signs to the ranks."""
+    """The exact p value, from all ways to give signs to the ranks."""
     ranks = np.argsort(np.argsort(np.abs(differences))) + 1
     n = len(ranks)
     seen = abs(ranks[differences > 0].sum() - ranks[differences < 0].sum())
@@ -145,7 +145,7 @@ def test_nothing_but_level_queries_is_no_difference() -> None:
 
 
 def test_a_textbook_example() -> None:
-    """Of Wilcoxon (1945): Darwin's cross- and self-fertilised plants, T = 24, n = 15."""
+    """The example of Wilcoxon (1945): cross- and self-fertilised plants, T = 24, n = 15."""
     differences = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
     found = signed_rank_test([float(d) for d in differences], [0.0] * 15)
     assert (found.wins, found.losses) == (13, 2)

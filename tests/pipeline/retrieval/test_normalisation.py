@@ -1,4 +1,4 @@
-"""Scores within queries, and the bins they are cut into."""
+"""Normalisation of scores within queries, and the bins they are cut into."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ranker in a file: back bit for bit, or refused."""
+"""A ranker in a file: it is read back bit for bit, or refused."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_damage_is_noticed_wherever_it_is(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_together_is_refused(tmp_path: Path) -> None:
-    """A sound box with something else in it, as anybody may write one."""
+    """A valid container with unexpected content is refused."""
     good = {"functions": ["f"], "normalise": "minmax", "cuts": 2, "settings": {}}
     arrays = {"weights": np.zeros(2), "cuts": np.zeros((1, 2))}
     path = tmp_path / "ranker"

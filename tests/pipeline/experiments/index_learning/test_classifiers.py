@@ -1,4 +1,4 @@
-"""Top-down classification on a toy taxonomy, and the choices that are made on held-out examples."""
+"""Top-down classification on a toy taxonomy, and settings chosen on held-out examples."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_an_inner_class_whose_children_were_given_up_is_a_candidate() -> None:
 
 
 def examples(count: int, seed: int) -> Split:
-    """Three classes, each with terms of its own and others by chance."""
+    """Three classes, each with its own terms and random ones."""
     rng = np.random.default_rng(seed)
     labels = (np.arange(count) % 3).astype(np.int32)
     terms, starts = [], [0]

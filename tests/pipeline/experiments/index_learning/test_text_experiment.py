@@ -1,4 +1,4 @@
-"""`wirerank experiment feature-focus-text` from files to tables, on corpora made here."""
+"""`wirerank experiment feature-focus-text` from files to tables, on small made-up corpora."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`wirerank experiment feature-focus-words`, and its examples against the events of the source."""
+"""`wirerank experiment feature-focus-words`; its examples equal the events of the source."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_synthetic_data_need_no_data() -> None:
 
 
 def write_ratings(folder: Path, viewers: int, films: int, rated: int) -> Path:
-    """Viewers of two tastes who rated some of the films, as MovieLens 100K has them."""
+    """Ratings of viewers with two tastes, in the format of MovieLens 100K."""
     folder.mkdir()
     # With this seed no averaged score is on an averaged threshold, where the dense computation,
     # which takes the mean of a list of models, would be at the mercy of its rounding.

@@ -1,4 +1,4 @@
-"""Claims of papers on made-up losses, and what is chosen and shown of made-up results."""
+"""Claims of papers, chosen settings and tables, on made-up losses and results."""
 
 from __future__ import annotations
 

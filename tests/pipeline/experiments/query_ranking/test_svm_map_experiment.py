@@ -1,4 +1,4 @@
-"""`wirerank experiment svm-map` on made-up runs and files, and MQ2008 where it is at hand."""
+"""`wirerank experiment svm-map` on made-up runs and files, and on MQ2008 where available."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def experiment(*arguments: str) -> dict[str, Any]:
 
 
 def write_letor(path: Path, queries: int, seed: int = 0) -> Path:
-    """Features that tell a little each, and much together."""
+    """Features that are weak alone and strong together."""
     rng = np.random.default_rng(seed)
     lines = []
     for query in range(queries):
@@ -67,7 +67,7 @@ def write_letor(path: Path, queries: int, seed: int = 0) -> Path:
 
 
 def test_trials_are_the_papers(selector: ModelSelector) -> None:
-    """10 train, 5 choose, the others are measured; none is in two of these; all train alike."""
+    """10 train, 5 choose, the others are measured; parts are disjoint; all train equally often."""
     found = trials(selector.queries, 30, seed=1).splits
     known = set(selector.queries.with_relevant().tolist())
     trained = np.zeros(len(selector.queries), int)
@@ -138,7 +138,7 @@ def test_the_best_function_is_chosen_on_training_queries(selector: ModelSelector
 
 
 def test_the_experiment_on_runs(runs: str, tmp_path: Path) -> None:
-    """Its table is what its parts say; the same command finds all parts done."""
+    """The table agrees with the parts; running the command again computes nothing."""
     out = str(tmp_path / "out")
     arguments = ("--data", f"trec:{runs}", "--quick", "--out", out)
     found = experiment(*arguments)
@@ -217,7 +217,7 @@ def write_parts(folder: Path, without: str, queries: int = 2) -> Path:
 
 
 def test_a_quick_run_keeps_the_folds(tmp_path: Path) -> None:
-    """Also where a part has no query with a relevant document, of which it tells."""
+    """Also if a part has no query with a relevant document; a remark says so."""
     path = write_parts(tmp_path / "letor", without="S3", queries=10)
     sample = first_of(read_letor(path), 40)
     assert Counter(sample.parts) == dict.fromkeys(PARTS, 8)
@@ -275,7 +275,7 @@ def test_data_that_are_none_are_named(tmp_path: Path) -> None:
 
 
 def test_scales_of_queries_matter_to_global_bins_alone(tmp_path: Path) -> None:
-    """Where scales differ by query: combined by query SVM-map is above the best, globally below."""
+    """If scales differ by query, SVM-map beats the best function only with bins per query."""
     pytest.importorskip("sklearn")
     shape = Shape(systems=8, topics=60, depth=200, documents=2500)
     selector = ModelSelector(read_trec(write_runs(tmp_path, seed=5, shape=shape)))
@@ -293,7 +293,7 @@ def test_scales_of_queries_matter_to_global_bins_alone(tmp_path: Path) -> None:
 
 
 def test_mq2008_one_fold(shared_corpus: Callable[[str], Path]) -> None:
-    """The first fold, with the paper's bins and one cost: above the best feature on its test."""
+    """The first fold, with the paper's bins and one cost: better than the best feature."""
     selector = ModelSelector(read_letor(shared_corpus("letor")))
     protocol = folds(selector.queries)
     assert protocol is not None

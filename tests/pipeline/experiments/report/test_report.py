@@ -1,4 +1,4 @@
-"""The page of all experiments: what is on it, and what never gets on it."""
+"""The page of all experiments: what it contains, and what it must never contain."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def made(folder: Path) -> Page:
 
 
 def change(folder: Path, **changes: Any) -> None:  # noqa: ANN401 - JSON
-    """Change what `results.json` says; what is None is taken away."""
+    """Change entries of `results.json`; an entry of None is removed."""
     path = folder / "results.json"
     whole = {**orjson.loads(path.read_bytes()), **changes}
     path.write_text(json.dumps({k: v for k, v in whole.items() if v is not None}))
@@ -97,7 +97,7 @@ def test_differences_have_signs_and_say_which_is_better(done: Path) -> None:
 
 
 def test_a_significant_p_has_its_stars(done: Path) -> None:
-    """As in the printed table; and none is said to be zero."""
+    """As in the printed table; a p value is never shown as zero."""
     columns = [{"key": "p", "title": "p", "digits": 4, "starred_below": 0.05}]
     rows = [{"label": "a", "ours": {"p": {"value": p}}} for p in (0.0, 0.049, 0.05, None)]
     change(done / "tiny", tables={"t": {"title": "t", "columns": columns, "rows": rows}})

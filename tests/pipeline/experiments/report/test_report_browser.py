@@ -17,7 +17,7 @@ pytest.importorskip("matplotlib", reason="pip install 'wirerank[experiments]'")
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A page with results that mean well and such that do not."""
+    """A page with harmless and hostile results."""
     folder = tmp_path_factory.mktemp("experiments")
     run_tiny(folder / "tiny")
     run_tiny(folder / "hostile", HostileTiny)
@@ -34,7 +34,7 @@ SHOWN = "[...document.querySelectorAll('figure .scroll')].map(o => [o.clientWidt
 
 @pytest.mark.parametrize("width", [1200, 400])
 def test_pictures_are_seen_as_a_whole(width: int, address: str, browser: Browser) -> None:
-    """On a narrow screen one that is tapped is large, and scrolls by itself."""
+    """On a narrow screen a tapped figure becomes large and scrolls by itself."""
     page = browser.new_page(viewport={"width": width, "height": 844})
     page.goto(address)
     before = page.evaluate(SHOWN)

@@ -34,7 +34,7 @@ Labelled = tuple[list[str], list[str]]  # words and topics
 
 
 class Plain(NamedTuple):
-    """The experiment's vectors once more, as dicts, all in memory."""
+    """The vectors of the experiment, computed again as dicts in memory."""
 
     topics: list[str]
     words: list[str]
@@ -46,7 +46,7 @@ class Plain(NamedTuple):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A stand-in of which some documents have no topics, in training and in test."""
+    """A stand-in in which some training and test documents have no topics."""
     folder = write_standin(tmp_path_factory.mktemp("rcv1"), DOCUMENTS, seed=3, packed=True)
     plain = write_standin(tmp_path_factory.mktemp("again"), DOCUMENTS, seed=3)
     lines = (plain / "rcv1-v2.topics.qrels").read_text().splitlines(keepends=True)
@@ -184,7 +184,7 @@ def test_lanes_agree_with_the_plain_implementation(
 
 
 def test_the_running_lane_is_a_replay(results: Any, folder: Path) -> None:  # noqa: ANN401 - JSON
-    """All terms and running statistics: while learning, what the plain replay does."""
+    """With all terms and running statistics, learning gives the results of a plain replay."""
     events: list[dict[str, Any]] = [
         {"id": str(i), "text": " ".join(words), **({} if topics is None else {"topics": topics})}
         for i, (words, topics) in enumerate(documents_of(folder)[:TRAINED])
@@ -231,7 +231,7 @@ def test_the_svm_row_says_how_many_documents_it_saw(
 
 
 def test_newsml_stories_give_the_same(results: Any, folder: Path, tmp_path: Path) -> None:  # noqa: ANN401
-    """The same words and topics in the other edition, a zip for each day."""
+    """The same words and topics in the other edition, one zip file per day."""
     stories = [orjson.loads(raw) for raw in Rcv1(folder)]
     days = [date(1996, 8, 20) + timedelta(days=i * 5 // len(stories)) for i in range(len(stories))]
     for day in set(days):

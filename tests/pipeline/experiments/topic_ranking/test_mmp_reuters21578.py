@@ -99,7 +99,7 @@ def test_lanes_agree_with_a_plain_computation(
 @pytest.mark.parametrize("of", [COMBINED, COMBINED[:1] + COMBINED[3:]])
 @pytest.mark.parametrize("fold", [0, 1])
 def test_a_stacker_that_trains_in_the_pass_agrees(fold: int, of: Sequence[str]) -> None:
-    """As the experiment runs it, but for a window that so few documents fill."""
+    """As in the experiment, but with a window that these few documents fill."""
     texts = [" ".join(tale.title + tale.body) for tale in tales()]
     topics = [[TOPICS.index(name) for name in tale.topics] for tale in tales()]
     train, test = map(np.array, folded(fold))

@@ -1,4 +1,4 @@
-"""What the experiments of topic ranking share: means over folds, claims, and pictures."""
+"""The parts that experiments of topic ranking share: means over folds, claims, figures."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_claims_are_judged(key: str, measure: str, value: float, expected: list[
 
 
 def test_a_claim_that_is_level_says_on_what() -> None:
-    """And where it fails on another measure, it does not hold."""
+    """A claim that fails on one of its measures does not hold."""
     values = paper_like()
     values["perceptron"]["one_error"] = 0.1
     values["mmp2"]["average_precision"] = 0.9
