@@ -24,10 +24,10 @@ The losses are averaged over all rounds. A measure that does not exist for some 
 averaged over the rounds in which it does. `r1` is 1 - `one_error` unless no true topic was
 retrieved. Then all true topics have the score 0: one may be first by its index, but that is no hit.
 
-A relevant topic that was discovered after the ranking was made is not in the ranking. In the losses
-it takes part with the score 0. In all other measures it is a miss, because no reader of the ranking
-could find it: it adds nothing to precision and recall, it is no hit, and `coverage` is k, one more
-than the last rank could give.
+A topic that was discovered after the ranking was made takes part with the score 0. But an empty
+ranking, made before any topic was known, is a miss in all measures except the losses: nothing is
+found in it, so it adds nothing to precision and recall, there is no hit, and `coverage` is k, one
+more than the last rank could give.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Steps(NamedTuple):
     known: Ints  # topics that exist at this step, including the labels of a learning step
     label_starts: Longs  # step i has `labels[label_starts[i]:label_starts[i + 1]]`
     labels: Ints  # the relevant topics of the learning steps
-    ranked: Ints  # topics that existed when the row was ranked: its ranking has no others
+    ranked: Ints  # topics in the ranking that is measured: all that are known, none if it was empty
 
     def __len__(self) -> int:
         """The number of steps, not of fields."""

@@ -25,7 +25,7 @@ class SegmentBuilder:
         self._labels = labels
         self._pending = pending
         # Five numbers per step: row, whether it learns, known labels, end of its label numbers,
-        # labels known when the row was ranked.
+        # labels in the ranking that is measured.
         self._steps: list[int] = []
         self._label_numbers: list[int] = []
         self.documents: list[Entry] = []
@@ -83,7 +83,11 @@ class SegmentBuilder:
         if numbers is None:
             return
         self._label_numbers += numbers
-        self._steps += row, True, self._labels.known, len(self._label_numbers), ranked
+        known = self._labels.known
+        # Labels that were discovered since the ranking take part in it with the score 0. But an
+        # empty ranking ranked nothing, so no label is found in it.
+        ranked = known if ranked else 0
+        self._steps += row, True, known, len(self._label_numbers), ranked
         self.labelled.append(entry)
 
     def __bool__(self) -> bool:

@@ -13,11 +13,11 @@ Where the contract leaves a choice open, this is how it is read here:
   after the ranking of its document.
 - OneErr, Coverage, AvgP, precision and recall do not exist without relevant topics: they are
   averaged over the rounds that have some. The losses are averaged over all rounds.
-- Those six, precision and recall judge the ranking as the reader got it. A topic that it lacks was
-  not in it at any rank, so it can be no hit, and adds nothing to AvgP, precision or recall; topics
-  that joined later push nobody down. Coverage is the number of topics to go through beyond the
-  first before all relevant ones have been seen: if even the whole list does not show them all, it
-  is the number of topics there are by then, which no ranking that has them all can reach.
+- Those six, precision and recall count topics that joined after the ranking with the score 0, as
+  the losses do. But an empty ranking shows nothing at any rank: it has no hit, and adds nothing to
+  AvgP, precision or recall. Coverage is the number of topics to go through beyond the first before
+  all relevant ones have been seen: if the list does not show them, it is the number of topics there
+  are by then, which no ranking that has them can reach.
 - Precision at an r past the last rank: nothing more is found there, so it is hits / r.
 - Rocchio: a topic without a document keeps its zero prototype; where every document has the topic,
   the mean of the others counts as zero.
@@ -245,12 +245,11 @@ def order(scores: Sequence[float]) -> list[int]:
 
 
 def measure(
-    scores: Sequence[float], relevant: set[int], emitted: Sequence[float] | None = None
+    scores: Sequence[float], relevant: set[int], ranked: Sequence[float] | None = None
 ) -> dict[str, float | None]:
     """All measures of one round; None is what does not exist.
 
-    `emitted` are the scores of the topics in the ranking, by default of all; `scores` has those of
-    newer topics as well.
+    `ranked` are the scores of the topics in the ranking: by default all, none if it was empty.
     """
     others = [s for s in range(len(scores)) if s not in relevant]
     errors = sum(scores[r] <= scores[s] for r in relevant for s in others)
@@ -262,7 +261,7 @@ def measure(
         "loss3": errors / pairs if pairs else 0.0,
     }
     if relevant:
-        best_first = order(scores if emitted is None else emitted)
+        best_first = order(scores if ranked is None else ranked)
         ranks = [rank for rank, topic in enumerate(best_first, 1) if topic in relevant]
         lacking = len(relevant) - len(ranks)
         precisions = [hits / rank for hits, rank in enumerate(ranks, 1)] + [0.0] * lacking
@@ -343,12 +342,13 @@ class Lane:
         emitted = self.emitted.pop(document)
         scores = emitted + [0.0] * (topics - len(emitted))
         relevant = set(listed)
-        measured = measure(scores, relevant, emitted)
+        judged = scores if emitted else []
+        measured = measure(scores, relevant, judged)
         retrieved = any(scores[r] > 0 for r in relevant) or not isinstance(self.learner, Index)
         if relevant and not retrieved:
             measured |= {"r1": 0.0, "r5": 0.0, "mrr": 0.0}
         self.result.rounds.append(measured)
-        self.judged.append((emitted, relevant))
+        self.judged.append((judged, relevant))
         self.learner.join(topics)
         self.learner.learn(unit(x) if self.unit else x, listed)
 
@@ -360,7 +360,7 @@ class Lane:
         for name in MEASURES:
             report[name] = mean(one[name] for one in self.result.rounds)
         report["harmonic_rank"] = 1 / report["mrr"] if report["mrr"] else None
-        judged = [(order(emitted), relevant) for emitted, relevant in self.judged if relevant]
+        judged = [(order(ranked), relevant) for ranked, relevant in self.judged if relevant]
         report["rounds_with_topics"] = len(judged)
         points: list[tuple[float, float]] = []
         for r in range(1, topics + 1):

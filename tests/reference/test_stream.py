@@ -280,19 +280,22 @@ def test_much_text(tmp_path: Path) -> None:
     compare(runs[0], replay(events, lanes))
 
 
-def test_topics_that_a_ranking_lacks_are_misses(tmp_path: Path) -> None:
-    """Round 1 has no ranking; round 3 learns of `c` late, after `d` has joined the others."""
+def test_an_empty_ranking_is_a_miss(tmp_path: Path) -> None:
+    """Rounds 1 and 4 have empty rankings: the label of `0` comes late. `c` is new in round 5."""
     events: list[Event] = [
+        {"id": "0", "features": {"x": 1.0}},
         {"id": "1", "features": {"x": 1.0}, "topics": ["a", "b"]},
         {"id": "2", "features": {"x": 1.0}, "topics": ["a"]},
         {"id": "3", "features": {"x": 1.0}},
         {"id": "4", "features": {"y": 1.0}, "topics": ["d"]},
+        {"id": "0", "topics": ["a"]},
         {"id": "3", "topics": ["a", "c"]},
     ]
     lanes = ("mmp:loss=2", "perceptron", "frequency", "independent")
     outcome, expected = check_stream(tmp_path, events, lanes, declare=False)
-    assert [one["average_precision"] for one in expected["mmp:loss=2"].rounds] == [0, 1, 0, 0.5]
-    assert [one["coverage"] for one in expected["mmp:loss=2"].rounds] == [2, 0, 3, 4]
+    rounds = expected["mmp:loss=2"].rounds
+    assert [one["average_precision"] for one in rounds] == [0, 1, 1 / 3, 0, (1 + 2 / 3) / 2]
+    assert [one["coverage"] for one in rounds] == [2, 0, 2, 3, 2]
     first = [p for p in outcome.curves if p["round"] == "1" and p["lane"] == "frequency"]
     assert {p["loss"]: float(p["value"]) for p in first} == {
         "loss1": 0.0,
