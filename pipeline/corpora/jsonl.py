@@ -22,6 +22,9 @@ BEYOND = 3  # a line end and one more byte, so that the decoder sees that an eve
 class JsonLines:
     """The lines of a file. A line beyond the limit is cut, and the event decoder refuses it."""
 
+    topics: Sequence[str] = ()  # a file of events declares none
+    total: int | None = None  # not known before the file is read
+
     def __init__(self, path: Path, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         if path.is_dir() or not path.exists():
             what = "is a folder" if path.is_dir() else "does not exist"
@@ -31,16 +34,6 @@ class JsonLines:
             )
         self.path = path
         self.longest = max_event_bytes + BEYOND
-
-    @property
-    def topics(self) -> Sequence[str]:
-        """Empty: a file of events declares no topics."""
-        return ()
-
-    @property
-    def total(self) -> int | None:
-        """None: the number of events is not known before the file is read."""
-        return None
 
     def __iter__(self) -> Iterator[bytes]:
         try:

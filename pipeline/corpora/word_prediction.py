@@ -36,6 +36,9 @@ class TextWords:
     match a pattern (`novels/*.txt`; `**` matches folders of any depth). A comma is part of a path.
     """
 
+    topics: Sequence[str] = ()  # words are discovered
+    total: int | None = None  # not known before the text is read
+
     def __init__(self, path: Path) -> None:
         self._files: Files
         if path.is_file() and path.name.endswith(ARCHIVES):
@@ -47,16 +50,6 @@ class TextWords:
                 f"{path}: expected a text file, a folder or archive with .txt files, or a pattern "
                 "such as novels/*.txt, found none"
             )
-
-    @property
-    def topics(self) -> Sequence[str]:
-        """Empty: the words are discovered."""
-        return ()
-
-    @property
-    def total(self) -> int | None:
-        """None: the number of words is not known before the text is read."""
-        return None
 
     def sentences(self) -> Iterator[tuple[str, list[str]]]:
         """The words of every sentence, with the name of its file."""
