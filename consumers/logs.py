@@ -2,7 +2,7 @@
 
 Every line says when (RFC 3339, UTC), how serious, and which worker speaks:
 
-    2026-03-01T09:30:00.125Z INFO [tokenizer 0 of stream newswire] consumers.cli: metrics = ...
+    2026-03-01T09:30:00.125Z INFO [tokenizer 0 of stream newswire] consumers.commands.worker: ...
 
 With `--log-format json` a line is one JSON object with the keys time, level, worker, logger,
 message and, if there was one, exception. Passwords never appear: settings hold them as

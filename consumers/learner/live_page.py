@@ -27,7 +27,7 @@ class LearnerPage:
         self._behind = tuple(name for follower in behind for name in follower.names)
         if foremost.engine is not self._engine or foremost.names != self._lanes:
             self._engine, self._lanes = foremost.engine, foremost.names
-            self._feed.begin(foremost.engine, self._standing(foremost, end))
+            self._feed.begin(foremost.engine, self._read_progress(foremost, end))
 
     def wanted(self, follower: Follower) -> int:
         """How many documents of the next record should be explained."""
@@ -41,17 +41,17 @@ class LearnerPage:
     def advance(self, follower: Follower, end: int | None) -> None:
         """Take note that a record is done, and that the log ends at `end`."""
         if follower.engine is self._engine and follower.block is not None:
-            self._feed.advance(follower.block, self._standing(follower, end))
+            self._feed.advance(follower.block, self._read_progress(follower, end))
 
     def idle(self, follower: Follower, end: int | None) -> None:
         """Take note that no record arrived."""
         if follower.engine is self._engine:
-            self._feed.idle(self._standing(follower, end))
+            self._feed.idle(self._read_progress(follower, end))
 
     def interrupt(self) -> None:
         """Take note that the worker has ended; it may be restarted."""
         self._feed.end(STARTING, note=INTERRUPTED)
         self._engine = None
 
-    def _standing(self, follower: Follower, end: int | None) -> ReadProgress:
+    def _read_progress(self, follower: Follower, end: int | None) -> ReadProgress:
         return ReadProgress(follower.position, end, behind=self._behind)
