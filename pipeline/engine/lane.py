@@ -1,4 +1,4 @@
-"""A lane: one learner configuration that follows the stream, and its curve."""
+"""A lane: one learner configuration that follows the stream, and its learning curve."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TINY = 1e-100  # the squares of smaller values underflow
 
 @njit
 def unit_length(rows: Rows) -> Floats:
-    """The values of rows scaled to Euclidean length one; an empty or zero row stays as it is."""
+    """Return the values of rows scaled to Euclidean length one; zero rows stay as they are."""
     scaled = rows.values.copy()
     for row in range(len(rows.starts) - 1):
         values = scaled[rows.starts[row] : rows.starts[row + 1]]
@@ -47,8 +47,9 @@ class SharedSegment:
 
     def between(self, start: int, stop: int) -> SharedSegment:
         """All rows, with only the steps from `start` up to `stop`."""
-        some = {norm: segment.between(start, stop) for norm, segment in self.by_norm.items()}
-        return SharedSegment(some)
+        return SharedSegment(
+            {norm: segment.between(start, stop) for norm, segment in self.by_norm.items()}
+        )
 
     def __len__(self) -> int:
         return len(self.by_norm["none"].steps)
@@ -65,14 +66,14 @@ def share(segment: Segment, norms: Collection[str]) -> SharedSegment:
 
 
 def new_curve(learner: Learner) -> LearningCurve:
-    """The learning curve for the kind of label that a learner learns from."""
+    """Return a learning curve for the kind of label that a learner learns from."""
     if learner.label_kind() is LabelKind.RANKS:
         return RankCurve(learner.ranks)
     return TopicCurve()
 
 
 class Lane:
-    """A learner and its curve."""
+    """A learner and its learning curve."""
 
     def __init__(self, spec: LaneSpec, learner: Learner) -> None:
         self.spec = spec
@@ -83,29 +84,30 @@ class Lane:
 
     @property
     def is_ordinal(self) -> bool:
-        """Whether it learns ranks, not topics."""
+        """Whether the lane learns ranks, not topics."""
         return self.learner.label_kind() is LabelKind.RANKS
 
     @property
     def combines(self) -> tuple[str, ...]:
-        """The names of the lanes whose scores it combines, if it is a stacker."""
+        """The names of the lanes whose scores a stacker combines; empty for other lanes."""
         return self.spec.combines
 
     @property
     def has_sparse_scores(self) -> bool:
-        """Whether its scores take memory only for the topics that were retrieved."""
+        """Whether the scores take memory only for the topics that were retrieved."""
         return self.learner.scores_class.is_sparse
 
     def follow(
         self, shared: SharedSegment, scores: RowScores, others: Sequence[RowScores] = ()
     ) -> Floats:
-        """Rank and learn a segment, and measure its rounds by the rankings made before.
+        """Rank and learn a segment; return the measures of its rounds, one row per round.
 
-        `others` are the scores of the lanes that it combines. Returns the measures of each round.
+        A round is measured by the ranking made before it was learned. `others` are the scores of
+        the lanes that a stacker combines.
         """
         started = time.perf_counter()
         segment = shared.by_norm[self.spec.norm]
         self.learner.follow(segment, scores, others)
-        measured = self.curve.follow(segment.steps, scores)
+        measures = self.curve.follow(segment.steps, scores)
         self.seconds += time.perf_counter() - started
-        return measured
+        return measures

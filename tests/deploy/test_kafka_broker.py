@@ -316,7 +316,7 @@ def test_command_line(tmp_path: Path) -> None:
     assert "--nodes 1" in wrong.stderr
 
 
-def test_a_stale_pid_file_harms_nobody(tmp_path: Path) -> None:
+def test_a_stale_pid_file_does_no_harm(tmp_path: Path) -> None:
     node = tmp_path / "node-1"
     node.mkdir()
     with subprocess.Popen(["sleep", "60"]) as innocent:
@@ -375,7 +375,9 @@ def test_a_failed_fetch_leaves_nothing(fake_maven: Path, monkeypatch: pytest.Mon
     assert fetch().is_dir()
 
 
-def test_what_is_missing_is_named(fake_maven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_message_names_the_missing_program(
+    fake_maven: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     jars.java()  # remembered, so only Maven is gone
     monkeypatch.setenv("PATH", str(fake_maven))
     with pytest.raises(KafkaUnavailableError, match="no mvn on the path: install Java 17"):

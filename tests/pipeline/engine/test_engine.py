@@ -123,7 +123,7 @@ SETTINGS = [
 
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("seed", range(4))
-def test_blocks_leave_no_trace(settings: EngineSettings, seed: int) -> None:
+def test_results_do_not_depend_on_block_sizes(settings: EngineSettings, seed: int) -> None:
     events = random_events(seed, 250)
     engine, expected = run(events, 1, settings=settings)
     assert len(expected) == len(LANES) * sum(event.content is not None for event in events)
@@ -136,7 +136,7 @@ def test_blocks_leave_no_trace(settings: EngineSettings, seed: int) -> None:
             assert array.tobytes() == second.arrays[name].tobytes(), name
 
 
-def test_blocks_are_cut_where_scores_would_be_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segments_are_cut_so_that_scores_stay_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     events = random_events(3, 300)
     whole, expected = run(events)
     monkeypatch.setattr(engine_module, "MAX_SCORES", 40)
@@ -181,7 +181,7 @@ def test_a_discovered_topic_joins_before_the_loss() -> None:
     assert losses(engine) == [0.0, 1.0, 0.0]
 
 
-def test_a_late_label_is_scored_by_the_ranking_made_then() -> None:
+def test_the_loss_of_a_late_label_is_that_of_the_emitted_ranking() -> None:
     """The loss is that of the emitted ranking, although the model has learned since then."""
     stream = [document(n, {"x": 1.0}, "a") for n in range(2, 6)]
     at_once, _ = run([document(1, {"x": 1.0}, "a"), *stream], topics=["b", "a"])
@@ -190,7 +190,7 @@ def test_a_late_label_is_scored_by_the_ranking_made_then() -> None:
     assert losses(late) == [1.0, 0.0, 0.0, 0.0, 1.0]
 
 
-def test_a_late_label_teaches_the_model_of_now() -> None:
+def test_a_late_label_is_learned_by_the_current_model() -> None:
     """A late label is learned with the current scores: a document ranked right needs no update."""
     stream = [document(n, {"x": 1.0}, "a") for n in range(2, 6)]
     engine, rankings = run(
@@ -203,7 +203,7 @@ def test_a_late_label_teaches_the_model_of_now() -> None:
     assert engine.rounds == 5
 
 
-def test_a_label_that_overtakes_its_document_waits_for_it() -> None:
+def test_an_early_label_waits_for_its_document() -> None:
     early, early_rankings = run([label(1, "a"), unlabelled(1, {"x": 1.0})], topics=["b", "a"])
     usual, rankings = run([document(1, {"x": 1.0}, "a")], topics=["b", "a"])
     assert early_rankings == rankings
@@ -211,7 +211,7 @@ def test_a_label_that_overtakes_its_document_waits_for_it() -> None:
     assert not early.pending.early
 
 
-def test_a_newer_document_of_the_same_id_takes_the_place_of_a_waiting_one() -> None:
+def test_a_newer_document_of_the_same_id_replaces_a_waiting_one() -> None:
     engine, rankings = run([unlabelled(1, {"x": 1.0}), unlabelled(1, {"y": 1.0}), label(1, "a")])
     assert len(rankings) == 2 * len(LANES)  # both were ranked
     assert engine.rounds == 1
@@ -227,14 +227,14 @@ def test_ids_match_as_text() -> None:
     assert orjson.loads(rankings[0])["id"] == 1
 
 
-def test_a_label_that_its_document_makes_needless_is_counted() -> None:
+def test_an_early_label_of_a_labelled_document_is_counted_as_unmatched() -> None:
     engine, _ = run([label(1, "a"), document(1, {"x": 1.0}, "b")])
     assert engine.topics.names == ["b"]
     assert engine.pending.unmatched_labels == 1
     assert not engine.pending.early
 
 
-def test_a_label_with_no_topic_below_the_ceiling_is_no_round() -> None:
+def test_a_label_with_only_refused_topics_is_no_round() -> None:
     """The document had topics, so it must not count as a round without topics, of loss 0."""
     events = [document(1, {"x": 1.0}, "a"), document(2, {"x": 1.0}, "b"), document(3, {"x": 1.0})]
     engine, _ = run(events, settings=EngineSettings(max_topics=1))
@@ -248,7 +248,7 @@ def test_no_topics_is_a_round_of_loss_zero_and_no_label_is_no_round() -> None:
     assert losses(engine) == [0.0]
 
 
-def test_pending_labels_have_a_ceiling() -> None:
+def test_pending_labels_are_bounded() -> None:
     settings = EngineSettings(max_pending=3)
     events = [unlabelled(n, {"x": 1.0}) for n in range(10)]
     engine, _ = run([*events, label(2, "a"), label(8, "a")], settings=settings)
@@ -261,7 +261,7 @@ def test_pending_labels_have_a_ceiling() -> None:
     assert engine.pending.unmatched_labels == 7
 
 
-def test_topics_have_a_ceiling() -> None:
+def test_topics_are_bounded() -> None:
     engine, rankings = run(
         [document(n, {"x": 1.0}, f"t{n}", "t0") for n in range(6)],
         settings=EngineSettings(max_topics=2),
@@ -293,7 +293,7 @@ def test_threads_change_nothing() -> None:
     assert rankings[0] == rankings[1]
 
 
-def test_a_labelled_document_takes_the_place_of_a_waiting_one_too() -> None:
+def test_a_labelled_document_also_replaces_a_waiting_one() -> None:
     events = [unlabelled(1, {"x": 1.0}), document(1, {"y": 1.0}, "a"), label(1, "b")]
     engine, _ = run(events)
     assert engine.rounds == 1
@@ -301,7 +301,7 @@ def test_a_labelled_document_takes_the_place_of_a_waiting_one_too() -> None:
     assert engine.pending.early == {"1": ("b",)}
 
 
-def test_a_rank_alone_is_counted_as_ignored() -> None:
+def test_a_late_label_with_only_a_rank_is_ignored_without_ordinal_lanes() -> None:
     events = [unlabelled(1, "x"), Event(1, None, None, 3, None)]
     of_topics, _ = run(events, lanes=("mmp:loss=1",))
     both, _ = run(events)
@@ -309,7 +309,7 @@ def test_a_rank_alone_is_counted_as_ignored() -> None:
     assert (of_topics.rounds, both.rank_group.rounds) == (0, 1)
 
 
-def test_vectors_of_any_size_come_to_length_one() -> None:
+def test_vectors_of_any_size_are_scaled_to_length_one() -> None:
     values = np.array([3e-170, 4e-170, 3e70, 4e70, 0.0, 3.0, 4.0])
     starts = np.array([0, 2, 4, 5, 7])
     scaled = unit_length(Rows(starts, np.zeros(7, np.int32), values))

@@ -67,7 +67,7 @@ def test_explaining_changes_nothing(seed: int) -> None:
         assert array.tobytes() == second.arrays[name].tobytes(), name
 
 
-def test_it_does_not_matter_where_a_block_ends() -> None:
+def test_explanations_do_not_depend_on_block_sizes() -> None:
     events = random_events(3, 150)
     _, _, one_by_one = run(events, 1, 1)
     _, _, at_once = run(events, 1000, 1000)
@@ -110,12 +110,12 @@ def test_a_contribution_is_value_times_weight_before_the_document_was_learned() 
     assert explained.terms == (("z", 2.0), ("y", 0.5))
 
 
-def test_a_learner_that_weighs_no_terms_says_so() -> None:
+def test_learners_without_term_weights_give_no_terms() -> None:
     _, _, explained = run([document(n, "x y", "a") for n in range(3)], 10, 1, ["frequency"])
     assert explained[0].rankings == [(("a", 2.0, None),)]
 
 
-def test_labels_that_came_early_are_known_and_late_ones_are_not_yet() -> None:
+def test_explanations_have_early_labels_but_not_late_ones() -> None:
     events = [label(1, "a"), unlabelled(1, "x"), unlabelled(2, "x"), label(2, "b"), document(3, "")]
     _, _, explained = run(events, 10, 10)
     assert [e.topics for e in explained] == [("a",), None, ()]

@@ -28,7 +28,7 @@ IDS: list[str | int] = [*AWKWARD, 7, -(2**53)]
 
 @pytest.mark.parametrize("top", [0, 1, 3, 10])
 @pytest.mark.parametrize("seed", range(20))
-def test_events_equal_those_built_as_objects(seed: int, top: int) -> None:
+def test_events_equal_those_of_the_twin(seed: int, top: int) -> None:
     rng = random.Random(seed)
     topics = [f"{rng.choice(AWKWARD)}{n}" for n in range(rng.randrange(12))]
     lanes = [f"{rng.choice(AWKWARD)}{n}" for n in range(rng.randrange(1, 4))]

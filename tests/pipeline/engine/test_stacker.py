@@ -40,7 +40,7 @@ def second_half(source: Source, lanes: Sequence[str]) -> dict[str, float]:
     return dict(zip(lanes, means.tolist(), strict=True))
 
 
-def test_it_is_at_or_above_every_lane_that_it_combines(
+def test_the_stacker_is_as_good_as_every_lane_that_it_combines(
     shared_corpus: Callable[[str], Path],
 ) -> None:
     lanes = [*DEFAULT_LANES, "svm-map"]
@@ -52,7 +52,7 @@ def test_it_is_at_or_above_every_lane_that_it_combines(
     )
 
 
-def test_it_gains_without_a_corpus_too() -> None:
+def test_the_stacker_is_as_good_on_a_synthetic_corpus() -> None:
     lanes = ["mmp:loss=2", "perceptron", "svm-map:refit=250,window=500"]
     average_precisions = second_half(SyntheticNewswire(documents=2000, topics=30), lanes)
     assert average_precisions[lanes[2]] >= max(average_precisions.values())
@@ -84,7 +84,7 @@ def test_helpers_learn_but_are_not_shown() -> None:
 
 
 @pytest.mark.parametrize("lanes", [("mmp", "svm-map:refit=1,window=1"), ("frequency", "svm-map")])
-def test_streams_of_next_to_nothing(lanes: Sequence[str]) -> None:
+def test_streams_without_topics_words_or_labels(lanes: Sequence[str]) -> None:
     """No topic, one topic, documents without words or labels."""
     for length in (1, 2, 5):
         engine = Engine([parse_spec(lane) for lane in lanes])

@@ -37,7 +37,7 @@ def test_a_document() -> None:
         (b'\r\n {"id":1,"text":"x"} \r\n', "x", None),
     ],
 )
-def test_what_is_accepted(raw: bytes, content: object, topics: object) -> None:
+def test_accepted_events(raw: bytes, content: object, topics: object) -> None:
     event = parse_event(raw)
     assert (event.id, event.content, event.topics) == (1, content, topics)
 
@@ -109,7 +109,7 @@ def test_what_is_refused_and_why(raw: bytes, reason: str) -> None:
         '{"id":%s,"text":"x"}',
     ],
 )
-def test_what_is_nested_deep_is_refused_like_anything_else(event: str) -> None:
+def test_deeply_nested_values_are_refused(event: str) -> None:
     """Python cannot print such an integer, so a message must not contain it."""
     with pytest.raises(MalformedEvent) as error:
         parse_event((event % ("[" * 1000 + "]" * 1000)).encode())
@@ -122,6 +122,6 @@ def test_digits_of_a_time_are_ascii() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_random_bytes_never_do_anything_else(raw: bytes) -> None:
+def test_random_bytes_are_parsed_or_refused(raw: bytes) -> None:
     with suppress(MalformedEvent):
         parse_event(raw)

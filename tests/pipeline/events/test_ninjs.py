@@ -338,7 +338,7 @@ def test_the_order_of_keys_decides_nothing() -> None:
         ({"code": "c", "rel": 1, "relevance": "?", "profile": []}, "c"),
     ],
 )
-def test_what_a_subject_is_called(fields: dict[str, Any], topic: str) -> None:
+def test_the_topic_of_a_subject(fields: dict[str, Any], topic: str) -> None:
     assert subject(**fields) == (topic,)
 
 

@@ -34,7 +34,7 @@ from tests.pipeline.events.test_ninjs import read
         (b'{"uri":"' + b"x" * 2000 + b'","headline":"x"}', "bad_id"),
     ],
 )
-def test_what_is_no_item(raw: bytes, reason: str) -> None:
+def test_raw_events_that_are_no_items(raw: bytes, reason: str) -> None:
     with pytest.raises(MalformedEvent) as error:
         parse_ninjs(raw)
     assert error.value.reason == reason
@@ -109,7 +109,7 @@ def test_what_is_refused_and_why(item: dict[str, Any], reason: str) -> None:
         ("pubstatus", NOT_USABLE),
     ],
 )
-def test_what_is_nested_deeper_than_python_can_print(key: str, reason: str) -> None:
+def test_values_nested_deeper_than_python_can_print(key: str, reason: str) -> None:
     nested = "[" * 1015 + "]" * 1015
     with pytest.raises(MalformedEvent) as error:
         parse_ninjs(f'{{"uri": "a", "body_text": "x", "{key}": {nested}}}'.encode())
@@ -117,7 +117,7 @@ def test_what_is_nested_deeper_than_python_can_print(key: str, reason: str) -> N
 
 
 @pytest.mark.parametrize("status", ["canceled", "withheld", "Canceled", "replaced", 1, {}])
-def test_items_that_must_not_be_used_are_put_aside(status: object) -> None:
+def test_items_that_are_not_usable_are_refused(status: object) -> None:
     for item in ({"headline": "x", "subject": [{"code": "a"}]}, {"urgency": 1}, {"headline": 7}):
         with pytest.raises(MalformedEvent) as error:
             read(pubstatus=status, **item)
@@ -181,7 +181,7 @@ def test_random_json_is_read_or_refused(value: object) -> None:
 
 
 @given(likely)
-def test_what_follows_the_schema_is_read(item: dict[str, Any]) -> None:
+def test_items_that_follow_the_schema_are_read(item: dict[str, Any]) -> None:
     event = parse_ninjs(json.dumps(item).encode())
     assert event.content is None or (isinstance(event.content, str) and event.content)
     assert (event.topics is None) == (item.get("subjects") is None)

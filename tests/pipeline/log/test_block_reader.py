@@ -75,7 +75,7 @@ def test_no_dead_letters_no_file(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_silence_is_no_line(tmp_path: Path) -> None:
+def test_an_empty_read_is_not_a_line(tmp_path: Path) -> None:
     """Empty reads have no line number, and the byte order mark is that of the first line."""
     lines = (b"", b"\xef\xbb\xbf" + GOOD % 1, b"", b"", b"rubbish\n")
     sizes, path = read(tmp_path, Lines(*lines))
@@ -83,7 +83,7 @@ def test_silence_is_no_line(tmp_path: Path) -> None:
     assert orjson.loads(path.read_bytes())["line"] == 2
 
 
-def test_silence_ends_a_block(tmp_path: Path) -> None:
+def test_an_empty_read_ends_a_block(tmp_path: Path) -> None:
     assert read(tmp_path, Lines(GOOD % 1, b"", b"", GOOD % 2, GOOD % 3, b""))[0] == [1, 2]
 
 
@@ -123,7 +123,7 @@ def test_gzip(tmp_path: Path) -> None:
     assert read(tmp_path, open_source(str(path)), 64)[0] == [64, 36]
 
 
-def test_a_cut_gzip_gives_what_it_has_and_then_an_error(tmp_path: Path) -> None:
+def test_a_cut_gzip_file_yields_its_events_and_then_an_error(tmp_path: Path) -> None:
     path = tmp_path / "cut.jsonl.gz"
     lines = b"".join(b'{"id":%d,"text":"%d"}\n' % (n, n * 7919) for n in range(20_000))
     path.write_bytes(gzip.compress(lines)[:-2000])
@@ -134,7 +134,7 @@ def test_a_cut_gzip_gives_what_it_has_and_then_an_error(tmp_path: Path) -> None:
     assert len(read_lines) > 10_000
 
 
-def test_what_is_no_gzip_says_so(tmp_path: Path) -> None:
+def test_a_file_that_is_not_gzip_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "plain.jsonl.gz"
     path.write_bytes(GOOD % 1)
     with pytest.raises(SourceError, match="damaged or cut off"):
@@ -177,7 +177,7 @@ def test_standard_input_is_read_as_it_comes() -> None:
     assert list(source) == [b"y" * 10]
 
 
-def test_prefetched_blocks_come_in_order_and_errors_come_through() -> None:
+def test_prefetched_blocks_come_in_order_and_errors_are_raised() -> None:
     def blocks() -> Iterator[int]:
         yield from range(5)
         raise SourceError("the disk is gone")
@@ -190,7 +190,7 @@ def test_prefetched_blocks_come_in_order_and_errors_come_through() -> None:
     assert seen == [0, 1, 2, 3, 4]
 
 
-def test_prefetched_stops_when_it_is_closed() -> None:
+def test_a_prefetcher_stops_when_it_is_closed() -> None:
     made = []
 
     def blocks() -> Iterator[int]:

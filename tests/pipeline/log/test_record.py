@@ -54,7 +54,7 @@ def described(block: Block) -> list[object]:
     return plain
 
 
-def test_a_record_comes_back_as_it_was() -> None:
+def test_a_decoded_record_equals_the_encoded_one() -> None:
     for start, stop in ((0, 100), (100, 101), (5, 5)):
         original = record(start, stop)
         decoded_record = decode_record(encode_record(original), "blocks[0] offset=7")
@@ -71,7 +71,7 @@ def test_damage_is_named() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_any_repeats_and_overlaps_give_each_entry_once(seed: int) -> None:
+def test_repeated_and_overlapping_records_give_each_entry_once(seed: int) -> None:
     """Two tokenizers, one per partition, crash and start again from an older offset."""
     rng = random.Random(seed)
     reached = [0, 0]
@@ -124,7 +124,7 @@ def test_offsets_without_events_are_covered_too() -> None:
     assert coverage.admit(sparse, "a again") is None
 
 
-def test_a_log_read_through_records_ranks_as_the_events_do() -> None:
+def test_records_give_the_same_rankings_as_the_events() -> None:
     from learners.specs import parse_spec
     from pipeline.engine.engine import Engine
     from pipeline.engine.ranking_events import ranking_events
@@ -149,7 +149,7 @@ def test_a_log_read_through_records_ranks_as_the_events_do() -> None:
         ("term_ends", 10**6), ("term_ends", -1),
     ],
 )  # fmt: skip
-def test_numbers_that_would_lead_astray_are_damage(name: str, value: int) -> None:
+def test_indices_out_of_range_are_damage(name: str, value: int) -> None:
     """A correct checksum does not prove that the content is valid."""
     content, arrays = unpack(encode_record(record(0, 20)), KIND, VERSION, "r")
     arrays[name] = arrays[name].astype(np.int64)
@@ -161,13 +161,13 @@ def test_numbers_that_would_lead_astray_are_damage(name: str, value: int) -> Non
 @pytest.mark.parametrize(
     "numbers", [[0.0, 255.0], [-0.0, 1.0], [256.0, 3.0], [70000.0], [0.5], [np.nan], [np.inf], []]
 )
-def test_numbers_come_back_as_they_were(numbers: list[float]) -> None:
+def test_narrow_arrays_have_the_same_numbers(numbers: list[float]) -> None:
     values = np.array(numbers)
     assert narrow(values).astype(np.float64).tobytes() == values.tobytes()
     assert narrow(values).nbytes <= values.nbytes
 
 
-def test_a_topic_made_anew_counts_from_the_start_again() -> None:
+def test_a_recreated_topic_starts_from_offset_0_again() -> None:
     """Its first documents are not mistaken for those of the old topic at the same offsets."""
     coverage = Coverage()
     assert coverage.admit(record(0, 50), "old") is not None

@@ -40,7 +40,7 @@ ODD: list[Any] = [
 ]  # fmt: skip
 
 
-def test_no_content_with_a_right_checksum_does_harm(path: Path) -> None:
+def test_odd_content_does_no_harm(path: Path) -> None:
     """Every value of the content is removed and replaced by odd values, one at a time."""
     snapshot = read_snapshot(path)
     for n in range(len(list(places(snapshot.content)))):
@@ -77,7 +77,7 @@ def header_of(path: Path) -> tuple[dict[str, Any], bytes]:
 
 
 @pytest.mark.parametrize("name", ["lane0/curve/tally", "vocabulary/df", "lane1/learner/weights"])
-def test_no_index_of_arrays_does_harm(name: str, path: Path) -> None:
+def test_odd_array_entries_do_no_harm(name: str, path: Path) -> None:
     header, arrays = header_of(path)
     good = header["arrays"][name]
     changes: list[tuple[str, Any]] = [
@@ -98,7 +98,7 @@ def test_no_index_of_arrays_does_harm(name: str, path: Path) -> None:
         assert not inspection.good
 
 
-def test_no_sums_do_harm(path: Path) -> None:
+def test_odd_sums_do_no_harm(path: Path) -> None:
     header, arrays = header_of(path)
     start = header["arrays"]["lane0/curve/tally"]["start"]
     for odd in (float("nan"), float("inf"), -5.0, 1e300):
@@ -114,7 +114,7 @@ def test_no_sums_do_harm(path: Path) -> None:
     [b"", b"[]", b"null", b"{}", b"[" * 100_000, b'{"content": 3, "arrays": {}}', b'{"content":{}}',
      b'{"content": {}, "arrays": []}', b"\xff\xfe", b'{"content": {"position": ' + b"9" * 5000],
 )  # fmt: skip
-def test_no_header_does_harm(header: bytes, path: Path) -> None:
+def test_odd_headers_do_no_harm(header: bytes, path: Path) -> None:
     path.write_bytes(container(header, b"12345678"))
     check_no_harm(path)
     (inspection,) = inspect(path)
@@ -128,7 +128,7 @@ def test_a_header_that_says_it_is_longer_than_the_file(path: Path) -> None:
         assert "its header cannot be read" in str(inspection.problem)
 
 
-def test_random_rubbish(path: Path) -> None:
+def test_random_bytes_do_no_harm(path: Path) -> None:
     rng = random.Random(5)
     whole = path.read_bytes()
     for _ in range(100):
@@ -177,7 +177,7 @@ def test_a_header_beyond_the_limit_is_not_read(path: Path) -> None:
     assert "at most 67,108,864 are read" in str(inspection.problem)
 
 
-def test_very_many_partitions_and_lanes_are_cut_short(path: Path) -> None:
+def test_long_tables_are_cut(path: Path) -> None:
     snapshot = read_snapshot(path)
     snapshot.content["coverage"] = [["wire.documents", "i", n, n] for n in range(10_000)]
     path.write_bytes(pack(KIND, VERSION, snapshot.content, snapshot.arrays))
@@ -188,7 +188,7 @@ def test_very_many_partitions_and_lanes_are_cut_short(path: Path) -> None:
     assert len(machine["coverage"]) == 10_000
 
 
-def test_names_cannot_play_tricks_on_a_terminal(path: Path) -> None:
+def test_control_characters_in_names_are_escaped(path: Path) -> None:
     snapshot = read_snapshot(path)
     lanes = snapshot.content["settings"]["lanes"]
     lanes["two\nlines\x1b[2J\u202e"] = lanes.pop("frequency")
@@ -200,7 +200,7 @@ def test_names_cannot_play_tricks_on_a_terminal(path: Path) -> None:
         assert not set("\x1b\u202e") & set(done.stdout)
 
 
-def test_no_stacker_does_harm(tmp_path: Path) -> None:
+def test_odd_stackers_do_no_harm(tmp_path: Path) -> None:
     follower = stacker_of(helped=True)
     path = SnapshotFolder(tmp_path).write(follower.snapshot(log="", published=[]))
     snapshot = read_snapshot(path)

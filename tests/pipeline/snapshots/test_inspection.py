@@ -19,7 +19,7 @@ from tests.pipeline.snapshots.followers import LANES, SETTINGS, STACKED_ALL, fol
 from tests.support.command_line import wirerank
 
 
-def test_what_is_said_is_what_the_engine_was(path: Path, follower: Follower) -> None:
+def test_the_facts_are_the_state_of_the_engine(path: Path, follower: Follower) -> None:
     engine = follower.engine
     facts = orjson.loads(wirerank("inspect", str(path), "--json").stdout)
     assert facts["good"]
@@ -58,7 +58,7 @@ def test_what_is_said_is_what_the_engine_was(path: Path, follower: Follower) -> 
     )
 
 
-def test_a_person_can_read_it(path: Path, follower: Follower) -> None:
+def test_the_tables_show_the_facts(path: Path, follower: Follower) -> None:
     os.utime(path, (0, time.time() - 400))
     done = wirerank("inspect", str(path))
     assert done.exit_code == 0
@@ -95,7 +95,7 @@ def test_a_snapshot_before_the_first_round_has_no_losses(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("helped", [True, False])
-def test_a_stacker_says_what_it_makes_of_the_others(helped: bool, tmp_path: Path) -> None:
+def test_the_facts_of_a_stacker_have_its_weights(helped: bool, tmp_path: Path) -> None:
     follower = stacker_of(helped)
     path = SnapshotFolder(tmp_path).write(follower.snapshot(log="the log", published=["stacked"]))
     facts = orjson.loads(wirerank("inspect", str(path), "--json").stdout)["lanes"]
@@ -123,7 +123,7 @@ def test_a_stacker_says_what_it_makes_of_the_others(helped: bool, tmp_path: Path
     assert ("good     stacked" in listed) is helped
 
 
-def test_a_stacker_that_follows_a_lane_says_which(tmp_path: Path) -> None:
+def test_the_facts_of_a_stacker_name_the_lane_that_it_follows(tmp_path: Path) -> None:
     follower = stacker_of(helped=False)
     learner = follower.engine.lanes[-1].learner
     assert isinstance(learner, Stacker)
@@ -143,7 +143,7 @@ def test_a_stacker_before_its_first_document_has_no_weights(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("lane", ["mmp:loss=1", "prank:ranks=3"])
-def test_lanes_of_one_kind_have_its_numbers_alone(lane: str, tmp_path: Path) -> None:
+def test_one_lane_group_has_one_number_per_line(lane: str, tmp_path: Path) -> None:
     follower = follower_of((lane,))
     path = SnapshotFolder(tmp_path).write(follower.snapshot(log="the log", published=[]))
     lines = [" ".join(line.split()) for line in wirerank("inspect", str(path)).stdout.splitlines()]
@@ -202,7 +202,7 @@ def test_damage_is_named(damage: Any, reason: str, path: Path, follower: Followe
     assert reason in orjson.loads(machine.stdout)["problem"]
 
 
-def test_what_is_no_snapshot_is_refused(tmp_path: Path) -> None:
+def test_files_that_are_no_snapshots_are_refused(tmp_path: Path) -> None:
     text, pipe, loop = tmp_path / "notes.txt", tmp_path / "pipe", tmp_path / "loop"
     text.write_text("WRITE")
     os.mkfifo(pipe)
@@ -220,7 +220,7 @@ def test_what_is_no_snapshot_is_refused(tmp_path: Path) -> None:
         assert message in done.stderr
 
 
-def test_one_that_cannot_be_read_does_not_hide_the_others(path: Path) -> None:
+def test_an_unreadable_file_does_not_hide_the_others(path: Path) -> None:
     (path.parent / f"loop{SUFFIX}").symlink_to(path.parent / f"loop{SUFFIX}")
     os.mkfifo(path.parent / f"pipe{SUFFIX}")
     done = wirerank("inspect", str(path.parent))
@@ -231,7 +231,7 @@ def test_one_that_cannot_be_read_does_not_hide_the_others(path: Path) -> None:
     assert "good     mmp" in done.stdout
 
 
-def test_a_snapshot_by_another_name_is_one(path: Path, tmp_path: Path) -> None:
+def test_a_snapshot_may_have_any_file_name(path: Path, tmp_path: Path) -> None:
     moved = path.rename(tmp_path / "kept")
     assert wirerank("inspect", str(moved)).exit_code == 0
     moved.write_bytes(moved.read_bytes()[:-1])

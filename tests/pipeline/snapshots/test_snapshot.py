@@ -36,7 +36,7 @@ def feed(engine: Engine, events: list[object], block: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_resume_equals_a_straight_run(seed: int, tmp_path: Path) -> None:
+def test_a_restored_engine_equals_one_that_never_stopped(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     settings = EngineSettings(FeatureSettings(max_terms=60), max_topics=6, max_pending=20)
     events: list[object] = [*random_events(seed, 300)]
@@ -62,7 +62,7 @@ def test_resume_equals_a_straight_run(seed: int, tmp_path: Path) -> None:
         assert np.array_equal(array, other.arrays[name], equal_nan=array.dtype.kind == "f"), name
 
 
-def test_waiting_scores_of_an_older_version_are_read() -> None:
+def test_pending_scores_of_an_older_version_are_read() -> None:
     """That version stored the scores of all topics, for every lane."""
     events: list[object] = [*random_events(2, 200)]
     engine = new_engine()
@@ -96,7 +96,7 @@ def test_taking_a_snapshot_changes_nothing() -> None:
     assert feed(engine, events[50:], 10) == feed(other, events[50:], 10)
 
 
-def test_only_the_last_few_are_kept(tmp_path: Path) -> None:
+def test_only_the_newest_snapshots_are_kept(tmp_path: Path) -> None:
     folder = SnapshotFolder(tmp_path, keep=2)
     for position in (5, 80, 1000):
         folder.write(take_snapshot(new_engine(), position))
@@ -105,7 +105,7 @@ def test_only_the_last_few_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other", "version"])
-def test_a_damaged_snapshot_is_passed_over(damage: str, tmp_path: Path) -> None:
+def test_a_damaged_snapshot_is_skipped(damage: str, tmp_path: Path) -> None:
     folder = SnapshotFolder(tmp_path)
     folder.write(take_snapshot(new_engine(), 1))
     newest = folder.write(take_snapshot(new_engine(), 2))
@@ -130,7 +130,7 @@ def test_a_damaged_snapshot_is_passed_over(damage: str, tmp_path: Path) -> None:
     assert len(problems) == 1
 
 
-def test_no_good_snapshot_is_none(tmp_path: Path) -> None:
+def test_without_a_valid_snapshot_there_is_none(tmp_path: Path) -> None:
     assert SnapshotFolder(tmp_path).newest([]) is None
     (tmp_path / "00000000000000000007.wirerank").write_bytes(b"rubbish")
     problems: list[str] = []
@@ -154,7 +154,7 @@ def test_another_configuration_is_refused() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_lanes_part_and_join_without_a_trace(seed: int, tmp_path: Path) -> None:
+def test_engines_can_be_split_and_merged_without_a_difference(seed: int, tmp_path: Path) -> None:
     """Lanes follow the log together, then in separate engines, then together again."""
     rng = random.Random(seed)
     settings = EngineSettings(FeatureSettings(max_terms=60), max_topics=6, max_pending=20)
@@ -199,7 +199,7 @@ def test_lanes_part_and_join_without_a_trace(seed: int, tmp_path: Path) -> None:
                 assert np.array_equal(lane_tallies[later, earlier], expected_tally)
 
 
-def test_topics_are_not_kept_where_nothing_keeps_them_up_to_date() -> None:
+def test_engines_without_topic_lanes_do_not_restore_topics() -> None:
     events: list[object] = [*random_events(4, 200)]
     both = new_engine()
     feed(both, events[:100], 20)
@@ -224,7 +224,7 @@ def sum_of_documents(events: list[object]) -> int:
     return len(LANES) * sum(event.content is not None for event in events)  # type: ignore[attr-defined]
 
 
-def test_each_lane_keeps_its_last_few(tmp_path: Path) -> None:
+def test_the_newest_snapshots_of_each_lane_are_kept(tmp_path: Path) -> None:
     """Engines with different lanes of a stream write their snapshots to one folder."""
     folder = SnapshotFolder(tmp_path, keep=2)
     both, one = LANES[:2], LANES[:1]
@@ -254,6 +254,6 @@ def test_any_flipped_bit_is_noticed() -> None:
             unpack(bytes(broken), KIND, VERSION, "box")
 
 
-def test_a_box_takes_no_objects() -> None:
+def test_a_container_takes_no_objects() -> None:
     with pytest.raises(TypeError, match="has type object"):
         pack(KIND, VERSION, {}, {"a": np.array([object()])})
