@@ -1,6 +1,6 @@
-"""`python -m deploy.grafana [FOLDER] [--prometheus URL]`: write what Grafana is provisioned with.
+"""`python -m deploy.grafana [FOLDER] [--prometheus URL]`: write the provisioning files of Grafana.
 
-Without FOLDER it is deploy/grafana/provisioning, as deploy/grafana/compose.yaml mounts it.
+The default FOLDER is deploy/grafana/provisioning, which deploy/grafana/compose.yaml mounts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from deploy.grafana.files import FOLDER, IN_CONTAINER, PROMETHEUS, files, write
 
 
 def main() -> None:
-    """Read the command line and do it."""
+    """Read the command line, and write the files."""
     parser = argparse.ArgumentParser(prog="python -m deploy.grafana", description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", help="default: deploy/grafana/provisioning")
     parser.add_argument("--prometheus", default=PROMETHEUS, help="default: %(default)s")

@@ -1,4 +1,4 @@
-"""The files that Grafana is provisioned with."""
+"""The provisioning files of Grafana."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ providers:
 
 
 def files(prometheus: str = PROMETHEUS, where: str = IN_CONTAINER) -> dict[str, str]:
-    """Every file by its name below the folder that Grafana will find at `where`."""
+    """Return the content of every file by its name; Grafana finds the folder at `where`."""
     provider = PROVIDER.format(path=json.dumps(f"{where}/dashboards/wirerank"))
     made = {
         "datasources/prometheus.yaml": NOTICE + DATASOURCE.format(url=json.dumps(prometheus)),
@@ -55,7 +55,7 @@ def files(prometheus: str = PROMETHEUS, where: str = IN_CONTAINER) -> dict[str, 
 
 
 def write(folder: Path, contents: dict[str, str]) -> list[Path]:
-    """Write the files below a folder; returns their paths."""
+    """Write the files into a folder, and return their paths."""
     written = []
     for name, text in contents.items():
         path = folder / name

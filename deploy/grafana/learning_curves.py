@@ -1,6 +1,6 @@
-"""The dashboard *Learning curves*: the papers' curves, live.
+"""The dashboard *Learning curves*: the curves of the papers, live.
 
-Every shard of a lane counts the same rounds, so series are joined by max over shards.
+All shards of a lane count the same rounds, so queries take the maximum over shards.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from learners.rank_measures import RANK_MEASURES
 
 
 def curve(loss: str) -> str:
-    """The round-averaged loss of each lane."""
+    """Return the query for the round-averaged loss of each lane."""
     selector = f'stream="$stream", lane=~"$lane", loss="{loss}"'
     return f"max by (lane) (wirerank_round_averaged_loss{{{selector}}})"
 
 
 def windowed() -> str:
-    """The chosen loss of the rounds of the chosen window, per round or per round with topics."""
+    """Return the query for the chosen measure, averaged over the rounds of the chosen window."""
     lanes = 'stream="$stream", lane=~"$lane"'
 
     def part(which: str, rounds: str) -> str:
@@ -43,31 +43,31 @@ def windowed() -> str:
 
 
 def learning_panels() -> list[Panel]:
-    """What each lane has learned, and how they compare."""
+    """Return the panels of the measures of each lane, and of their comparison."""
     lane = "{{lane}}"
     return [
         time_series(
             "Round-averaged $loss",
-            "The papers' learning curve: the loss averaged over all rounds so far, as in the "
-            "curves file of a run. The axis is logarithmic. Lanes of topics and ordinal lanes "
-            "(ranking_loss, hit_rate and tau_b, which looks at the last thousand rounds) have "
-            "measures of their own; a lane without the chosen one has no line.",
+            "The learning curve of the papers: the loss averaged over all rounds so far, as in the "
+            "curves file of a run. The axis is logarithmic. Ordinal lanes have other measures than "
+            "topic lanes: ranking_loss, hit_rate, and tau_b of the last 1,000 rounds. A lane "
+            "without the chosen measure has no line.",
             Query(curve("$loss"), lane),
             log=True,
         ),
         time_series(
             "$loss over $window",
-            "The loss of the rounds of the last $window only: it follows a change that the average "
-            "over all rounds hides. No line where there were no rounds, and none of tau_b, which "
-            "is no mean of rounds.",
+            "The loss averaged over the rounds of the last $window. It shows changes that the "
+            "average over all rounds hides. There is no line without rounds, and none for tau_b, "
+            "which is not a mean of rounds.",
             Query(windowed(), lane),
             log=True,
         ),
         row("Comparing lanes"),
         table(
             "Lanes",
-            "Every measure, averaged over all rounds so far (but the losses, over those with "
-            "topics; tau_b, over the last thousand).",
+            "Losses are averaged over all rounds so far, other measures over rounds with topics. "
+            "tau_b covers the last 1,000 rounds.",
             Query(
                 "max by (lane, loss) "
                 '(wirerank_round_averaged_loss{stream="$stream", lane=~"$lane"})'
@@ -81,24 +81,24 @@ def learning_panels() -> list[Panel]:
             width=12,
         ),
         time_series(
-            "Round-averaged $loss against the lowest",
-            "How many times the loss of the lane that stands lowest; 1 is that lane.",
+            "Round-averaged $loss relative to the lowest",
+            "The loss divided by the loss of the lane with the lowest loss, which is at 1.",
             Query(f"{curve('$loss')} / on () group_left () min({curve('$loss')})", lane),
         ),
         row("The three losses of the paper, round-averaged"),
         *(
             time_series(title, text, Query(curve(loss), lane), log=True, width=8)
             for loss, title, text in (
-                ("loss1", "loss1", "Share of rounds in which some pair of topics was wrong."),
-                ("loss2", "loss2", "Wrong pairs a round."),
-                ("loss3", "loss3", "Share of the round's pairs that were wrong."),
+                ("loss1", "loss1", "Share of rounds with at least one wrong pair of topics."),
+                ("loss2", "loss2", "Wrong pairs per round."),
+                ("loss3", "loss3", "Share of the pairs of a round that are wrong."),
             )
         ),
         row("Drift and progress"),
         time_series(
-            "loss1: the last half hour and the six hours before",
-            "When the first stays above the second by more than chance explains, the alert "
-            "WirerankLossRising comes.",
+            "loss1: last half hour, and the six hours before",
+            "The alert WirerankLossRising fires if the loss of the last half hour stays above the "
+            "loss before by more than chance explains.",
             Query(
                 'stream_lane:wirerank_loss1:rate30m{stream="$stream", lane=~"$lane"}',
                 "{{lane}}, half an hour",
@@ -110,14 +110,14 @@ def learning_panels() -> list[Panel]:
         ),
         time_series(
             "Rounds",
-            "Labelled documents learned so far.",
+            "Labelled documents that were learned so far.",
             Query('max by (lane) (wirerank_rounds_total{stream="$stream", lane=~"$lane"})', lane),
         ),
     ]
 
 
 def learning_curves() -> Json:
-    """The papers' curves, live."""
+    """Return the dashboard *Learning curves*."""
     variables = [
         chosen("stream", "Stream", "label_values(wirerank_rounds_total, stream)", several=False),
         chosen(

@@ -1,4 +1,4 @@
-"""The parts of a Grafana dashboard, as its JSON has them."""
+"""The parts of a Grafana dashboard, as JSON objects."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SCHEMA = 39  # of Grafana 11; later ones read it
 
 
 class Query(NamedTuple):
-    """An expression, and how its series are called."""
+    """A PromQL expression, and the legend of its series."""
 
     expr: str
     legend: str = ""
 
 
 class Panel(NamedTuple):
-    """A panel without its place."""
+    """A panel before it is placed on the dashboard."""
 
     width: int
     height: int
@@ -28,7 +28,7 @@ class Panel(NamedTuple):
 
 
 def targets(queries: Iterable[Query], **more: object) -> list[Json]:
-    """Queries as panels hold them."""
+    """Return queries in the form that panels contain."""
     return [
         {
             "datasource": DATASOURCE,
@@ -50,14 +50,14 @@ def time_series(
     width: int = 12,
     height: int = 9,
 ) -> Panel:
-    """Lines over time, on a logarithmic axis if asked for."""
+    """Return a panel of lines over time; `log`: with a logarithmic axis."""
     scale: Json = {"type": "log", "log": 10} if log else {"type": "linear"}
     custom = {
         "drawStyle": "line",
         "lineWidth": 1,
         "fillOpacity": 0,
         "showPoints": "never",
-        "spanNulls": False,  # a gap is a gap
+        "spanNulls": False,  # show gaps
         "scaleDistribution": scale,
     }
     content = {
@@ -76,7 +76,7 @@ def time_series(
 
 
 def heatmap(title: str, description: str, query: Query, width: int = 12) -> Panel:
-    """A histogram over time; the query gives counts by `le`."""
+    """Return a panel of a histogram over time; the query must return counts by `le`."""
     content = {
         "type": "heatmap",
         "title": title,
@@ -97,7 +97,7 @@ def heatmap(title: str, description: str, query: Query, width: int = 12) -> Pane
 
 
 def stat(title: str, description: str, query: Query, unit: str, width: int = 4) -> Panel:
-    """One number, large."""
+    """Return a panel of one large number."""
     content = {
         "type": "stat",
         "title": title,
@@ -118,7 +118,7 @@ def stat(title: str, description: str, query: Query, unit: str, width: int = 4) 
 def table(
     title: str, description: str, query: Query, transformations: list[Json], width: int
 ) -> Panel:
-    """The present values of series as rows."""
+    """Return a panel of the current values of series, as rows."""
     content = {
         "type": "table",
         "title": title,
@@ -133,7 +133,7 @@ def table(
 
 
 def chosen(name: str, label: str, query: str, *, several: bool) -> Json:
-    """A menu of a label's values; several of them, and all at first, if wanted."""
+    """Return a menu of a label's values; `several`: a multiple choice, initially all."""
     return {
         "type": "query",
         "name": name,
@@ -141,7 +141,7 @@ def chosen(name: str, label: str, query: str, *, several: bool) -> Json:
         "datasource": DATASOURCE,
         "query": {"query": query, "refId": name},
         "definition": query,
-        "refresh": 2,  # when the range of time changes: lanes and streams come and go
+        "refresh": 2,  # when the time range changes, because lanes and streams come and go
         "sort": 1,
         "multi": several,
         "includeAll": several,
@@ -151,7 +151,7 @@ def chosen(name: str, label: str, query: str, *, several: bool) -> Json:
 
 
 def listed(name: str, label: str, values: Iterable[str]) -> Json:
-    """A menu of fixed values, of which the first is chosen at first."""
+    """Return a menu of fixed values; initially the first one."""
     options = [{"text": value, "value": value, "selected": False} for value in values]
     options[0]["selected"] = True
     return {
@@ -167,7 +167,7 @@ def listed(name: str, label: str, values: Iterable[str]) -> Json:
 
 
 def datasource_menu() -> Json:
-    """The menu of Prometheus servers."""
+    """Return the menu of Prometheus servers."""
     return {
         "type": "datasource",
         "name": "datasource",
@@ -181,7 +181,7 @@ def datasource_menu() -> Json:
 
 
 def annotation(name: str, expr: str, title: str, color: str) -> Json:
-    """Marks at the times (in milliseconds) that the values of a query name."""
+    """Return marks at the times that a query returns, in milliseconds."""
     return {
         "name": name,
         "datasource": DATASOURCE,
@@ -197,19 +197,19 @@ def annotation(name: str, expr: str, title: str, color: str) -> Json:
     }
 
 
-# A mark where each process started: after a crash, where it came back.
+# A mark at the start of each process, so also where it came back after a crash.
 RESTARTS = annotation(
     "restarts", 'process_start_time_seconds{job=~"wirerank-.*"} * 1000', "{{job}} started", "orange"
 )
 
 
 def row(title: str) -> Panel:
-    """A heading."""
+    """Return a heading."""
     return Panel(COLUMNS, 1, {"type": "row", "title": title, "collapsed": False, "panels": []})
 
 
 def placed(panels: Iterable[Panel]) -> list[Json]:
-    """Panels from left to right and from top to bottom, numbered."""
+    """Place panels from left to right and from top to bottom, and number them."""
     found: list[Json] = []
     x = y = tallest = 0
     for number, panel in enumerate(panels, start=1):
@@ -224,7 +224,7 @@ def placed(panels: Iterable[Panel]) -> list[Json]:
 def dashboard(
     uid: str, title: str, variables: list[Json], panels: Iterable[Panel], annotations: list[Json]
 ) -> Json:
-    """A whole dashboard."""
+    """Return a dashboard."""
     return {
         "uid": uid,
         "title": title,

@@ -147,13 +147,16 @@ class History:
             "point of the curves"
         )
         if self.step_s > SHOWN_FOR_S:
-            yield f"Prometheus joins them to lines with --query.lookback-delta={every}"
+            yield f"to see lines, start Prometheus with --query.lookback-delta={every}"
 
     def remarks(self) -> Iterator[str]:
         """What a person should know about the times of the documents."""
         clock = self.clock
         if clock.undated:
-            yield f"documents without a time, taken at that of the one before: {clock.undated:,}"
+            yield (
+                "documents without a time, placed at the time of the document before: "
+                f"{clock.undated:,}"
+            )
         if clock.before_1970:
             yield (
                 f"documents dated before 1970, where the time axis of Prometheus begins, taken as "

@@ -1,11 +1,12 @@
-"""Metrics: what Prometheus is told of a process that learns or tokenises.
+"""The metrics of a process that learns or tokenizes, for Prometheus.
 
-The thread that works leaves a sample after each block, an immutable picture in which rounds and
-losses belong together; a scrape shows the last one. Nothing is done per document.
+After each block the working thread leaves an immutable sample, in which rounds and losses belong
+together. A scrape shows the last sample. Nothing is done per document.
 
-Learning counters are read off the engine, which gets them back from a snapshot and the log. They
-never go backwards as long as only what is committed is shown, and nothing of a worker that is not
-yet where the one before it was: until then a scrape shows this process's last sample, or none.
+Learning counters are read from the engine, which restores them from a snapshot and the log. They
+never decrease, for two reasons: only committed work is shown, and a worker that has not yet caught
+up with the worker before it is not shown. Until then a scrape shows the last sample of this
+process, or none.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ class LearnedBlock(NamedTuple):
     """A block that was ranked and learned."""
 
     documents: int
-    seconds: float  # that it took
-    arrived: float | None  # when its oldest event came (Unix time), if that is known
+    seconds: float  # to rank and learn it
+    arrived: float | None  # when its oldest event came (Unix time); None: not known
 
 
 class Position(NamedTuple):
-    """How far a partition was read."""
+    """How far a partition has been read."""
 
     next: int  # the offset to read next
     end: int  # the offset after the last record there is
-    time: float | None  # of the last record read (Unix time), if one was
+    time: float | None  # of the last record read (Unix time); None: none was read
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class LaneSample:
     name: str
     rounds: int
     rounds_with_topics: int
-    sums: Mapping[str, float]  # of its measures, as far as they are means of rounds
+    sums: Mapping[str, float]  # of the measures that are means of rounds
     averages: Mapping[str, float | None]
     model_bytes: int
     sizes: Mapping[str, float]
@@ -73,7 +74,7 @@ class EngineSample:
 
 
 def sample_engine(engine: Engine, topics: int) -> EngineSample:
-    """Copy what a scrape shows, of so many topics too; the engine must be between two blocks."""
+    """Copy what a scrape shows, with up to `topics` topics. Call it between two blocks only."""
     waiting, settings = [group.pending for group in engine.lane_groups], engine.settings
     return EngineSample(
         tuple(
@@ -125,7 +126,7 @@ class SnapshotSample:
 
 @dataclass(frozen=True, slots=True)
 class LearnerSample:
-    """What a scrape shows of learning."""
+    """What a scrape shows of a learner."""
 
     engines: tuple[EngineSample, ...] = ()
     block_seconds: Durations = NO_DURATIONS
@@ -133,10 +134,10 @@ class LearnerSample:
 
 
 class LearnerMetrics:
-    """One stream as a learner follows it. Lives as long as its process, whatever engines come.
+    """The metrics of one stream in a learner, for the life of the process, across engines.
 
-    `begin`, `learned` and `committed` are for the thread that learns, `snapshot` for any one.
-    `topics` is how many topics have a loss of their own.
+    `begin`, `learned` and `committed` are called by the thread that learns, `snapshot` by any
+    thread. `topics` is the number of topics with metrics of their own.
     """
 
     def __init__(
@@ -150,7 +151,7 @@ class LearnerMetrics:
     ) -> None:
         self._common = (stream, shard)
         self._topics = topics
-        self._speaks = speaks  # of shards that have all found the same, one does
+        self._speaks = speaks  # False: another shard of the lane shows the same numbers
         self._clock = clock
         self._sample = LearnerSample()
         self._snapshot: SnapshotSample | None = None
@@ -158,21 +159,21 @@ class LearnerMetrics:
         registry.register(self)
 
     def begin(self) -> None:
-        """A worker begins, perhaps after one that failed: what was not committed is forgotten."""
+        """Start with a worker, perhaps after a failed one: drop what was not committed."""
         self._engines: tuple[EngineSample, ...] | None = None
         self._blocks: list[LearnedBlock] = []
 
     def learned(self, engines: Sequence[Engine], blocks: Sequence[LearnedBlock] = ()) -> None:
-        """Remember the engines as they are after these blocks, to be shown once that is committed.
+        """Sample the engines after these blocks; the sample is shown once it is committed.
 
-        Several engines are lanes at several places of the log, the foremost last. One that is not
-        yet where it had been before a crash is left out: its counters would go backwards.
+        Several engines hold lanes at several offsets of the log, the most advanced last. Leave out
+        an engine that has not caught up after a crash, because its counters would decrease.
         """
         self._engines = tuple(sample_engine(engine, self._topics) for engine in engines)
         self._blocks.extend(blocks)
 
     def committed(self) -> None:
-        """Show what was learned: it is committed, and its rankings are out."""
+        """Show the newest sample: its blocks are committed and their rankings published."""
         if self._engines is None:
             return
         sample, now = self._sample, self._clock()
@@ -186,73 +187,73 @@ class LearnerMetrics:
         self._engines, self._blocks = None, []
 
     def snapshot(self, written: float, size_bytes: int, seconds: float | None = None) -> None:
-        """Show a new snapshot, or (without `seconds`) the one that this process went on from."""
+        """Show a new snapshot or, without `seconds`, the snapshot that this process restored."""
         before = self._snapshot.by_this_process if self._snapshot else 0
         mine = before + (seconds is not None)
         self._snapshot = SnapshotSample(written, size_bytes, seconds, mine)
 
     def describe(self) -> Iterable[Metric]:
-        """The metrics there are, for the registry."""
+        """Declare the metrics to the registry."""
         return families.described(families.LEARNER)
 
     def collect(self) -> Iterable[Metric]:
-        """The last committed sample, as a scrape shows it."""
+        """Return the last committed sample for a scrape."""
         sample, snapshot = self._sample, self._snapshot
-        found = Scrape(families.LEARNER, *self._common)
+        scrape = Scrape(families.LEARNER, *self._common)
         for engine in sample.engines:
-            collect_models(found, engine)
+            collect_models(scrape, engine)
             if self._speaks:
-                collect_lanes(found, engine)
+                collect_lanes(scrape, engine)
             if self._speaks and engine.topics is not None:
-                collect_topics(found, engine.topics)
+                collect_topics(scrape, engine.topics)
         if sample.engines and self._speaks:
-            collect_counts(found, sample.engines[-1])
-        found.add_durations(families.BLOCK_SECONDS, sample.block_seconds)
-        found.add_durations(families.EVENT_TO_RANKING, sample.event_to_ranking)
-        found.add(families.SNAPSHOTS, snapshot.by_this_process if snapshot else 0)
+            collect_counts(scrape, sample.engines[-1])
+        scrape.add_durations(families.BLOCK_SECONDS, sample.block_seconds)
+        scrape.add_durations(families.EVENT_TO_RANKING, sample.event_to_ranking)
+        scrape.add(families.SNAPSHOTS, snapshot.by_this_process if snapshot else 0)
         if snapshot is not None:
-            found.add(families.SNAPSHOT_AGE, max(0.0, self._clock() - snapshot.written))
-            found.add(families.SNAPSHOT_BYTES, snapshot.size_bytes)
+            scrape.add(families.SNAPSHOT_AGE, max(0.0, self._clock() - snapshot.written))
+            scrape.add(families.SNAPSHOT_BYTES, snapshot.size_bytes)
             if snapshot.seconds is not None:
-                found.add(families.SNAPSHOT_SECONDS, snapshot.seconds)
-        return found.metrics()
+                scrape.add(families.SNAPSHOT_SECONDS, snapshot.seconds)
+        return scrape.metrics()
 
 
-def collect_models(found: Scrape, engine: EngineSample) -> None:
-    """Add what each lane's model, or this shard's share of it, costs."""
+def collect_models(scrape: Scrape, engine: EngineSample) -> None:
+    """Add memory and times of each lane's model, or of this shard's part of it."""
     for lane in engine.lanes:
-        found.add(families.MODEL_BYTES, lane.model_bytes, lane.name)
+        scrape.add(families.MODEL_BYTES, lane.model_bytes, lane.name)
         for size, value in lane.sizes.items():
-            found.add(families.MODEL_SIZES[size], value, lane.name)
+            scrape.add(families.MODEL_SIZES[size], value, lane.name)
         for part, seconds in lane.timings.items():
-            found.add(families.SHARD_SECONDS[part], seconds, lane.name)
+            scrape.add(families.SHARD_SECONDS[part], seconds, lane.name)
 
 
-def collect_lanes(found: Scrape, engine: EngineSample) -> None:
-    """Add what each lane has learned; what does not exist yet has no sample, never 0."""
+def collect_lanes(scrape: Scrape, engine: EngineSample) -> None:
+    """Add rounds and measures of each lane. A measure that does not exist yet has no sample."""
     for lane in engine.lanes:
-        found.add(families.ROUNDS, lane.rounds, lane.name)
-        found.add(families.ROUNDS_WITH_TOPICS, lane.rounds_with_topics, lane.name)
+        scrape.add(families.ROUNDS, lane.rounds, lane.name)
+        scrape.add(families.ROUNDS_WITH_TOPICS, lane.rounds_with_topics, lane.name)
         for measure, average in lane.averages.items():
             if measure in lane.sums:
-                found.add(families.LOSS_SUM, lane.sums[measure], lane.name, measure)
+                scrape.add(families.LOSS_SUM, lane.sums[measure], lane.name, measure)
             if average is not None:
-                found.add(families.ROUND_AVERAGED_LOSS, average, lane.name, measure)
+                scrape.add(families.ROUND_AVERAGED_LOSS, average, lane.name, measure)
 
 
-def collect_counts(found: Scrape, engine: EngineSample) -> None:
-    """Add what all lanes share."""
+def collect_counts(scrape: Scrape, engine: EngineSample) -> None:
+    """Add the counts that all lanes share."""
     for family, value in engine.counts:
-        found.add(family, value)
+        scrape.add(family, value)
     for reason, count in engine.given_up:
-        found.add(families.DOCUMENTS_GIVEN_UP, count, reason)
+        scrape.add(families.DOCUMENTS_GIVEN_UP, count, reason)
     for reason, count in engine.unmatched:
-        found.add(families.UNMATCHED_LABELS, count, reason)
+        scrape.add(families.UNMATCHED_LABELS, count, reason)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenizerSample:
-    """Everything that a scrape shows of a tokenizer."""
+    """What a scrape shows of a tokenizer."""
 
     events: int
     blocks: int
@@ -260,7 +261,7 @@ class TokenizerSample:
 
 
 class TokenizerMetrics:
-    """The events of one stream as a tokenizer reads them. Its counters begin with the process."""
+    """The metrics of one stream in a tokenizer. The counters start with the process."""
 
     def __init__(self, registry: CollectorRegistry, stream: str) -> None:
         self._stream = stream
@@ -268,7 +269,7 @@ class TokenizerMetrics:
         registry.register(self)
 
     def written(self, events: int, dead_letters: Iterable[str] = ()) -> None:
-        """Count a block of so many events read, and the reasons of those that were put aside."""
+        """Count a block: the events read for it, and the reasons of the dead letters among them."""
         sample = self._sample
         counts = dict(sample.dead_letters)
         for reason, count in Counter(dead_letters).items():
@@ -276,22 +277,22 @@ class TokenizerMetrics:
         self._sample = TokenizerSample(sample.events + events, sample.blocks + 1, counts)
 
     def describe(self) -> Iterable[Metric]:
-        """The metrics there are, for the registry."""
+        """Declare the metrics to the registry."""
         return families.described(families.TOKENIZER)
 
     def collect(self) -> Iterable[Metric]:
-        """What was counted so far, as a scrape shows it."""
+        """Return the counts so far for a scrape."""
         sample = self._sample
-        found = Scrape(families.TOKENIZER, self._stream)
-        found.add(families.EVENTS_READ, sample.events)
-        found.add(families.BLOCKS_WRITTEN, sample.blocks)
+        scrape = Scrape(families.TOKENIZER, self._stream)
+        scrape.add(families.EVENTS_READ, sample.events)
+        scrape.add(families.BLOCKS_WRITTEN, sample.blocks)
         for reason, count in sample.dead_letters.items():
-            found.add(families.DEAD_LETTERS, count, reason)
-        return found.metrics()
+            scrape.add(families.DEAD_LETTERS, count, reason)
+        return scrape.metrics()
 
 
 class LagMetrics:
-    """How far behind a worker of a stream is, in each partition that it has."""
+    """The lag of a worker in each partition that is assigned to it."""
 
     def __init__(self, registry: CollectorRegistry, stream: str, clock: Clock = time.time) -> None:
         self._stream = stream
@@ -300,28 +301,28 @@ class LagMetrics:
         registry.register(self)
 
     def polled(self, positions: Mapping[str, Position]) -> None:
-        """Where each partition (`topic-number`) stands; those not named are no longer its own."""
+        """Take the positions of all assigned partitions (`topic-number`)."""
         self._positions = dict(positions)
 
     def describe(self) -> Iterable[Metric]:
-        """The metrics there are, for the registry."""
+        """Declare the metrics to the registry."""
         return families.described(families.LAG)
 
     def collect(self) -> Iterable[Metric]:
-        """The lag now: it grows while a worker that is behind hangs."""
-        found, now = Scrape(families.LAG, self._stream), self._clock()
+        """Return the lag now; its age grows even while the worker hangs."""
+        scrape, now = Scrape(families.LAG, self._stream), self._clock()
         for partition, position in self._positions.items():
             behind = max(0, position.end - position.next)
-            found.add(families.LAG_RECORDS, behind, partition)
+            scrape.add(families.LAG_RECORDS, behind, partition)
             if not behind:
-                found.add(families.LAG_SECONDS, 0.0, partition)
+                scrape.add(families.LAG_SECONDS, 0.0, partition)
             elif position.time is not None:
-                found.add(families.LAG_SECONDS, max(0.0, now - position.time), partition)
-        return found.metrics()
+                scrape.add(families.LAG_SECONDS, max(0.0, now - position.time), partition)
+        return scrape.metrics()
 
 
 class ProcessMetrics:
-    """The process itself: build, health, and (by prometheus_client) memory, CPU and start time."""
+    """Build, health, and (from prometheus_client) memory, CPU and start time of the process."""
 
     def __init__(self, registry: CollectorRegistry, health: Health) -> None:
         self._health = health
@@ -330,13 +331,13 @@ class ProcessMetrics:
         ProcessCollector(registry=registry)
 
     def describe(self) -> Iterable[Metric]:
-        """The metrics there are, for the registry."""
+        """Declare the metrics to the registry."""
         return families.described(families.PROCESS)
 
     def collect(self) -> Iterable[Metric]:
-        """How the process is now."""
-        found = Scrape(families.PROCESS)
-        found.add(families.BUILD, 1, *self._build)
-        found.add(families.READY, self._health.ready)
-        found.add(families.LOOP_AGE, self._health.loop_age_s)
-        return found.metrics()
+        """Return the state of the process for a scrape."""
+        scrape = Scrape(families.PROCESS)
+        scrape.add(families.BUILD, 1, *self._build)
+        scrape.add(families.READY, self._health.ready)
+        scrape.add(families.LOOP_AGE, self._health.loop_age_s)
+        return scrape.metrics()

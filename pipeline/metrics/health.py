@@ -1,17 +1,17 @@
-"""What a process says of itself: whether it is ready, and when its loop last came round."""
+"""The health of a process: whether it is ready, and when its main loop last turned."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-# Longer than compiling, a block, a snapshot or a rebalance takes. A loop that only waits for input
-# comes round all the time.
+# Longer than compiling, a block, a snapshot or a rebalance takes. A loop that waits for input turns
+# all the time.
 PATIENCE_SECONDS = 120.0
 
 
 class Health:
-    """Set by the thread that works, read by the one that serves."""
+    """Set by the working thread, read by the thread that serves metrics."""
 
     def __init__(
         self, patience_s: float = PATIENCE_SECONDS, clock: Callable[[], float] = time.monotonic
@@ -22,15 +22,15 @@ class Health:
         self._moved = clock()
 
     def moved(self) -> None:
-        """Say that the loop came round."""
+        """Take note that the loop turned."""
         self._moved = self._clock()
 
     @property
     def loop_age_s(self) -> float:
-        """Seconds since the loop last came round."""
+        """Seconds since the loop last turned."""
         return self._clock() - self._moved
 
     @property
     def alive(self) -> bool:
-        """Whether the loop came round lately."""
+        """Whether the loop turned within the last `patience_s` seconds."""
         return self.loop_age_s <= self.patience_s

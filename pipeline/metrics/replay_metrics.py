@@ -1,4 +1,4 @@
-"""A replay as Prometheus sees it while it runs."""
+"""The metrics of a replay while it runs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from pipeline.metrics.server import MetricsServer
 
 
 class ReplayMetrics:
-    """Reads and learns in one process, so it shows what a tokenizer shows and what a learner does.
+    """The metrics of a tokenizer and of a learner, because a replay is both in one process.
 
-    The stream is called by its source; so many `topics` have a loss of their own.
+    The label `stream` is the source. `topics` is the number of topics with metrics of their own.
     """
 
     def __init__(self, source: str, port: int, topics: int = 0) -> None:
@@ -36,24 +36,24 @@ class ReplayMetrics:
         self.url = f"{self._server.url}/metrics"
 
     def begin(self, engine: Engine) -> None:
-        """The first block may come."""
+        """Show the engine before its first block, and report the process as ready."""
         self._learner.learned([engine])
         self._learner.committed()
         self.health.moved()
         self.health.ready = True
 
     def block(self, engine: Engine, reading: SourceBlock, seconds: float) -> None:
-        """A block was ranked and learned, which took so long, and its rankings are written."""
+        """Count a block that was learned in `seconds`, and whose rankings are written."""
         arrived = time.time() - (time.perf_counter() - reading.began)
         documents = len(reading.block.ready)
         self._learner.learned([engine], [LearnedBlock(documents, seconds, arrived)])
         self._learner.committed()
-        # Last, as it is scraped first: what a scrape says is read, it also shows as learned.
+        # Last, because it is scraped first: events that a scrape shows as read are also learned.
         reasons = [letter.problem.reason for letter in reading.dead_letters]
         self._tokenizer.written(reading.events - self._events, reasons)
         self._events = reading.events
 
     def close(self) -> None:
-        """Serve no more."""
+        """Stop serving."""
         self.health.ready = False
         self._server.close()

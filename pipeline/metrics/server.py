@@ -1,6 +1,6 @@
-"""One small HTTP server a process: /metrics for Prometheus, /healthz and /readyz for whoever asks.
+"""A small HTTP server per process: /metrics for Prometheus, /healthz and /readyz for probes.
 
-It has no authentication, so it listens on the loopback unless somebody configures otherwise.
+It has no authentication, so it listens on the loopback address unless configured otherwise.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from pipeline.metrics.health import Health
 log = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
-MOST_CONNECTIONS = 16  # at once; more are closed unanswered
-PATIENCE_SECONDS = 10.0  # with a client that is slow to ask or to listen
+MOST_CONNECTIONS = 16  # at once; further connections are closed without an answer
+PATIENCE_SECONDS = 10.0  # before a slow client is dropped
 TEXT = "text/plain; charset=utf-8"
 INDEX = b"Wirerank: /metrics (Prometheus text or OpenMetrics), /healthz, /readyz\n"
 
 
 class Answer(NamedTuple):
-    """What is sent back."""
+    """An HTTP response."""
 
     status: int
     content_type: str
@@ -39,7 +39,7 @@ class Answer(NamedTuple):
 
 
 def metrics_answer(registry: CollectorRegistry, accept: str) -> Answer:
-    """All metrics, in the format that the client prefers to the plain one."""
+    """Return all metrics: in OpenMetrics if the client accepts it, else in Prometheus text."""
     accepted = {part.split(";")[0].strip() for part in accept.split(",")}
     if "application/openmetrics-text" in accepted:
         body = openmetrics.generate_latest(registry)  # type: ignore[no-untyped-call]
@@ -48,15 +48,15 @@ def metrics_answer(registry: CollectorRegistry, accept: str) -> Answer:
 
 
 def health_answer(health: Health) -> Answer:
-    """Whether the process lives: its loop came round lately."""
-    age = f"the loop came round {health.loop_age_s:.1f} s ago"
+    """Say whether the process is alive: its main loop turned recently."""
+    age = f"the main loop last turned {health.loop_age_s:.1f} s ago"
     if health.alive:
         return Answer(200, TEXT, f"ok: {age}\n".encode())
     return Answer(503, TEXT, f"stuck: {age}, expected within {health.patience_s:g} s\n".encode())
 
 
 def ready_answer(health: Health) -> Answer:
-    """Whether the process has recovered and follows its stream."""
+    """Say whether the process has recovered and follows its stream."""
     if health.ready and health.alive:
         return Answer(200, TEXT, b"ready: following the stream\n")
     return Answer(503, TEXT, b"not ready: starting, recovering, ending or stuck\n")
@@ -92,13 +92,13 @@ class _Handler(BaseHTTPRequestHandler):
                 return Answer(404, TEXT, b"not found; there is " + INDEX.partition(b": ")[2])
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: a scrape a second would drown everything else."""
+        """Log nothing: one line per scrape would drown everything else."""
 
 
 class _Server(socketserver.ThreadingTCPServer):
-    allow_reuse_address = True  # of a port whose last owner was killed a moment ago
+    allow_reuse_address = True  # the port of a process that was killed a moment ago
     daemon_threads = True
-    block_on_close = False  # a client that is slow to listen does not hold up the end
+    block_on_close = False  # a slow client does not delay the end
     request_queue_size = MOST_CONNECTIONS
 
     def __init__(
@@ -123,13 +123,13 @@ class _Server(socketserver.ThreadingTCPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        """A client that goes away in the middle is nothing to report; anything else is."""
+        """Log errors, except for clients that disconnect."""
         if not isinstance(sys.exception(), OSError):
-            log.exception("a request for metrics could not be answered")
+            log.exception("a request to the metrics server failed")
 
 
 class MetricsServer:
-    """Serves a registry and a process's health, in threads of its own, until it is closed."""
+    """Serves a registry and the health of a process, in its own threads, until it is closed."""
 
     def __init__(
         self, registry: CollectorRegistry, health: Health, host: str = LOOPBACK, port: int = 0
@@ -146,7 +146,7 @@ class MetricsServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening; answers that are under way may end unheard."""
+        """Stop listening; responses in progress may be cut off."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -164,10 +164,10 @@ class MetricsServer:
 
 
 def refusal(host: str, port: int, error: OSError) -> str:
-    """Why a port cannot be listened on, and what to do."""
+    """Say why the server cannot listen on a port, and what to do."""
     start = f"Metrics cannot be served at port {port} of {host}: "
     if error.errno == errno.EADDRINUSE:
-        return f"{start}it is taken, perhaps by another worker. Choose another, or 0 for any."
+        return f"{start}it is in use, perhaps by another worker. Choose another port, or 0 for any."
     if error.errno == errno.EACCES:
         return f"{start}not permitted. Choose a port from 1024 on, or 0 for any."
     return f"{start}{error.strerror or error}. The host must be an address of this machine."

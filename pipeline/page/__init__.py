@@ -1,1 +1,1 @@
-"""The live page: a run as somebody with a browser follows it."""
+"""The live page: a run shown in a browser while it goes on."""

@@ -1,8 +1,8 @@
-"""Between a run and its live page: told of every block, it makes a sample now and then.
+"""The feed between a run and its live page: it sees every block, and takes samples for the page.
 
-The run's thread calls the feed; the page's thread reads `sample`, whenever it likes. A sample never
-changes, and the next one takes its place by a single assignment, so that neither waits for the
-other. A run that somebody looks at does the same work as one that nobody looks at.
+The run's thread calls the feed; the page's thread reads `sample` at any time. A sample never
+changes, and a single assignment replaces it, so that neither thread waits for the other. A run does
+the same work whether or not a browser shows it.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ log = logging.getLogger(__name__)
 P = ParamSpec("P")
 
 SAMPLE_SECONDS = 0.25  # between two samples
-RATE_SECONDS = 10.0  # what "of late" means
+RATE_SECONDS = 10.0  # the current rate is the mean over this time
 LAST_DOCUMENTS = 6
-DOCUMENTS_PER_SECOND = 2.0  # more than this nobody can read
+DOCUMENTS_PER_SECOND = 2.0  # that are shown; nobody can read more
 NO_TERMS = np.empty(0, np.int32)
 NO_VALUES = np.empty(0)
 NO_TOPICS = np.empty(0, np.int64)
-TRUE_TOPICS = 20  # of a document that are shown; it may have a thousand
+TRUE_TOPICS = 20  # relevant topics shown per document; it may have a thousand
 
 
 def harmless(
     act: Callable[Concatenate[PageFeed, P], None],
 ) -> Callable[Concatenate[PageFeed, P], None]:
-    """A fault of the page must not end the run: it is logged, and the page stands still."""
+    """Keep an error of the page from ending the run: log it, and stop updating the page."""
 
     @wraps(act)
     def guarded(feed: PageFeed, /, *args: P.args, **kwargs: P.kwargs) -> None:
@@ -67,7 +67,7 @@ def harmless(
         try:
             act(feed, *args, **kwargs)
         except Exception:
-            log.exception("the live page stands still from here on; the run goes on")
+            log.exception("the live page failed and no longer updates; the run continues")
             last = feed.sample
             feed.sample = replace(last, version=last.version + 1, state=FROZEN)
 
@@ -75,33 +75,30 @@ def harmless(
 
 
 class Feed:
-    """What a run tells of itself, block by block. Here nobody listens; see `PageFeed`."""
+    """The calls that a run makes, block by block. This class ignores them; see `PageFeed`."""
 
     def begin(self, engine: Engine, progress: ReadProgress) -> None:
-        """The run begins, with an engine that is new or goes on from where it was left.
-
-        It begins anew when the engine is another one, or has other lanes.
-        """
+        """Start with an engine, new or restored; called again if the engine or its lanes change."""
 
     def wanted(self, last: bool = False) -> int:
-        """How many documents of the next block are to be explained; it may be known to be last."""
+        """Return how many documents of the next block to explain; `last`: it is the last block."""
         return 0
 
     def take(self, ranked: RankedSegment) -> None:
-        """A piece of a block was ranked and learned."""
+        """Take a segment of a block that was ranked and learned."""
 
     def advance(self, block: Block, progress: ReadProgress) -> None:
-        """A block is done, and the run stands there."""
+        """Take note that a block is done, and of the progress by then."""
 
     def idle(self, progress: ReadProgress | None = None) -> None:
-        """Nothing is there to be done for now; where the run stands, if that may have changed."""
+        """Take note that there is no block for now, and of the progress if it may have changed."""
 
     def end(self, state: str, seconds: float | None = None, note: str = "") -> None:
-        """The run is over."""
+        """Take note that the run is over."""
 
 
 class PageFeed(Feed):
-    """Takes what a run has to show, and keeps the newest sample of it."""
+    """Collects what the page shows of a run, and keeps the newest sample."""
 
     def __init__(
         self,
@@ -112,7 +109,7 @@ class PageFeed(Feed):
         readable = source.encode("utf-8", "replace").decode()
         self.sample = Sample(1, STARTING, readable, counted)
         self._clock = clock
-        self._epoch = time.time() - clock()  # of the clock, since 1970
+        self._epoch = time.time() - clock()  # when the clock was 0, in seconds since 1970
         self._engine: Engine | None = None
         self._begun = 0
         self._points: list[list[TimedPoint]] = []
@@ -135,7 +132,7 @@ class PageFeed(Feed):
 
     @harmless
     def begin(self, engine: Engine, progress: ReadProgress) -> None:
-        """Show an engine, from where it stands; of lanes shown before, times are still known."""
+        """Show an engine as it is; points of lanes that were shown before keep their times."""
         known = {lane.name: lane.points for lane in self.sample.lanes}
         self._engine = engine
         self._begun = self._next
@@ -149,14 +146,14 @@ class PageFeed(Feed):
             ):
                 if (point.round, point.values) == (before.round, before.values):
                     points[place] = before._replace(stamp=point.stamp)
-        self._documents.clear()  # what they say of lanes is in the order of the old ones
+        self._documents.clear()  # their rankings are in the order of the lanes before
         self._documents_before = engine.documents
         self._rates.clear()
         self._rates.append((self._began, engine.documents))
         self._make(RUNNING)
 
     def wanted(self, last: bool = False) -> int:
-        """All documents of a slow stream; of a fast one some now and then, and its last ones."""
+        """All documents of a slow stream; about two per second of a fast one, and its last ones."""
         if self.sample.state == FROZEN:
             return 0
         if last:
@@ -169,7 +166,7 @@ class PageFeed(Feed):
 
     @harmless
     def take(self, ranked: RankedSegment) -> None:
-        """Take new points of the curves, and the documents that were explained."""
+        """Add the new points of the curves, and the documents that were explained."""
         if self._engine is None:
             return
         self._allowance -= len(ranked.explained)
@@ -181,7 +178,7 @@ class PageFeed(Feed):
 
     @harmless
     def advance(self, block: Block, progress: ReadProgress) -> None:
-        """Take the labels that came, and make a sample if it is time for one."""
+        """Add late labels to the shown documents, and take a sample if it is time for one."""
         self._progress = progress
         if any(shown.true is None or self._waits_for_rank(shown) for shown in self._documents):
             self._label_documents(block)
@@ -191,7 +188,7 @@ class PageFeed(Feed):
 
     @harmless
     def idle(self, progress: ReadProgress | None = None) -> None:
-        """Show what was not shown yet, and let the rate fall."""
+        """Show what was not shown yet, and let the current rate fall."""
         if self._engine is None:
             return
         if progress is not None and progress != self._progress:
@@ -203,12 +200,12 @@ class PageFeed(Feed):
 
     @harmless
     def end(self, state: str, seconds: float | None = None, note: str = "") -> None:
-        """Show where the run ended, from now on; the engine is let go."""
+        """Take the last sample, and release the engine."""
         self._make(state, seconds, note)
         self._engine = None
 
     def _take_points(self, engine: Engine, ranked: RankedSegment | None) -> None:
-        """Add what the curves have kept since the last time."""
+        """Add the points that the curves have kept since the last call."""
         for number, lane in enumerate(engine.lanes):
             points = self._points[number]
             if lane.curve.kept == len(points):
@@ -219,13 +216,13 @@ class PageFeed(Feed):
                 points.append(TimedPoint(self._next, point.round, when, wall, point.values))
 
     def _document_ms(self, point: Point, lane: int, ranked: RankedSegment | None) -> int | None:
-        """The time of the document that the stream had come to in the round of a point.
+        """Return the time of the last document before or in the round of a point.
 
-        With labels at once it is the document that the round learned; a late label has no time of
-        its own, and the round is then as late as the document that came before the label.
+        If the document came with its labels, it is the document that the round learned. A late
+        label has no time of its own; then it is the document that came before the label.
         """
         if ranked is None:
-            return None  # learned in an earlier run
+            return None  # learned before this feed began
         place = bisect_right(ranked.rounds[lane], point.round - 1) - 1
         return milliseconds(ranked.documents[place].time if place >= 0 else self._stream_time)
 
@@ -246,13 +243,13 @@ class PageFeed(Feed):
         return ShownDocument(self._next, explained, tuple(true), untold, rank)
 
     def _waits_for_rank(self, shown: ShownDocument) -> bool:
-        """Whether its rank has not come yet, and some lane learns ranks."""
+        """Return whether the document has no rank yet, and some lane learns ranks."""
         return (
             shown.rank is None and self._engine is not None and bool(self._engine.rank_group.lanes)
         )
 
     def _label_documents(self, block: Block) -> None:
-        """Give documents that wait for their labels those that this block brought."""
+        """Add the late labels of this block to the shown documents."""
         late = [entry for entry in block.entries if entry.row is None]
         topics_by_id = {str(entry.id): entry.topics for entry in late if entry.topics is not None}
         rank_by_id = {str(entry.id): entry.rank for entry in late if entry.rank is not None}
@@ -266,13 +263,13 @@ class PageFeed(Feed):
     def _labelled(
         self, shown: ShownDocument, topics: Sequence[str] | None, rank: int | None
     ) -> ShownDocument:
-        """A document with a label that came; one of the other kind stays as it was."""
+        """Return a document with a new label; a label of the other kind stays as it was."""
         if topics is None:
             return replace(shown, stamp=self._next, rank=rank)
         return self._shown(shown.explained, topics, shown.rank if rank is None else rank)
 
     def _make(self, state: str, seconds: float | None = None, note: str = "") -> None:
-        """Make the next sample."""
+        """Take the next sample."""
         engine, now = self._engine, self._clock()
         if engine is None:
             self.sample = replace(self.sample, version=self._next, state=state, note=note)
@@ -305,7 +302,7 @@ class PageFeed(Feed):
         self._unsampled = False
 
     def _recent_rate(self, now: float, documents: int) -> float | None:
-        """Documents a second, of late."""
+        """Return the documents per second in the last `RATE_SECONDS`."""
         self._rates.append((now, documents))
         while len(self._rates) > 2 and self._rates[0][0] < now - RATE_SECONDS:
             self._rates.popleft()
@@ -314,7 +311,7 @@ class PageFeed(Feed):
 
 
 def course_sample(engine: Engine, course: LaneGroup) -> GroupSample:
-    """Where the lanes of one kind stand."""
+    """Return the sample of a lane group."""
     return GroupSample(
         kind=RANKS if course is engine.rank_group else TOPICS,
         lanes=tuple(place for place, lane in enumerate(engine.lanes) if lane in course.lanes),
@@ -325,7 +322,7 @@ def course_sample(engine: Engine, course: LaneGroup) -> GroupSample:
 
 
 def lane_sample(lane: Lane, points: Sequence[TimedPoint]) -> LaneSample:
-    """Where a lane stands."""
+    """Return the sample of a lane."""
     return LaneSample(
         name=lane.name,
         learner=lane.spec.learner,

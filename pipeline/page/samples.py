@@ -1,4 +1,4 @@
-"""What the live page knows of a run at one moment: immutable, and of bounded size."""
+"""A sample: what the live page shows of a run at one moment. Immutable, and of bounded size."""
 
 from __future__ import annotations
 
@@ -15,101 +15,101 @@ RUNNING = "running"
 ENDED = "ended"
 INTERRUPTED = "interrupted"
 FAILED = "failed"
-FROZEN = "frozen"  # the page itself had a fault; the run goes on
+FROZEN = "frozen"  # the page failed and no longer updates; the run continues
 
 TOPICS = "topics"
 RANKS = "ranks"
 
 
 class ReadProgress(NamedTuple):
-    """How far a run has come through its source: events, or records of a log."""
+    """How much of its source a run has read: events, or records of a log."""
 
-    read: int  # so far
-    total: int | None  # there are by now, if that is known
-    put_aside: int = 0  # malformed ones among those read
-    behind: tuple[str, ...] = ()  # lanes that still catch up, and are shown once they have
+    read: int
+    total: int | None  # in the source by now; None: not known
+    put_aside: int = 0  # dead letters among those read
+    behind: tuple[str, ...] = ()  # lanes that are still catching up and are not shown yet
 
 
 class TimedPoint(NamedTuple):
-    """A point of a lane's curve, and when it was."""
+    """A point of a lane's curve, with its time."""
 
-    stamp: int  # the sample that it first appeared in
+    stamp: int  # version of the first sample that has it
     round: int
-    document_ms: int | None  # the time of the document that the stream had come to
-    wall_ms: int | None  # when the round was learned, by this machine's clock
+    document_ms: int | None  # time of the last document before or in this round
+    wall_ms: int | None  # when the round was learned, by the machine's clock
     values: dict[str, float | None]  # by measure
 
 
 class GroupSample(NamedTuple):
-    """The lanes that learn from one kind of label, and what they share."""
+    """A lane group: the lanes that learn from one kind of label, and what they share."""
 
     kind: str  # TOPICS or RANKS
-    lanes: tuple[int, ...]  # their places among all lanes
-    losses: Sequence[str]  # that they are compared by
+    lanes: tuple[int, ...]  # indices among all lanes
+    losses: Sequence[str]  # by which the lanes are compared
     rounds: int
-    waiting: int  # documents that wait for a late label of this kind
+    waiting: int  # documents without a label of this kind yet
 
 
 class TrueTopic(NamedTuple):
-    """A topic that a document has, and the rank that each lane gave it."""
+    """A relevant topic of a document, and its rank in the ranking of each lane."""
 
     topic: str
-    ranks: tuple[int | None, ...]  # None: not known yet when the document was ranked
+    ranks: tuple[int | None, ...]  # None: the topic was not in the ranking
 
 
 @dataclass(frozen=True, slots=True)
 class ShownDocument:
     """One of the last documents."""
 
-    stamp: int  # the sample that it first appeared in, or in which its labels did
+    stamp: int  # version of the first sample that has it in this form
     explained: ExplainedDocument
-    true: tuple[TrueTopic, ...] | None  # None: labels have not come yet
-    untold: int = 0  # true topics beyond those
-    rank: int | None = None  # the true one; None: it has not come yet, or no lane learns ranks
+    true: tuple[TrueTopic, ...] | None  # None: not labelled yet
+    untold: int = 0  # further relevant topics, which are not sent
+    rank: int | None = None  # the true rank; None: not labelled yet, or no lane learns ranks
 
 
 @dataclass(frozen=True, slots=True)
 class LaneSample:
-    """Where a lane stands, and its curve so far."""
+    """The current measures of a lane, and its curve so far."""
 
     name: str
     learner: str
-    explains: bool  # whether terms are behind its rankings
-    measures: Sequence[str]  # that its curve has
-    ranks: int | None  # how many it tells apart; None: it ranks topics
+    explains: bool  # whether it has weights for terms
+    measures: Sequence[str]  # of its curve
+    ranks: int | None  # number of ranks; None: it ranks topics
     rounds: int
     rounds_with_topics: int
-    values: dict[str, float | None]  # measures as they stand, and what is derived of all rounds
+    values: dict[str, float | None]  # measures averaged over all rounds, and derived ones
     points: tuple[TimedPoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Everything that the page shows. A later sample has a greater version."""
+    """Everything that the page shows. A later sample has a higher version."""
 
     version: int
     state: str
     source: str
-    counted: str = "events"  # what the source consists of
-    begun: int = 0  # the first version of these lanes; what was told before means others
+    counted: str = "events"  # the unit of the source: events, or records
+    begun: int = 0  # first version with these lanes; earlier versions show other lanes
     note: str = ""
     documents: int = 0
     rounds: int = 0
     topics: int = 0
     terms: int = 0
     courses: tuple[GroupSample, ...] = ()
-    stream_time: str | None = None  # of the last document, as it was written
-    wall_ms: int | None = None  # when this sample was made
+    stream_time: str | None = None  # time of the last document, as written in its event
+    wall_ms: int | None = None  # when this sample was taken
     progress: ReadProgress = field(default=ReadProgress(0, None))
-    average_rate: float | None = None  # documents a second since the run began
-    rate: float | None = None  # documents a second, of late
+    average_rate: float | None = None  # documents per second since the run began
+    rate: float | None = None  # documents per second in the last seconds (RATE_SECONDS)
     lanes: tuple[LaneSample, ...] = ()
     differences: StreamDifferences = field(default_factory=lambda: StreamDifferences([]))
     last_documents: tuple[ShownDocument, ...] = ()  # oldest first
 
 
 def milliseconds(time: str | None) -> int | None:
-    """A time as in RFC 3339 in milliseconds since 1970; None if no calendar has it.
+    """Return an RFC 3339 time in milliseconds since 1970; None if there is no such date.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Serves the live page on this machine, from a thread beside the run.
 
-Nothing is fetched from elsewhere: plotly's script comes out of its own package. Clients are not
-trusted: other hosts' names are refused, what a document brings is data and never markup, and a
-client that does not send its request or does not read its answer is dropped.
+Nothing is loaded from the network: plotly's script comes from the installed package. Clients are
+not trusted. Requests that name another host are refused, the content of documents is data and never
+markup, and a client that does not send its request or does not read its answer is dropped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
 STATIC = Path(__file__).parent / "static"
-PATIENCE_SECONDS = 20.0  # with a client that does nothing
+PATIENCE_SECONDS = 20.0  # before a client that does nothing is dropped
 CONNECTIONS = 100
 STYLE_ID = re.compile(rb'document\.getElementById\("([0-9a-f]{64})"\)')
 SECURITY = {
@@ -53,13 +53,13 @@ SECURITY = {
 
 
 class SecurityHeaders:
-    """Tells the browser to run nothing but our own scripts, and to keep nothing unasked."""
+    """Adds headers that let the browser run only the page's own scripts, and cache nothing."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Add the headers to whatever is answered."""
+        """Add the headers to every response."""
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -72,7 +72,7 @@ class SecurityHeaders:
 
 
 def plotly_script() -> Path:
-    """The script that the plotly package carries."""
+    """Return the path of the script in the plotly package."""
     spec = importlib.util.find_spec("plotly")
     if spec is None or not spec.submodule_search_locations:
         raise UsageError("plotly is not installed: pip install 'wirerank[page]'")
@@ -92,8 +92,8 @@ def page_html(script: Path) -> bytes:
 
 
 def page_app(feed: PageFeed) -> Starlette:
-    """The page, its files, and what is new."""
-    run = secrets.token_hex(8)  # so that a viewer of an earlier run starts from the beginning
+    """Return the application: the page, its files, and the updates."""
+    run = secrets.token_hex(8)  # a browser that showed an earlier run starts over
     script = plotly_script()
     html = page_html(script)
 
@@ -106,25 +106,25 @@ def page_app(feed: PageFeed) -> Starlette:
     async def updates(request: Request) -> Response:
         since = request.query_params.get("since", "0")
         if not (since.isascii() and since.isdigit() and len(since) < 16):
-            return Response("`since` must be the version that was last seen.", 400)
+            return Response("`since` must be the version that was seen last, a whole number.", 400)
         sample = feed.sample
         seen = int(since) if request.query_params.get("run") == run else 0
         if seen < sample.begun:
-            seen = 0  # it knows other lanes, or these from before they were begun anew
+            seen = 0  # what the browser has is of other lanes
         if seen >= sample.version:
             return Response(status_code=204, headers={"cache-control": "no-store"})
-        told = {"run": run, **update_since(sample, seen)}
+        update = {"run": run, **update_since(sample, seen)}
         if seen == 0:
-            told["heading"] = run_header(sample)
+            update["heading"] = run_header(sample)
         return Response(
-            orjson.dumps(told, default=tuple),
+            orjson.dumps(update, default=tuple),
             media_type="application/json",
             headers={"cache-control": "no-store"},
         )
 
     async def fault(request: Request, error: Exception) -> Response:
-        log.error("the page cannot answer %s", request.url.path, exc_info=error)
-        return Response("The page had a fault; the log has the details.", 500)
+        log.error("the page failed to answer %s", request.url.path, exc_info=error)
+        return Response("The page failed. The log of the run has the details.", 500)
 
     return Starlette(
         exception_handlers={Exception: fault},
@@ -136,17 +136,17 @@ def page_app(feed: PageFeed) -> Starlette:
         ],
         middleware=[
             Middleware(SecurityHeaders),
-            # A page elsewhere whose name was pointed at this machine must not read documents.
+            # A foreign page whose host name resolves to this machine must not read documents.
             Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"]),
         ],
     )
 
 
 class ImpatientProtocol(H11Protocol):
-    """HTTP, but a connection without a request under way is closed after a while."""
+    """HTTP that closes a connection without a request after some time."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start to wait for a request."""
+        """Start waiting for a request."""
         super().connection_made(transport)
         self._be_patient()
 
@@ -166,13 +166,13 @@ class ImpatientProtocol(H11Protocol):
 
 
 def listening_socket(port: int) -> socket.socket:
-    """A socket on this machine only; of a client that does not read, the system gets rid."""
+    """Return a socket for this machine only; the system drops clients that do not read."""
     try:
         listening = socket.create_server((HOST, port))
     except OSError as error:
         raise UsageError(
             f"The page cannot be served at port {port}: {os.strerror(error.errno or 0)}. Choose "
-            "another with --page-port, or leave it out to get a free one."
+            "another port with --page-port, or leave the option out to get a free port."
         ) from None
     listening.setsockopt(
         socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * PATIENCE_SECONDS)
@@ -181,7 +181,7 @@ def listening_socket(port: int) -> socket.socket:
 
 
 class PageServer:
-    """The page of a feed, served while the context lasts."""
+    """Serves the page of a feed while the context lasts."""
 
     def __init__(self, feed: PageFeed, port: int = 0) -> None:
         self._socket = listening_socket(port)
@@ -199,7 +199,7 @@ class PageServer:
 
     @property
     def connections(self) -> int:
-        """How many clients are connected."""
+        """The number of connected clients."""
         return len(self._server.server_state.connections)
 
     def __enter__(self) -> PageServer:

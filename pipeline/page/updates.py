@@ -1,4 +1,4 @@
-"""What a viewer of the page is told: everything at first, and then only what is new."""
+"""Samples as JSON for the browser: everything at first, then only what is new."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from pipeline.reports.lane_comparison import COLUMN_FORMATS, format_difference
 from pipeline.reports.report import HIGHER_IS_BETTER, RANK_COLUMNS, columns_for, format_column
 
 MEANINGS = {
-    "loss1": "share of rankings with an error, in percent",
-    "loss2": "wrongly ordered pairs of topics in a ranking",
-    "loss3": "share of pairs that are wrongly ordered, in percent",
-    "one_error": "share of rankings whose first topic is not true, in percent",
-    "coverage": "how far down the last true topic is",
-    "average_precision": "mean precision at the ranks of the true topics",
-    "max_f1": "best F1 over all cuts of the rankings",
-    "r1": "share of rankings whose first topic is true, and was retrieved, in percent",
-    "r5": "share of rankings with a true topic among the first five, in percent",
-    "mrr": "mean of 1 / rank of the best true topic",
-    "ranking_loss": "distance of the said rank from the true one",
-    "miss_rate": "share of documents whose rank was not hit, in percent",
-    "tau_b": "Kendall's tau-b of said and true ranks",
+    "loss1": "share of rankings with at least one wrong pair of topics, in percent",
+    "loss2": "wrong pairs of topics per ranking",
+    "loss3": "share of pairs of topics that are wrong, in percent",
+    "one_error": "share of rankings whose first topic is not relevant, in percent",
+    "coverage": "rank of the last relevant topic, counted from 0",
+    "average_precision": "mean precision at the ranks of the relevant topics",
+    "max_f1": "best F1 over all cut-off ranks",
+    "r1": "share of rankings whose first topic is relevant and was retrieved, in percent",
+    "r5": "share of rankings with a relevant topic among the first five, in percent",
+    "mrr": "mean of 1 / rank of the best relevant topic",
+    "ranking_loss": "distance between predicted and true rank",
+    "miss_rate": "share of documents with a wrong predicted rank, in percent",
+    "tau_b": "Kendall's tau-b of predicted and true ranks",
 }
 RANK_CURVES = tuple(key for _, key, _, _ in RANK_COLUMNS)
 
 
 def run_header(sample: Sample) -> dict[str, Any]:
-    """What never changes during a run."""
+    """Return the part that does not change while the lanes stay the same."""
     return {
         "source": sample.source,
         "counted": sample.counted,
@@ -43,7 +43,7 @@ def run_header(sample: Sample) -> dict[str, Any]:
             {
                 "kind": course.kind,
                 "lanes": course.lanes,
-                "best_in": course.losses[0],  # by which the best of them is told
+                "best_in": course.losses[0],  # the loss that decides which lane is best
                 "titles": [COLUMN_FORMATS[loss][0] for loss in course.losses],
             }
             for course in sample.courses
@@ -58,7 +58,7 @@ def run_header(sample: Sample) -> dict[str, Any]:
                 "digits": digits,
                 "higher": key in HIGHER_IS_BETTER,
                 "curve": key in (*MEASURES, *RANK_CURVES),
-                "window": WINDOW if key == "tau_b" else None,  # rounds it looks at; None: all
+                "window": WINDOW if key == "tau_b" else None,  # rounds that it covers; None: all
             }
             for title, key, scale, digits in columns_of(sample.lanes)
         ],
@@ -66,14 +66,14 @@ def run_header(sample: Sample) -> dict[str, Any]:
 
 
 def columns_of(lanes: Sequence[LaneSample]) -> tuple[tuple[str, str, int, int], ...]:
-    """The columns of the table of lanes; those that are measures have curves too."""
+    """Return the columns of the table of lanes."""
     return columns_for(lane.learner for lane in lanes)
 
 
 def update_since(sample: Sample, since: int) -> dict[str, Any]:
-    """A sample as JSON; of curves and documents only what came after the version `since`.
+    """Return a sample, with only the points and documents that are newer than version `since`.
 
-    Where the run stands is always told whole. That is small, and it changes all the time.
+    The status is always complete: it is small and changes all the time.
     """
     return {
         "version": sample.version,
@@ -118,7 +118,7 @@ def update_since(sample: Sample, since: int) -> dict[str, Any]:
 
 
 def table(lanes: Sequence[LaneSample]) -> list[list[tuple[str, bool]]]:
-    """The comparison of the lanes as the report prints it: a row of texts to a lane."""
+    """Return the table of lanes as the report prints it: per cell the text, and if it is best."""
     shown = (
         format_column([lane.values.get(key) for lane in lanes], key, scale, digits)
         for _, key, scale, digits in columns_of(lanes)
@@ -127,14 +127,14 @@ def table(lanes: Sequence[LaneSample]) -> list[list[tuple[str, bool]]]:
 
 
 def against(sample: Sample) -> list[list[dict[str, Any]]]:
-    """Of each lane, in order: how its losses differ from those of each other one, in order."""
+    """Return, for each lane, the differences in loss to each other lane of its kind."""
     lanes = range(len(sample.lanes))
     rows: list[list[dict[str, Any]]] = [[] for _ in lanes]
     for one in lanes:
         for other in lanes[one + 1 :]:
             found = sample.differences.between(one, other)
             if not found:
-                continue  # topics and ranks cannot be compared
+                continue  # lanes of different kinds cannot be compared
             turned = {loss: difference.turned() for loss, difference in found.items()}
             rows[one].append(compared(other, found))
             rows[other].append(compared(one, turned))
@@ -142,7 +142,7 @@ def against(sample: Sample) -> list[list[dict[str, Any]]]:
 
 
 def compared(other: int, found: dict[str, LossDifference]) -> dict[str, Any]:
-    """One lane against another: texts as the report prints them, and whether it is better."""
+    """Return the differences to one other lane: texts, whether better, whether worse."""
     return {
         "other": other,
         "rounds": min(difference.rounds for difference in found.values()),
@@ -153,12 +153,12 @@ def compared(other: int, found: dict[str, LossDifference]) -> dict[str, Any]:
 
 
 def curves_of(lane: LaneSample) -> Sequence[str]:
-    """The measures of a lane that have a curve."""
+    """Return the measures of a lane that have a curve."""
     return lane.measures if lane.ranks is None else RANK_CURVES
 
 
 def columns(lane: LaneSample, since: int) -> dict[str, list[float | None]]:
-    """Points that came after the version `since`, column by column."""
+    """Return the points of a curve that are newer than version `since`, column by column."""
     new = lane.points[bisect_right(lane.points, since, key=lambda point: point.stamp) :]
     return {
         "round": [point.round for point in new],
@@ -172,7 +172,7 @@ def columns(lane: LaneSample, since: int) -> dict[str, list[float | None]]:
 
 
 def document(shown: ShownDocument) -> dict[str, Any]:
-    """One of the last documents, with what every lane said of it."""
+    """Return one of the last documents, with its ranking by every lane."""
     explained = shown.explained
     return {
         "number": explained.number,

@@ -1,1 +1,1 @@
-"""What a run leaves for people: report, comparison of lanes, plots and the loss table."""
+"""Results for people: the report, the comparison of lanes, plots and the loss table."""

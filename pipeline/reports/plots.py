@@ -1,4 +1,4 @@
-"""Learning curves as a picture. Matplotlib comes with the `experiments` extra."""
+"""Plots of learning curves. Matplotlib comes with the `experiments` extra."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Panel(NamedTuple):
-    """A measure, how it is shown, and whether the first rounds would hide all that comes after."""
+    """A measure, its unit and title, and whether its axis is logarithmic."""
 
     measure: str
     scale: int
@@ -38,42 +38,44 @@ RANK_PANELS = (
     Panel("miss_rate", 100, "miss: ranks not hit, %"),
     Panel("tau_b", 1, f"tau-b of the last {WINDOW:,} rounds"),
 )
-# A palette that stays apart for most kinds of colour blindness (Okabe and Ito 2008).
+# Colours that most colour-blind readers can tell apart (Okabe and Ito 2008).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 
 
 def can_plot() -> bool:
-    """Whether matplotlib is installed."""
+    """Return whether matplotlib is installed."""
     return importlib.util.find_spec("matplotlib") is not None
 
 
 def check_plot(path: Path) -> None:
-    """Refuse a picture that cannot be drawn, before the run that it is to show."""
+    """Raise an error before the run if its plot cannot be drawn."""
     if not can_plot():
         raise UsageError(
             "--plot needs matplotlib, which is not installed: pip install 'wirerank[experiments]'"
         )
     if path.suffix not in (".png", ".svg", ".pdf"):
-        raise UsageError(f"{path} cannot be drawn: its name must end in .png, .svg or .pdf.")
+        raise UsageError(
+            f"The plot cannot be written to {path}: its name must end in .png, .svg or .pdf."
+        )
 
 
-def sparse(value: float) -> bool:
-    """Whether a value between two powers of ten deserves a number: those that begin with 2 or 5."""
+def has_label(value: float) -> bool:
+    """Return whether an axis shows this value between two powers of ten: it begins with 2 or 5."""
     return f"{value:e}"[0] in "25"
 
 
 def plot_curves(path: Path, lanes: Sequence[Lane], title: str) -> None:
-    """Write a picture of the curves of all lanes."""
+    """Draw the curves of all lanes, and write them to a file."""
     drawn = io.BytesIO()
-    figure = picture(lanes, title)
+    figure = curves_figure(lanes, title)
     figure.savefig(drawn, format=path.suffix.removeprefix("."), dpi=120)
     write_whole(path, drawn.getvalue())
 
 
-def picture(lanes: Sequence[Lane], title: str) -> Figure:
-    """Draw the round-averaged losses of all lanes against the rounds, on a log axis.
+def curves_figure(lanes: Sequence[Lane], title: str) -> Figure:
+    """Return a figure of the round-averaged losses of all lanes, over rounds on a log axis.
 
-    Topics and ranks have losses of their own: a row of panels for each kind of lanes there is.
+    Topic lanes and ordinal lanes have different losses, so each kind has its own row of panels.
     """
     from matplotlib.figure import Figure  # noqa: PLC0415 - an extra, and slow to import
 
@@ -97,7 +99,7 @@ def picture(lanes: Sequence[Lane], title: str) -> Figure:
 
 
 def draw(axis: Axes, panel: Panel, lanes: Sequence[tuple[int, Lane]]) -> None:
-    """Draw a measure of numbered lanes."""
+    """Draw one measure of lanes; their numbers choose the colours."""
     drawn = list[float]()
     for number, lane in lanes:
         points = list(lane.curve.all_points())
@@ -109,10 +111,10 @@ def draw(axis: Axes, panel: Panel, lanes: Sequence[tuple[int, Lane]]) -> None:
         axis.plot(rounds, values, style, color=colour, linewidth=1.8, label=lane.name)
     axis.set_xscale("log")
     if panel.logarithmic and any(value > 0 for value in drawn):
-        axis.set_yscale("log", nonpositive="mask")  # where there is no loss, no line
+        axis.set_yscale("log", nonpositive="mask")  # a loss of 0 has no place on a log axis
         axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axis.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if sparse(value) else "")
-    elif not any(value < 0 for value in drawn):  # as tau-b can be
+        axis.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if has_label(value) else "")
+    elif not any(value < 0 for value in drawn):  # tau-b can be negative
         axis.set_ylim(bottom=0)
     axis.set_xlabel("round (log scale)")
     axis.set_title(f"{panel.label} ({axis.get_yscale()} scale)", fontsize=10)
@@ -120,6 +122,6 @@ def draw(axis: Axes, panel: Panel, lanes: Sequence[tuple[int, Lane]]) -> None:
 
 
 def value_at(point: Point, panel: Panel) -> float:
-    """The value of a measure at a point of a curve; NaN, which has no place, if there is none."""
+    """Return the value of a measure at a point of a curve; NaN, which is not drawn, if none."""
     value = value_of(point.values, panel.measure)
     return float("nan") if value is None else panel.scale * value

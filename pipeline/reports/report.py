@@ -1,4 +1,4 @@
-"""What a run leaves behind: the report, the curves as a table, and the table of lanes."""
+"""The results of a run: the report, the curves as CSV, and the table of lanes."""
 
 from __future__ import annotations
 
@@ -23,42 +23,43 @@ Report = dict[str, dict[str, Any]]
 def make_report(
     engine: Engine, seconds: float, dead_letters: int, settings: dict[str, Any]
 ) -> Report:
-    """Everything measured, by lane; numbers that do not exist are None.
+    """Return the report: all measures by lane; numbers that do not exist are None.
 
-    `settings` says what was run; each lane carries it, so that a report can be told from others.
+    Each lane has the `settings` of the run, so that a report says what was run.
     """
     report = {}
     for number, lane in enumerate(engine.lanes):
         options = {o.name: getattr(lane.learner, o.name) for o in lane.learner.options}
-        mine = {"learner": lane.spec.learner, "norm": lane.spec.norm, "options": options}
+        own = {"learner": lane.spec.learner, "norm": lane.spec.norm, "options": options}
         measured = lane_report(engine, lane, seconds, dead_letters)
         against = {"against": differences_to_others(engine, number), "confidence": CONFIDENCE}
-        report[lane.name] = {**measured, **against, "settings": {**settings, **mine}}
+        report[lane.name] = {**measured, **against, "settings": {**settings, **own}}
     return report
 
 
 def differences_to_others(engine: Engine, number: int) -> dict[str, dict[str, dict[str, Any]]]:
-    """How the losses of a lane differ from those of each other one; `better` is who has less."""
+    """Return the differences in loss to each other lane; `better` names the better lane."""
     against: dict[str, dict[str, dict[str, Any]]] = {}
     lane = engine.lanes[number]
     for place, other in enumerate(engine.lanes):
         if place == number:
             continue
         against[other.name] = {}
-        for loss, found in engine.differences.between(number, place).items():
-            better = lane.name if found.high < 0 else other.name if found.low > 0 else None
+        for loss, difference in engine.differences.between(number, place).items():
+            low, high = difference.low, difference.high
+            better = lane.name if high < 0 else other.name if low > 0 else None
             against[other.name][loss] = {
-                "rounds": found.rounds,
-                "difference": found.mean,
-                "low": found.low,
-                "high": found.high,
+                "rounds": difference.rounds,
+                "difference": difference.mean,
+                "low": low,
+                "high": high,
                 "better": better,
             }
     return against
 
 
 def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -> dict[str, Any]:
-    """The measures of one lane over the whole run, and what it took."""
+    """Return the measures of one lane over the whole run, with counts, times and sizes."""
     curve, pending = lane.curve, engine.group_of(lane).pending
     return {
         "rounds": curve.rounds,
@@ -92,7 +93,7 @@ def write_report(path: Path, report: Report) -> None:
 
 
 def write_curves(path: Path, lanes: Iterable[Lane]) -> None:
-    """Write the curves as CSV, a row per lane, round and measure; no row for what is undefined."""
+    """Write the curves as CSV: a row per lane, round and measure that exists."""
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(("lane", "round", "loss", "value"))
@@ -113,7 +114,7 @@ TOPIC_COLUMNS = (
     ("AvgP", "average_precision", 1, 4),
     ("maxF1", "max_f1", 1, 4),
 )
-# With many topics what counts is whether the best true one was retrieved, and how far up.
+# With many topics, what counts is whether the best relevant topic was retrieved, and its rank.
 RETRIEVAL_COLUMNS = (("R1 %", "r1", 100, 2), ("R5 %", "r5", 100, 2), ("MRR", "mrr", 1, 4))
 RANK_COLUMNS = (
     ("rank loss", "ranking_loss", 1, 4),
@@ -121,11 +122,11 @@ RANK_COLUMNS = (
     ("tau-b", "tau_b", 1, 4),
 )
 HIGHER_IS_BETTER = frozenset({"average_precision", "max_f1", "r1", "r5", "mrr", "tau_b"})
-TableColumn = tuple[str, str, int, int]  # its title and key, what to multiply by, digits
+TableColumn = tuple[str, str, int, int]  # title, key, factor, digits
 
 
 def columns_for(learners: Iterable[str]) -> tuple[TableColumn, ...]:
-    """The columns to show when lanes of these learners are compared."""
+    """Return the columns of a table with lanes of these learners."""
     kinds = [LEARNERS[learner] for learner in learners]
     ordinal = [kind.label_kind() is LabelKind.RANKS for kind in kinds]
     return (
@@ -136,12 +137,12 @@ def columns_for(learners: Iterable[str]) -> tuple[TableColumn, ...]:
 
 
 def lane_table(report: Report) -> str:
-    """The lanes side by side, as the papers print them; the best of each column is starred."""
+    """Return the table of lanes, as papers print it; a star marks the best of each column."""
     columns = columns_for(lane["settings"]["learner"] for lane in report.values())
     header = ["lane", "rounds ", *(f"{title} " for title, *_ in columns)]
     rows = [[name, f"{lane['rounds']:,} "] for name, lane in report.items()]
     if any(lane["rounds"] != lane["rounds_with_topics"] for lane in report.values()):
-        header.insert(2, "with topics ")  # the measures, unlike the losses, are averaged over these
+        header.insert(2, "with topics ")  # measures are averaged over these rounds, losses over all
         for row, lane in zip(rows, report.values(), strict=True):
             of_topics = label_kind(lane) == TOPICS
             row.append(f"{lane['rounds_with_topics']:,} " if of_topics else "n.a. ")
@@ -155,7 +156,7 @@ def lane_table(report: Report) -> str:
 def format_column(
     values: Sequence[float | None], key: str, scale: float, digits: int
 ) -> Iterator[tuple[str, bool]]:
-    """A measure of all lanes as it is printed, and whether it is the best of them."""
+    """Yield the texts of one column, each with whether it is the best value."""
     existing = [value for value in values if value is not None]
     extreme = max if key in HIGHER_IS_BETTER else min
     best = extreme(existing) if len(existing) > 1 else None
@@ -165,7 +166,7 @@ def format_column(
 
 
 def run_totals(report: Report) -> str:
-    """How much was read and learned, and how fast."""
+    """Return a line with the numbers of documents, rounds, topics and terms, and the speed."""
     lane = next(iter(report.values()))
     keys = ["documents", "rounds", "topics", "vocabulary_terms"]
     if all(label_kind(lane) == RANK for lane in report.values()):
@@ -175,55 +176,57 @@ def run_totals(report: Report) -> str:
 
 
 NOTES = {
-    "pending_documents": "documents that still wait for their labels",
-    "expired_documents": "documents given up waiting for their labels (--max-pending)",
-    "superseded_documents": "waiting documents superseded by a newer one of the same id",
-    "unmatched_labels": "late labels that found no document",
+    "pending_documents": "documents without labels yet",
+    "expired_documents": "documents that expired before their labels came (--max-pending)",
+    "superseded_documents": "unlabelled documents superseded by a newer document with the same id",
+    "unmatched_labels": "late labels without a document",
     "ignored_labels": "late labels with only {other}, which no lane learns",
-    "ranks_refused": "ranks past the last one that lanes have, which teach nothing",
+    "ranks_refused": "ranks above the highest rank of the lanes, which are not learned",
 }
 STREAM_NOTES = {
-    "topics_refused": "labels of a topic past the ceiling (--max-topics)",
-    "terms_refused": "terms that found no room in the vocabulary (--max-terms)",
+    "topics_refused": "topics of labels refused because --max-topics was reached",
+    "terms_refused": "terms that did not fit into the vocabulary (--max-terms)",
 }
 TOPICS, RANK = "topics", "rank"
 
 
 def label_kind(lane: dict[str, Any]) -> str:
-    """Which kind of label a lane learns, as events call it."""
+    """Return the kind of label that a lane learns, by its name in events."""
     kind = LEARNERS[lane["settings"]["learner"]]
     return RANK if kind.label_kind() is LabelKind.RANKS else TOPICS
 
 
 def run_notes(report: Report) -> Iterator[str]:
-    """What a person should know about the run besides its numbers."""
+    """Yield notes on documents and labels that were not used, and on lanes that did not start."""
     kinds: dict[str, dict[str, Any]] = {}
-    for lane in report.values():  # lanes of a kind have the same rounds
+    for lane in report.values():  # lanes of one kind have the same rounds
         kinds.setdefault(label_kind(lane), lane)
     if not any(lane["documents"] for lane in report.values()):
-        yield "no document came, so nothing was ranked"
+        yield "the source has no documents, so nothing was ranked"
     for kind, lane in kinds.items():
         which = "" if len(kinds) == 1 else f" ({kind})"
         if lane["documents"] and not lane["rounds"]:
             yield (
-                f"nothing was learned{which}: no document came with `{kind}`, and no late label "
-                "found one"
+                f"nothing was learned{which}: no document has `{kind}`, and no late label matched "
+                "a document"
             )
         for key, note in NOTES.items():
             if lane.get(key):
-                said = note.format(other="a rank" if kind == TOPICS else "topics")
-                yield f"{said}{which if key != 'ranks_refused' else ''}: {lane[key]:,}"
+                text = note.format(other="a rank" if kind == TOPICS else "topics")
+                yield f"{text}{which if key != 'ranks_refused' else ''}: {lane[key]:,}"
     for key, note in STREAM_NOTES.items():
         if lane[key]:
             yield f"{note}: {lane[key]:,}"
     for name, lane in report.items():
         refresh = lane["settings"]["options"].get("refresh", 0)
         if 0 < lane["rounds"] < refresh:
-            yield f"{name} made no prototypes yet: that happens every {refresh:,} rounds (refresh)"
+            yield (
+                f"{name} has no prototypes yet: it computes them every {refresh:,} rounds (refresh)"
+            )
 
 
 def aligned(rows: Sequence[Sequence[str]], gap: int = 2) -> str:
-    """Rows as columns of equal width: the first to the left, numbers to the right."""
+    """Return rows as text with aligned columns: the first flush left, the others flush right."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     lines = []
     for first, *cells in rows:

@@ -9,7 +9,7 @@ from pipeline.experiments.experiment import Result
 from pipeline.experiments.figures import new_figure
 from pipeline.experiments.topic_ranking.methods import MethodResults, TopicMethod
 from pipeline.experiments.topic_ranking.result_tables import mean_precision_recall
-from pipeline.reports.plots import COLOURS, TOPIC_PANELS, sparse
+from pipeline.reports.plots import COLOURS, TOPIC_PANELS, has_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,9 @@ def draw_losses(title: str, curves: Sequence[tuple[TopicMethod, Result]]) -> Fig
         if panel.logarithmic:
             axis.set_yscale("log", nonpositive="mask")
             axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-            axis.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if sparse(value) else "")
+            axis.yaxis.set_minor_formatter(
+                lambda value, _: f"{value:g}" if has_label(value) else ""
+            )
         else:
             axis.set_ylim(bottom=0)
         axis.set_xlabel("round (log scale)")

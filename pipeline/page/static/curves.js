@@ -1,12 +1,12 @@
-// The learning curves: drawn by plotly, and as a table for who cannot point at a picture.
+// The learning curves: drawn by plotly, and as a table for readers who cannot hover over the chart.
 import { colourNumber, count, fixed, make, setText, strokeOf } from "./dom.js";
 import { has } from "./model.js";
 
-const LOGARITHMIC = new Set(["loss2", "loss3", "coverage"]); // the first rounds would hide the rest
+const LOGARITHMIC = new Set(["loss2", "loss3", "coverage"]); // on a linear axis the first rounds would hide the rest
 const AXES = {
   round: { type: "log", title: "round (log scale)", hoverformat: ",d", tickformat: ",d", autorangeoptions: { clipmin: 1 }, head: "round %{x:,d}" },
   document_ms: { type: "date", title: "time of the documents (UTC)", head: "%{x|%Y-%m-%d %H:%M:%S}" },
-  wall_ms: { type: "date", title: "time of learning (UTC; the documents carry none)", head: "%{x|%Y-%m-%d %H:%M:%S}" },
+  wall_ms: { type: "date", title: "time of learning (UTC; documents have no time)", head: "%{x|%Y-%m-%d %H:%M:%S}" },
 };
 const CONFIG = { displayModeBar: false, responsive: true, showTips: false, scrollZoom: false };
 
@@ -15,7 +15,7 @@ const LONGEST = 60;
 const cut = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}\u2026` : text);
 const plain = (text) => cut(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-const touch = matchMedia("(hover: none)"); // dragging there is for scrolling the page
+const touch = matchMedia("(hover: none)"); // on a touch screen, dragging scrolls the page
 
 export function draw(chart, model, choice) {
   if (!window.Plotly || !model.lanes.length) return;
@@ -33,20 +33,20 @@ export function draw(chart, model, choice) {
     ...axes(axis, measure, LOGARITHMIC.has(measure.key) ? decades(traces) : 0, colour),
     ...withoutCurves(traces, model.lanes.some((lane) => !choice.off.has(lane.name) && has(lane, measure.key))),
     margin: { l: 48, r: 12, t: 12, b: 40 },
-    paper_bgcolor: colour("--card"), // also the seam of the line that follows the pointer
+    paper_bgcolor: colour("--card"), // also the outline of the line that follows the pointer
     plot_bgcolor: colour("--card"),
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("--soft") },
     showlegend: false,
     hovermode: "x unified",
-    hoverdistance: -1, // the nearest point, however far
+    hoverdistance: -1, // the nearest point, at any distance
     hoverlabel: { bgcolor: colour("--card"), bordercolor: colour("--line"), font: { color: colour("--text") } },
     dragmode: touch.matches ? false : "zoom",
-    uirevision: `${model.run} ${measure.key} ${axis}`, // what was zoomed stays so while points come
+    uirevision: `${model.run} ${measure.key} ${axis}`, // keep the zoom while points are added
   };
   window.Plotly.react(chart, traces, layout, CONFIG);
 }
 
-// What does not exist has no point, and on a log scale nothing has no place.
+// A value that does not exist has no point; neither has 0 on a log scale.
 function line(points, measure) {
   const none = LOGARITHMIC.has(measure.key) ? (value) => value === null || value <= 0 : (value) => value === null;
   return {
@@ -59,11 +59,11 @@ function line(points, measure) {
   };
 }
 
-// Where there is no curve the axes would be made up: a sentence instead.
+// Without a curve, plotly would invent axes; show a sentence instead.
 function withoutCurves(traces, measured) {
   const shown = traces.filter(({ visible }) => visible);
   if (shown.some(({ y }) => y.some((value) => value !== null))) return {};
-  let text = "There is nothing to draw yet.";
+  let text = "No rounds yet.";
   if (!shown.length) text = "All lanes are switched off.";
   else if (!measured) text = "All lanes that have this measure are switched off.";
   const nothing = { visible: false, fixedrange: true };
@@ -74,7 +74,7 @@ function withoutCurves(traces, measured) {
   };
 }
 
-// How many powers of ten the values span; 0 if there is none that is positive.
+// How many powers of ten the positive values span; 0 if no value is positive.
 function decades(traces) {
   const values = traces.flatMap(({ y }) => y.filter((value) => value > 0));
   const most = values.reduce((a, b) => Math.max(a, b), 0);
@@ -82,8 +82,8 @@ function decades(traces) {
   return most > 0 ? Math.max(Math.log10(most / least), 0.01) : 0;
 }
 
-// A log scale for values that span so many decades. Plotly would write 20 and 50 as 2 and 5, unless
-// it is told how to write numbers.
+// A log scale for values that span this many powers of ten. Without a tick format plotly writes 20
+// and 50 as 2 and 5.
 function logScale(spanned) {
   const dtick = spanned <= 1 ? "D1" : spanned <= 3 ? "D2" : 1;
   return { type: "log", dtick, tickformat: ",~g" };
@@ -104,11 +104,11 @@ export function describe(element, model, choice) {
   const measure = model.measures.find((one) => one.key === choice.measure);
   if (!measure) return;
   const better = measure.higher ? "higher is better" : "lower is better";
-  const over = measure.window === null ? "averaged over all rounds up to this one" : `over the last ${count(measure.window)} rounds`;
+  const over = measure.window === null ? "averaged over all rounds so far" : `over the last ${count(measure.window)} rounds`;
   setText(element, `${measure.title}: ${measure.meaning}, ${over}; ${better}.`);
 }
 
-// The shown lanes at rounds 1, 2, 4, 8, .. and where they stand now.
+// The visible lanes at rounds 1, 2, 4, 8, ... and at the last round.
 export function tabulate(table, model, choice) {
   const measure = model.measures.find((one) => one.key === choice.measure);
   if (!measure) return;

@@ -1,4 +1,4 @@
-// The last documents: how one lane ranked them, which topics or rank are true, and the terms behind it.
+// The last documents: how one lane ranked them, their true topics or rank, and the terms that contributed.
 import { colourOf, count, hidden, make, setText, short, signed } from "./dom.js";
 
 export function showDocuments(list, model, lane) {
@@ -52,7 +52,7 @@ function places(told, lane) {
   return tableOf("places", ["rank", "topic", "score", "terms"], rows);
 }
 
-// The one rank that an ordinal lane said, and the true one if it is known.
+// The predicted rank of an ordinal lane, and the true rank if it is known.
 function saidRank(told, lane) {
   const [[said, score, terms]] = told.rankings[lane];
   const hit = said === `rank ${told.rank}`;
@@ -77,7 +77,7 @@ function tableOf(kind, titles, rows) {
   return make("table", { class: kind }, make("thead", { class: "unseen" }, make("tr", {}, ...head)), make("tbody", {}, ...rows));
 }
 
-// A bar as long as the score is great, against that of the first topic.
+// A bar whose length is the score relative to the score of the first topic.
 function strength(score, first, lane) {
   const bar = make("span", { class: "strength", "aria-hidden": "true" });
   bar.style.width = `${first > 0 && score > 0 ? (100 * score) / first : 0}%`;
@@ -89,11 +89,11 @@ function why(score, terms) {
   const shown = make("span", { class: "terms" });
   if (terms === null) return shown;
   for (const [term, amount] of terms) shown.append(contribution(term, amount));
-  // Only the strongest terms are told; what the others add up to is the rest of the score.
+  // Only the strongest terms are sent; the other terms add up to the rest of the score.
   const rest = terms.reduce((left, [, amount]) => left - amount, score ?? 0);
   const roundingErrors = 1e-9 * Math.abs(terms[0]?.[1] ?? 0);
   if (Math.abs(rest) > roundingErrors) shown.append(contribution("others", rest, "others"));
-  if (!terms.length) shown.append(make("b", {}, "none of its terms has a weight here"));
+  if (!terms.length) shown.append(make("b", {}, "no term of the document has a weight here"));
   return shown;
 }
 
@@ -102,11 +102,11 @@ function contribution(term, amount, kind = "") {
   return make("span", { class: `${kind} ${amount < 0 ? "against" : ""}` }, name, " ", make("b", {}, signed(amount)));
 }
 
-// True topics that are not among the first, and what else there is to say of the labels.
+// True topics below the shown ones, or a note about the labels.
 function missed(told, lane) {
   const line = make("p", { class: "missed" });
-  if (told.true === null) line.append("Its labels have not come yet.");
-  else if (!told.true.length) line.append("It is labelled with no topic.");
+  if (told.true === null) line.append("No labels yet.");
+  else if (!told.true.length) line.append("Labelled with no topic.");
   else {
     const first = new Set(told.rankings[lane].map(([topic]) => topic));
     const others = told.true.filter(([topic]) => !first.has(topic));
@@ -114,7 +114,7 @@ function missed(told, lane) {
     if (!others.length && !told.untold) return null;
     line.append(others.length ? "Also true: " : "");
     others.forEach(([topic, ranks], i) => {
-      const where = ranks[lane] === null ? " (not known before it)" : ` (rank ${count(ranks[lane])})`;
+      const where = ranks[lane] === null ? " (new: not in the ranking)" : ` (rank ${count(ranks[lane])})`;
       line.append(i ? ", " : "", make("strong", {}, topic), where);
     });
     if (told.untold) line.append(` and ${count(told.untold)} more`);
@@ -123,16 +123,16 @@ function missed(told, lane) {
 }
 
 function ofRank(told, ranks) {
-  if (told.rank === null) return make("p", { class: "missed" }, "Its rank has not come yet.");
-  return told.rank > ranks ? make("p", { class: "missed" }, `Its rank is past the last one, ${count(ranks)}: nothing is learned from it.`) : null;
+  if (told.rank === null) return make("p", { class: "missed" }, "No rank yet.");
+  return told.rank > ranks ? make("p", { class: "missed" }, `The rank is above the highest rank, ${count(ranks)}, so the document is not learned.`) : null;
 }
 
-const OF_RANKS =
-  "The rank that the lane said, the true one, and the terms behind the score: a term's contribution is its value " +
-  "in the document times its weight when the document was ranked.";
+const RANKS_EXPLAINED =
+  "The predicted and the true rank, with the terms that contributed most to the score. A contribution is " +
+  "the term's value in the document times its weight at the time of the ranking.";
 
 export function explainLane(element, lane) {
   const topics = element.dataset.usual ?? (element.dataset.usual = element.textContent);
-  const usual = lane && lane.ranks !== null ? OF_RANKS : topics;
-  setText(element, !lane || lane.explains ? usual : `This lane (${lane.learner}) weighs no terms, so none explains its rankings.`);
+  const usual = lane && lane.ranks !== null ? RANKS_EXPLAINED : topics;
+  setText(element, !lane || lane.explains ? usual : `This lane (${lane.learner}) has no weights for terms, so its rankings are shown without them.`);
 }

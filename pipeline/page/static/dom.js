@@ -1,4 +1,4 @@
-// Elements and numbers. Texts become text nodes and nothing else: what a document brings is never markup.
+// Elements and numbers. Texts only become text nodes, so the content of a document is never markup.
 
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -38,7 +38,7 @@ export function duration(seconds) {
   return `${(seconds / 3600).toFixed(1)} h`;
 }
 
-// One colour to a lane, wherever it shows; beyond eight lanes the lines are dashed, then dotted.
+// One colour per lane, everywhere on the page. After eight lanes the lines are dashed, then dotted.
 const COLOURS = 8;
 export const STROKES = ["solid", "dash", "dot"];
 export const colourNumber = (lane) => lane % COLOURS;

@@ -2,7 +2,7 @@
 import { count, hidden, make, setText, swatch } from "./dom.js";
 import { has } from "./model.js";
 
-const MANY = 7; // columns of measures; more have to move closer together
+const MANY = 7; // with more columns of measures than this, the columns move closer together
 
 export function buildSwitches(place, model, choice, changed) {
   place.replaceChildren(
@@ -19,7 +19,7 @@ export function buildSwitches(place, model, choice, changed) {
   );
 }
 
-// Say which lanes have no line, since the chosen measure is not one of their kind.
+// Mark the lanes that have no curve of the chosen measure.
 export function markSwitches(place, model, choice) {
   const title = model.measures.find(({ key }) => key === choice.measure)?.title;
   model.lanes.forEach((lane, i) => {
@@ -52,7 +52,7 @@ export function buildTable(table, windows, model) {
   );
 }
 
-// A star, or the room that one would take, so that numbers stay in line.
+// A star, or equal space without one, so that numbers stay aligned.
 function star(best) {
   return make("span", { class: best ? "star" : "star no", "aria-hidden": "true" }, "\u00a0\u2605");
 }

@@ -1,7 +1,7 @@
-// What is known of the run, put together from the updates. It grows no further than the server's
-// samples do: curves by a few points to a doubling of the rounds, documents up to a fixed number.
+// The state of the run, put together from the updates. It is bounded like the server's samples:
+// 64 points of a curve per doubling of the rounds, and a fixed number of documents.
 
-// Lanes of topics and lanes of ranks have different measures.
+// Topic lanes and ordinal lanes have different measures.
 export const has = (lane, key) => key in lane.curve;
 
 export class Model {
@@ -16,10 +16,10 @@ export class Model {
     this.documents = new Map(); // by number, oldest first
   }
 
-  // Take an update in; says whether a run was begun anew.
+  // Apply an update; returns whether it starts a new run.
   take(update) {
-    const anew = Boolean(update.heading);
-    if (anew) {
+    const isNew = Boolean(update.heading);
+    if (isNew) {
       this.heading = update.heading;
       this.lanes = [];
       this.documents.clear();
@@ -39,15 +39,15 @@ export class Model {
       if (this.documents.size <= this.heading.last_documents) break;
       this.documents.delete(number);
     }
-    return anew;
+    return isNew;
   }
 
   get measures() {
     return this.heading ? this.heading.measures.filter((measure) => measure.curve) : [];
   }
 
-  // A lane's curve over an axis, up to where it stands now: [x, value] each. None if its kind of
-  // lanes does not have the measure.
+  // The curve of a lane as pairs [x, value], up to the last round. Empty if the lane does not have
+  // the measure.
   points(lane, key, axis) {
     if (!has(lane, key)) return [];
     const { curve, rounds, last } = lane;
@@ -59,7 +59,7 @@ export class Model {
     return points;
   }
 
-  // The time to draw curves over: that of the documents, or this machine's if they have none.
+  // The time axis of curves: the time of documents, or the machine's clock if documents have none.
   get timeAxis() {
     const told = this.lanes.some((lane) => lane.curve.document_ms.some((ms) => ms !== null));
     return told ? "document_ms" : "wall_ms";

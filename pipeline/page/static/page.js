@@ -1,4 +1,4 @@
-// The live page: asks for what is new, and shows it.
+// The live page: polls for updates and shows them.
 import { describe, draw, tabulate } from "./curves.js";
 import { explainLane, showDocuments } from "./documents.js";
 import { make } from "./dom.js";
@@ -46,8 +46,8 @@ async function ask() {
 
 function take(update) {
   const names = model.lanes.map((lane) => lane.name).join("\n");
-  const anew = model.take(update);
-  if (anew || names !== model.lanes.map((lane) => lane.name).join("\n")) build();
+  const isNew = model.take(update);
+  if (isNew || names !== model.lanes.map((lane) => lane.name).join("\n")) build();
   by("source").textContent = model.heading.source;
   document.title = `${model.heading.source} \u2013 Wirerank`;
   showThrough(by("through"), by("through-label"), by("through-text"), model.status, model.heading.counted);
@@ -58,7 +58,7 @@ function take(update) {
   if (!held) showLast();
 }
 
-// What depends only on which lanes and measures there are.
+// The parts that depend only on which lanes and measures there are.
 function build() {
   fill(by("measure"), model.measures.map(({ key, title }) => [key, title]), choice.measure);
   choice.measure = by("measure").value;

@@ -1,10 +1,10 @@
-// Which lane is better: the losses of one less those of each other, and how sure one can be of it.
+// Which lane is better: differences in loss between one lane and each other lane, with confidence intervals.
 import { count, make, setText, swatch } from "./dom.js";
 
 const withoutUnit = (title) => title.replace(/ %$/, "");
 const valueOf = (place) => `lane ${place}`;
 
-// What can be compared with others of its kind: whichever lane is best by now, or a certain one.
+// The menu: the lane that is best so far, or one lane by name. Only lanes of one kind are compared.
 export function choices(model) {
   const kinds = model.heading.compared;
   const best = kinds.map(({ best_in, titles }) => [`best ${best_in}`, `the best in ${withoutUnit(titles[0])} so far`]);
@@ -12,10 +12,10 @@ export function choices(model) {
   return [...best, ...places.map((place) => [valueOf(place), model.lanes[place].name])];
 }
 
-// The place of the lane that is chosen; undefined if the best one is.
+// The place of the chosen lane; undefined if the choice is "the best so far".
 export const placeOf = (model, chosen) => model.lanes.map((_, i) => i).find((i) => valueOf(i) === chosen);
 
-// What stands for a lane of this name; for whichever is best, its own value does.
+// The menu's value for a lane of this name; other values ("best ...") stand for themselves.
 export function choiceOf(model, name) {
   const place = model.lanes.findIndex((lane) => lane.name === name);
   return place < 0 ? name : valueOf(place);
@@ -31,11 +31,12 @@ export function showPairs(table, sureness, model, chosen) {
   if (!compared.length) return;
   const place = placeOf(model, chosen) ?? bestOf(model, compared.find(({ best_in }) => chosen === `best ${best_in}`));
   const { titles, kind } = compared.find(({ lanes }) => lanes.includes(place));
-  const which = compared.length > 1 ? `of all pairs of lanes of ${kind} at once` : "of all pairs at once";
+  const pairs = compared.length > 1 ? `pairs of lanes that learn ${kind}` : "pairs of lanes";
   setText(
     sureness,
-    "A lane's loss less that of another, averaged over the rounds in which both were compared: below 0 it loses less. " +
-      `In brackets, where this difference is known to lie: ${Math.round(100 * confidence)} % sure ${which}, however often you look.`,
+    "Difference in average loss over the shared rounds (negative: this lane is better), " +
+      `with a ${Math.round(100 * confidence)} % confidence interval in brackets. ` +
+      `The intervals hold for all ${pairs} together, and stay valid however often you look.`,
   );
   const key = [model.run, place, ...model.lanes.map(({ name }) => name)].join("\n");
   if (table.dataset.key !== key) {

@@ -1,4 +1,4 @@
-// Where the run stands: how far through its source, how fast, how much it has seen.
+// The state of the run: progress through the source, speed, and counts.
 import { count, duration, make, setText } from "./dom.js";
 
 const STATES = {
@@ -7,12 +7,12 @@ const STATES = {
   ended: "ended",
   interrupted: "interrupted",
   failed: "failed",
-  frozen: "page at fault",
+  frozen: "page failed",
   lost: "connection lost",
 };
 const NOTES = {
-  frozen: "The page had a fault and stands still; the run goes on. The log has the details.",
-  lost: "The run cannot be reached: it has ended, or the connection is broken. Below is what was last known.",
+  frozen: "The page failed and no longer updates. The run continues; its log has the details.",
+  lost: "The run does not answer: it has ended, or the connection is broken. The page shows the last known state.",
 };
 
 export function showState(stateElement, noteElement, state, note = "") {
@@ -23,7 +23,7 @@ export function showState(stateElement, noteElement, state, note = "") {
   noteElement.hidden = !text;
 }
 
-const COUNTED = { events: "Events read", records: "Records of the log read" };
+const COUNTED = { events: "Events read", records: "Log records read" };
 
 export function showThrough(bar, label, text, status, counted) {
   setText(label, COUNTED[counted] ?? counted);
@@ -35,7 +35,7 @@ export function showThrough(bar, label, text, status, counted) {
     shown += ` of ${count(total)} (${Math.floor((100 * read) / total)} %)`;
     const left = total - read;
     if (status.state === "running" && left > 0) {
-      shown += `, ${count(left)} to go`;
+      shown += `, ${count(left)} left`;
       if (rate && counted === "events") shown += `, about ${duration(left / rate)}`;
     }
   }
@@ -48,7 +48,7 @@ export function showFigures(list, { status, lanes }) {
   const ranks = lanes.find((lane) => lane.ranks !== null)?.ranks;
   const running = status.state === "running";
   const speed = running ? status.rate : status.average_rate;
-  const beside = running && status.average_rate !== null ? `${count(status.average_rate)} in the mean` : "over the whole run";
+  const beside = running && status.average_rate !== null ? `${count(status.average_rate)} on average` : "over the whole run";
   const figures = [
     ["Documents ranked", count(status.documents)],
     ...courses.map(({ kind, rounds }) => [both ? `Rounds (${kind})` : "Rounds learned", count(rounds)]),
@@ -60,11 +60,11 @@ export function showFigures(list, { status, lanes }) {
   for (const { kind, waiting } of courses) {
     if (waiting) figures.push([`Waiting for ${both ? kind : "labels"}`, count(waiting)]);
   }
-  if (status.put_aside) figures.push(["Malformed, put aside", count(status.put_aside)]);
+  if (status.put_aside) figures.push(["Dead letters", count(status.put_aside)]);
   if (status.behind.length) figures.push(["Lanes catching up", count(status.behind.length), status.behind.join(", ")]);
   if (status.stream_time !== null) {
     const [day, hour = ""] = status.stream_time.split(/[Tt ]/);
-    figures.push(["Time of the stream", day, hour]);
+    figures.push(["Stream time", day, hour]);
   }
   const titles = figures.map(([title]) => title).join();
   if (list.dataset.titles !== titles) {

@@ -89,7 +89,7 @@ def test_the_page_of_a_learner_that_is_killed_and_comes_back(
         page = browser.new_page()
         page.goto(address)
         expect(figure(page, "Documents ranked")).to_have_text("400")
-        expect(page.locator("#through-label")).to_have_text("Records of the log read")
+        expect(page.locator("#through-label")).to_have_text("Log records read")
         streaming.kill("learn")
         expect(page.locator("#state")).to_have_text("connection lost", timeout=15_000)
         streaming.produce(events[400:600])
@@ -142,7 +142,7 @@ def test_a_lane_that_is_added_joins_the_page(broker: str, tmp_path: Path) -> Non
         for name in ("tokenize-0", "learn"):
             assert streaming.end(name) == 0, streaming.log(name)
         assert "caught up with the others at offset" in streaming.log("learn")
-        assert "stands still" not in streaming.log("learn")
+        assert "live page failed" not in streaming.log("learn")
     assert rankings == sorted(expected)
     assert learned(update) == learned(of_engine(engine))
     assert update["status"]["behind"] == []

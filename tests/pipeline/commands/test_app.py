@@ -69,7 +69,7 @@ def test_numbers_that_do_not_exist_are_null() -> None:
         assert lane[key] is None
     assert Path("c.csv").read_text() == "lane,round,loss,value\n"
     assert "n.a." in result.stdout
-    assert "no document came, so nothing was ranked" in result.stderr
+    assert "the source has no documents, so nothing was ranked" in result.stderr
 
 
 def test_top() -> None:
@@ -153,9 +153,9 @@ def test_the_report_says_what_was_run() -> None:
 def test_nothing_learned_is_said() -> None:
     events: list[dict[str, object]] = [{"id": n, "text": "x", "labels": ["a"]} for n in range(3)]
     result = wirerank("replay", write_events(events=events))
-    assert "nothing was learned: no document came with `topics`" in result.stderr
+    assert "nothing was learned: no document has `topics`" in result.stderr
     result = wirerank("replay", "synthetic:50", "--lane", "rocchio")
-    assert "rocchio made no prototypes yet: that happens every 1,000 rounds" in result.stderr
+    assert "rocchio has no prototypes yet: it computes them every 1,000 rounds" in result.stderr
 
 
 def test_the_comparison_fits_a_terminal() -> None:

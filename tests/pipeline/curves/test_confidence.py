@@ -324,7 +324,7 @@ def judged(means: dict[str, float], margin: float, rounds: int = 100) -> dict[st
 def test_verdicts_in_words() -> None:
     lines = list(comparison_lines(judged({"b": 0.5, "a": 0.25, "c": 0.125}, 0.2)))
     assert lines == [
-        "95 % sure of all these lines at once, however often you look:",
+        "95 % confidence for all lines below together, however often you look:",
         "c is better than b in loss1 %: -37.50 (-57.50 to -17.50)",
         "a is better than b in loss1 %: -25.00 (-45.00 to -5.00)",
         "c is better than b in loss3 %: -37.500 (-57.500 to -17.500)",
@@ -350,7 +350,7 @@ def test_verdicts_are_brief_about_what_is_open() -> None:
 def test_verdicts_of_many_lanes_do_not_fill_the_screen() -> None:
     lines = list(comparison_lines(judged({f"lane{n:02}": n / 20 for n in range(12)}, 0.01)))
     assert len(lines) == 1 + MOST_LINES + 1
-    assert lines[-1] == f"and {132 - MOST_LINES} lines more; --report writes them all"
+    assert lines[-1] == f"and {132 - MOST_LINES} more lines; --report writes all of them"
 
 
 def test_lanes_of_both_kinds_share_what_may_go_wrong() -> None:

@@ -237,9 +237,9 @@ def test_export_says_what_it_made_of_the_times() -> None:
     assert result.exit_code == 0, result.stderr
     for line in (
         "moments from 1987-02-26T10:00:00Z to 1987-03-28T10:00:00Z: one every 3h, and one for",
-        "Prometheus joins them to lines with --query.lookback-delta=3h",
-        "documents without a time, taken at that of the one before: 1",
-        "dated before 1970, where the time axis of Prometheus begins, taken as without a time: 1",
+        "to see lines, start Prometheus with --query.lookback-delta=3h",
+        "documents without a time, placed at the time of the document before: 1",
+        "dated before 1970, where the time axis of Prometheus begins, treated as without a time: 1",
         "taken at its time: 1; the furthest back is 2, by 24.0 hours",
         "written: c.om",
     ):

@@ -85,7 +85,10 @@ def test_health_is_a_loop_that_comes_round(served: Served) -> None:
     assert served.ask("/healthz")[0] == 200
     served.now = 61.0
     status, _, body = served.ask("/healthz")
-    assert (status, body) == (503, "stuck: the loop came round 61.0 s ago, expected within 60 s\n")
+    assert (status, body) == (
+        503,
+        "stuck: the main loop last turned 61.0 s ago, expected within 60 s\n",
+    )
     served.health.moved()
     assert served.ask("/healthz")[0] == 200
     served.now = 91.0
@@ -157,7 +160,7 @@ def test_a_taken_port_is_explained_and_a_closed_one_is_free(served: Served) -> N
     port = served.server.port
     with pytest.raises(UsageError) as error:
         MetricsServer(CollectorRegistry(), Health(), port=port)
-    assert f"port {port} of 127.0.0.1: it is taken" in str(error.value)
+    assert f"port {port} of 127.0.0.1: it is in use" in str(error.value)
     served.server.close()
     MetricsServer(CollectorRegistry(), Health(), port=port).close()
     served.server = MetricsServer(served.registry, served.health)
@@ -171,7 +174,7 @@ def test_a_host_that_is_not_ours_is_explained() -> None:
 def test_replay_refuses_a_taken_port(served: Served) -> None:
     result = wirerank("replay", "synthetic:10", "--metrics", str(served.server.port))
     assert result.exit_code == 2
-    assert "it is taken" in result.stderr
+    assert "it is in use" in result.stderr
 
 
 def scrape_when(url: str, name: str, value: float) -> Scrape:

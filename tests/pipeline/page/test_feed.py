@@ -272,4 +272,4 @@ def test_a_fault_of_the_page_does_not_end_the_run(
     with caplog.at_level(logging.ERROR):
         assert run_of(feed, tmp_path, "shown") == expected
     assert feed.sample.state == FROZEN
-    assert caplog.text.count("the live page stands still") == 1
+    assert caplog.text.count("the live page failed") == 1

@@ -30,7 +30,7 @@ def test_updates_come_while_the_stream_runs_to_several_viewers(
         point.round for point in stream.engine.lanes[0].curve.all_points()
     ]
     assert (
-        first.locator("#through-text").inner_text().startswith("200 of 100,000 (0 %), 99,800 to go")
+        first.locator("#through-text").inner_text().startswith("200 of 100,000 (0 %), 99,800 left")
     )
     ids = first.locator("#documents .id").all_inner_texts()
     assert ids[:2] == ["d199", "d198"]
@@ -66,7 +66,7 @@ def test_a_lost_connection_is_said_and_taken_up_again(stream: Stream, browser: o
         page.goto(server.address)
         wait_for_documents(page, 40)
     expect(page.locator("#state")).to_have_text("connection lost", timeout=15_000)
-    expect(page.locator("#note")).to_contain_text("Below is what was last known")
+    expect(page.locator("#note")).to_contain_text("The page shows the last known state")
     wait_for_documents(page, 40)
     other = Stream(["perceptron"])  # another run in the place of the first
     other.process([small(n) for n in range(7)])
@@ -104,7 +104,7 @@ def test_holding_the_list_keeps_it_readable(
     stream.process([small(n) for n in range(20)])
     page = view(server.address)
     expect(page.locator("#documents li")).to_have_count(LAST_DOCUMENTS)
-    hold = page.get_by_role("button", name="Hold the list")
+    hold = page.get_by_role("button", name="Pause the list")
     hold.click()
     expect(hold).to_have_attribute("aria-pressed", "true")
     stream.process([small(n) for n in range(20, 40)])

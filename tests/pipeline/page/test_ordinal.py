@@ -177,7 +177,7 @@ def test_an_ordinal_stream_begins_with_its_own_measure(view: Viewer) -> None:
         expect(page.locator("#meaning")).to_contain_text("averaged over all rounds")
         page.select_option("#measure", "tau_b")
         expect(page.locator("#meaning")).to_have_text(
-            "tau-b: Kendall's tau-b of said and true ranks, over the last 1,000 rounds; "
+            "tau-b: Kendall's tau-b of predicted and true ranks, over the last 1,000 rounds; "
             "higher is better."
         )
         curves = [lane.curve.all_points() for lane in stream.engine.lanes]
@@ -229,16 +229,16 @@ def test_a_said_rank_is_shown_beside_the_true_one(view: Viewer) -> None:
         assert place.terms
         expect(last.locator(".topic")).to_have_text(place.topic)
         expect(last.locator(".why")).to_contain_text(place.terms[0].term)
-        expect(last.locator(".missed")).to_have_text("Its rank has not come yet.")
+        expect(last.locator(".missed")).to_have_text("No rank yet.")
         expect(last.locator(".facts")).to_contain_text("after 100 rounds")
-        expect(page.locator("#explanation")).to_contain_text("The rank that the lane said")
+        expect(page.locator("#explanation")).to_contain_text("The predicted and the true rank")
         other = int(place.topic.removeprefix("rank ")) % 5 + 1
         stream.process([late_rank("late", other)])
         expect(last.locator(".topic")).to_have_text(f"{place.topic} (true {other})")
         expect(last.locator(".missed")).to_have_count(0)
         expect(last.locator("tr.true")).to_have_count(0)
         stream.process([unlabelled("past", {"w3": 1.0})._replace(rank=9)])
-        expect(last.locator(".missed")).to_contain_text("past the last one, 5")
+        expect(last.locator(".missed")).to_contain_text("above the highest rank, 5")
         stream.process([unlabelled("hit", {"w3": 1.0, "v1": 2.0})])
         now = stream.feed.sample.last_documents[-1].explained.rankings[1][0].topic
         stream.process([late_rank("hit", int(now.removeprefix("rank ")))])

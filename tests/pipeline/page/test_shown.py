@@ -143,7 +143,7 @@ def test_where_there_is_no_curve_there_are_no_axes(
 ) -> None:
     page = view(server.address)
     ticks, told = page.locator("#chart .xtick, #chart .ytick"), page.locator("#chart .annotation")
-    expect(told).to_have_text("There is nothing to draw yet.")
+    expect(told).to_have_text("No rounds yet.")
     expect(ticks).to_have_count(0)
     stream.process([small(n) for n in range(40)])
     expect(told).to_have_count(0)
@@ -173,9 +173,9 @@ def test_late_labels_are_marked_when_they_come(
     stream.process([unlabelled("late", {"w3": 1.0})])
     page = view(server.address)
     last = page.locator("#documents li").first
-    expect(last.locator(".missed")).to_have_text("Its labels have not come yet.")
+    expect(last.locator(".missed")).to_have_text("No labels yet.")
     stream.process([label("late", "t3", "unheard of")])
-    expect(last.locator(".missed")).to_have_text("Also true: unheard of (not known before it)")
+    expect(last.locator(".missed")).to_have_text("Also true: unheard of (new: not in the ranking)")
     expect(last.locator(".true .topic")).to_contain_text("t3")
 
 
@@ -190,6 +190,6 @@ def test_terms_say_why_and_a_lane_without_any_says_so(
     expect(why).to_contain_text(best.terms[0].term)
     page.select_option("#ranked-by", "frequency")
     assert page.locator("#explanation").inner_text() == (
-        "This lane (frequency) weighs no terms, so none explains its rankings."
+        "This lane (frequency) has no weights for terms, so its rankings are shown without them."
     )
     assert page.locator("#documents .why").first.inner_text() == ""

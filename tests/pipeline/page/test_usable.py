@@ -24,7 +24,7 @@ KEYS = {
     "The curves as a table": "Enter",
     "Compare": "ArrowDown",
     "Ranked by": "ArrowDown",
-    "Hold the list": "Enter",
+    "Pause the list": "Enter",
 }
 FOCUSED = """() => {
   const element = document.activeElement, style = getComputedStyle(element);
@@ -83,7 +83,7 @@ def test_everything_can_be_done_with_the_keyboard(
         ("DIV", "The curves as a table"),
         ("SELECT", "Compare"),
         ("SELECT", "Ranked by"),
-        ("BUTTON", "Hold the list"),
+        ("BUTTON", "Pause the list"),
     ]
     expect(page.locator("#meaning")).to_contain_text("loss2")
     expect(page.get_by_label("time")).to_be_checked()
@@ -91,7 +91,7 @@ def test_everything_can_be_done_with_the_keyboard(
     expect(page.locator("#values-table")).to_be_visible()
     expect(page.locator("#pairs caption")).to_have_text("mmp:loss=1 against the others")
     expect(page.locator("#ranked-by")).to_have_value("perceptron")
-    hold = page.get_by_role("button", name="Hold the list")
+    hold = page.get_by_role("button", name="Pause the list")
     expect(hold).to_have_attribute("aria-pressed", "true")
 
 
@@ -144,7 +144,7 @@ def test_everything_can_be_read_in_light_and_in_dark(
     stream.process([small(n) for n in range(150)])
     page = view(server.address, scheme=scheme)
     wait_for_documents(page, 150)
-    page.get_by_role("button", name="Hold the list").click()
+    page.get_by_role("button", name="Pause the list").click()
     contrasts = page.evaluate(CONTRASTS)
     assert len(contrasts) > 100
     assert any(tag == "text" for _, _, tag, _ in contrasts)  # the chart's own texts among them

@@ -45,10 +45,10 @@ def test_ordinal_lanes_alone() -> None:
         *zip("abcde", (0, 1, 1, 2, 3), strict=True)
     ]
     assert "documents 5   rounds 3   terms" in shown  # and no number of topics
-    assert "documents that still wait for their labels: 1" in shown
+    assert "documents without labels yet: 1" in shown
     assert "late labels with only topics, which no lane learns: 1" in shown
-    assert "late labels that found no document: 1" in shown
-    assert "ranks past the last one that lanes have, which teach nothing: 1" in shown
+    assert "late labels without a document: 1" in shown
+    assert "ranks above the highest rank of the lanes, which are not learned: 1" in shown
     assert report["prank:ranks=5"]["ranks_refused"] == 1
 
 
@@ -57,9 +57,9 @@ def test_lanes_of_both_kinds_show_what_each_kind_lacks() -> None:
     rankings, shown, report = replay(write_events(events=RANKED), *lanes, "--top", "1")
     assert [len(one["ranking"]) for one in rankings if "ranking" in one] == [0, 0, 0, 1, 1]
     assert [one["round"] for one in rankings if "rank" in one] == [0, 1, 1, 2, 3]
-    assert "documents that still wait for their labels (topics): 3" in shown
-    assert "documents that still wait for their labels (rank): 1" in shown
-    assert "late labels that found no document (rank): 1" in shown
+    assert "documents without labels yet (topics): 3" in shown
+    assert "documents without labels yet (rank): 1" in shown
+    assert "late labels without a document (rank): 1" in shown
     assert "which no lane learns" not in shown
     assert "per s  lane of topics\n" in shown
     assert "per s  lane of ranks\n" in shown
@@ -70,11 +70,11 @@ def test_lanes_of_both_kinds_show_what_each_kind_lacks() -> None:
 @pytest.mark.parametrize(
     ("event", "lanes", "kind"),
     [
-        ({"topics": ["x"]}, ["prank:ranks=5"], ": no document came with `rank`"),
-        ({"rank": 2}, ["mmp:loss=1"], ": no document came with `topics`"),
-        ({"rank": 2}, ["mmp:loss=1", "prank"], " (topics): no document came with `topics`"),
-        ({"topics": ["x"]}, ["mmp:loss=1", "prank"], " (rank): no document came with `rank`"),
-        ({"rank": 8}, ["prank"], ": no document came with `rank`"),
+        ({"topics": ["x"]}, ["prank:ranks=5"], ": no document has `rank`"),
+        ({"rank": 2}, ["mmp:loss=1"], ": no document has `topics`"),
+        ({"rank": 2}, ["mmp:loss=1", "prank"], " (topics): no document has `topics`"),
+        ({"topics": ["x"]}, ["mmp:loss=1", "prank"], " (rank): no document has `rank`"),
+        ({"rank": 8}, ["prank"], ": no document has `rank`"),
     ],
 )
 def test_what_was_not_learned_is_shown(event: dict[str, Any], lanes: list[str], kind: str) -> None:

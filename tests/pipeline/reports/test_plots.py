@@ -12,7 +12,14 @@ from learners.specs import parse_spec
 from pipeline.curves.rank_curve import value_of
 from pipeline.engine.engine import Engine
 from pipeline.log.block import make_block
-from pipeline.reports.plots import RANK_PANELS, TOPIC_PANELS, Panel, can_plot, picture, plot_curves
+from pipeline.reports.plots import (
+    RANK_PANELS,
+    TOPIC_PANELS,
+    Panel,
+    can_plot,
+    curves_figure,
+    plot_curves,
+)
 from pipeline.text.tokenizer import Tokenizer
 from tests.conftest import missing
 from tests.support.page_stream import ranked
@@ -48,7 +55,7 @@ def test_every_line_is_the_curve_of_its_lane(
     lanes: list[str], rows: list[tuple[Panel, ...]]
 ) -> None:
     engine = followed(lanes, 300)
-    figure = picture(engine.lanes, "a test")
+    figure = curves_figure(engine.lanes, "a test")
     axes = iter(figure.axes)
     colours: dict[str, set[str]] = {}
     for panels in rows:
@@ -72,7 +79,7 @@ def test_every_line_is_the_curve_of_its_lane(
 
 
 def test_below_nothing_there_is_room_for_tau_b() -> None:
-    figure = picture(followed(ORDINAL_LANES, 300).lanes, "a test")
+    figure = curves_figure(followed(ORDINAL_LANES, 300).lanes, "a test")
     loss, _, tau = figure.axes
     assert loss.get_ylim()[0] == 0
     least = min(float(np.nanmin(np.asarray(line.get_ydata()))) for line in tau.get_lines())
