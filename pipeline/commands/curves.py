@@ -112,7 +112,7 @@ def export_command(
         result = replay(settings, HistoryProgress(history, quiet))
     except (UsageError, OptionError, SourceError) as error:
         fail(str(error))
-    for line in (*([] if quiet else history.extent()), *history.remarks()):
+    for line in (*([] if quiet else history.extent()), *history.notes()):
         typer.echo(line, err=True)
     has_dates = bool(history.moments())
     if has_dates:

@@ -1,4 +1,4 @@
-"""The time of a corpus: what its documents say, as a clock that only goes forward."""
+"""A clock that shows the time of the documents of a corpus, and only goes forward."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def milliseconds(time: str) -> int | None:
-    """A time of RFC 3339 as milliseconds since 1970; None if the calendar has no such day.
+    """Return an RFC 3339 time in milliseconds since 1970; None if there is no such date.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def milliseconds(time: str) -> int | None:
 
     """
     time = time.upper()
-    leap = time[17:19] == "60"  # a leap second, which datetime does not know
+    leap = time[17:19] == "60"  # a leap second, which datetime does not support
     try:
         moment = datetime.fromisoformat(f"{time[:17]}59{time[19:]}" if leap else time)
         since = moment - EPOCH
@@ -31,16 +31,16 @@ def milliseconds(time: str) -> int | None:
 
 
 def as_text(time_ms: int) -> str:
-    """A time as a person reads it, to the second."""
+    """Return a time as RFC 3339 text, to the second."""
     return f"{EPOCH + timedelta(milliseconds=time_ms):%Y-%m-%dT%H:%M:%SZ}"
 
 
 class CorpusClock:
     """The latest time of any event so far.
 
-    A document without a time, or one that is dated before what came earlier, happens at the time
-    that the clock shows: a stream does not go back. Times before 1970 are as good as none, since
-    the time axis of Prometheus begins there.
+    A document without a time, or dated before an earlier document, gets the time that the clock
+    shows, because a stream does not go back. Times before 1970 count as missing, because the time
+    axis of Prometheus begins in 1970.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class CorpusClock:
         self.latest: Id = ""
 
     def see(self, entry: Entry) -> None:
-        """Take the next event of the stream."""
+        """Read the time of the next event of the stream."""
         time_ms = None if entry.time is None else milliseconds(entry.time)
         is_document = entry.row is not None
         if time_ms is None:

@@ -1,9 +1,8 @@
-"""The curves of a run on the time axis of its corpus: what the losses were at which moment.
+"""The curves of a run on the time axis of its corpus: the losses at certain moments.
 
-Moments are those of every point of the curves, at the time of the document that made it, and
-beside them regular ones, as if somebody had looked every so often: the first rounds of a stream
-need the former, its long quiet stretches the latter. The regular ones lie further apart the longer
-the stream is, so that there are never more than some hundred.
+There are two kinds of moments. Each point of the curves is a moment, at the time of its document;
+the first rounds of a stream need these. Regular moments come at fixed intervals; quiet periods need
+these. The interval grows with the length of the stream, so that there are at most `MOST_REGULAR`.
 """
 
 from __future__ import annotations
@@ -23,31 +22,31 @@ from pipeline.history.corpus_time import CorpusClock, as_text
 from pipeline.log.block import Block
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
-# Each is a multiple of the one before it, so that moments can be thinned out later.
+# Each interval is a multiple of the one before, so that moments can be thinned out later.
 STEPS_S = (
     1, 5, 15, MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR,
     DAY, 7 * DAY, 28 * DAY, 364 * DAY,
 )  # fmt: skip
 MOST_REGULAR = 500
 MOST_ASKED_FOR = 20_000
-SHOWN_FOR_S = 5 * MINUTE  # how long Prometheus shows a value, unless told otherwise
+SHOWN_FOR_S = 5 * MINUTE  # how long Prometheus shows a value by default
 
 
 class Moment(NamedTuple):
-    """What was learned by then: the rounds, and of each lane the sums of their measures."""
+    """The number of rounds up to a time, and the sums of their measures per lane."""
 
     rounds: int
     with_topics: int  # rounds whose document had at least one topic
     sums: Floats  # lanes x measures
 
     def average(self, lane: int, measure: int) -> float | None:
-        """A point of a curve; None if there is none yet."""
+        """Return the average of a measure so far; None if it does not exist yet."""
         over = self.rounds if MEASURES[measure].startswith("loss") else self.with_topics
         return float(self.sums[lane, measure]) / over if over else None
 
 
 class History:
-    """Follows a run, and keeps what it will take to show it."""
+    """Follows a run, and keeps its moments."""
 
     def __init__(self, lanes: Sequence[str], step_s: int | None = None) -> None:
         self.lanes = lanes
@@ -55,19 +54,21 @@ class History:
         self.step_s = step_s or STEPS_S[0]
         self._asked_for = step_s is not None
         self._last = Moment(0, 0, np.zeros((len(lanes), len(MEASURES))))
-        self._last_ms = -1  # when it was; -1: before the clock ran
+        self._last_ms = -1  # the time of `_last`; -1: before the first time
         self._points: dict[int, Moment] = {}  # by time in ms
-        self._regular: dict[int, Moment] = {}  # by time in steps; what is missing is as before it
+        self._regular: dict[
+            int, Moment
+        ] = {}  # by time in steps; a missing step equals the one before
 
     def follow(self, block: Block, ranked: Sequence[RankedSegment]) -> None:
-        """Take what an engine made of a block."""
+        """Add the rounds that an engine learned from a block."""
         times = self._times(block, ranked)
         if len(times):
             self._take(times, np.concatenate([np.stack(piece.measures, 1) for piece in ranked]))
         self._thin_out()
 
     def _times(self, block: Block, ranked: Sequence[RankedSegment]) -> Longs:
-        """The time of each round: what the clock shows when its labels come; -1 before it runs."""
+        """Return the time of each round: the clock when its labels came; -1: no time yet."""
         times = []
         labelled = chain.from_iterable(piece.labelled for piece in ranked)
         awaited = next(labelled, None)
@@ -79,9 +80,9 @@ class History:
         return np.array(times, np.int64)
 
     def _take(self, times: Longs, measured: Floats) -> None:
-        """Add rounds: when each was, and its measures by lane, NaN where one does not exist."""
+        """Add rounds with their times and measures per lane; NaN: the measure does not exist."""
         before = self._last.rounds
-        # One after the other, as the curve adds them, so that sums are equal to the last bit.
+        # In the same order as the curve adds them, so that the sums are equal to the last bit.
         sums = np.concatenate([self._last.sums[None], np.nan_to_num(measured)]).cumsum(axis=0)[1:]
         exists = ~np.isnan(measured[:, 0, ONE_ERROR])
         with_topics = self._last.with_topics + np.cumsum(exists)
@@ -99,7 +100,7 @@ class History:
                 self._points[int(times[i])] = moment(i)
 
     def _thin_out(self) -> None:
-        """Go over to larger steps while there are too many moments."""
+        """Use larger steps while there are too many moments."""
         while len(self._span()) > (MOST_ASKED_FOR if self._asked_for else MOST_REGULAR):
             if self._asked_for:
                 raise UsageError(
@@ -114,34 +115,34 @@ class History:
             self.step_s = larger
 
     def _span(self) -> range:
-        """The regular moments, in steps."""
+        """Return the times of the regular moments, in steps."""
         if self.clock.first_ms is None or self.clock.now_ms is None:
             return range(0)
         step_ms = 1000 * self.step_s
         return range(-(-self.clock.first_ms // step_ms), self.clock.now_ms // step_ms + 1)
 
     def moments(self) -> list[tuple[int, Moment]]:
-        """All moments with rounds, by time in milliseconds; of two at one time the later one."""
+        """Return all moments by time in milliseconds; the later one of two at the same time."""
         if self.clock.now_ms is None or not self._last.rounds:
             return []
-        found = [*self._points.items(), (self.clock.now_ms, self._last)]
+        moments = [*self._points.items(), (self.clock.now_ms, self._last)]
         if self._last_ms >= 0:
-            found.append((self._last_ms, self._last))
+            moments.append((self._last_ms, self._last))
         moment: Moment | None = None
         for step in self._span():
             moment = self._regular.get(step, moment)
             if moment is not None:
-                found.append((1000 * self.step_s * step, moment))
-        found.sort(key=lambda pair: (pair[0], pair[1].rounds))
-        return list(dict(found).items())
+                moments.append((1000 * self.step_s * step, moment))
+        moments.sort(key=lambda pair: (pair[0], pair[1].rounds))
+        return list(dict(moments).items())
 
     def extent(self) -> Iterator[str]:
-        """From when to when it goes, and in which steps."""
+        """Yield lines on the period that the moments cover, and on their interval."""
         moments = self.moments()
         if not moments:
             return
         first, last = as_text(moments[0][0]), as_text(moments[-1][0])
-        every = spoken(self.step_s)
+        every = duration(self.step_s)
         yield (
             f"{len(moments):,} moments from {first} to {last}: one every {every}, and one for each "
             "point of the curves"
@@ -149,8 +150,8 @@ class History:
         if self.step_s > SHOWN_FOR_S:
             yield f"to see lines, start Prometheus with --query.lookback-delta={every}"
 
-    def remarks(self) -> Iterator[str]:
-        """What a person should know about the times of the documents."""
+    def notes(self) -> Iterator[str]:
+        """Yield notes on documents whose time was missing or could not be used."""
         clock = self.clock
         if clock.undated:
             yield (
@@ -159,22 +160,22 @@ class History:
             )
         if clock.before_1970:
             yield (
-                f"documents dated before 1970, where the time axis of Prometheus begins, taken as "
-                f"without a time: {clock.before_1970:,}"
+                f"documents dated before 1970, where the time axis of Prometheus begins, treated "
+                f"as without a time: {clock.before_1970:,}"
             )
         if clock.late:
             yield (
-                f"documents dated before one that came earlier, taken at its time: {clock.late:,}; "
-                f"the furthest back is {clock.latest!r}, by {clock.latest_by_ms / 3.6e6:,.1f} hours"
+                f"documents dated before an earlier document, placed at its time: {clock.late:,}; "
+                f"the oldest is {clock.latest!r}, by {clock.latest_by_ms / 3.6e6:,.1f} hours"
             )
 
 
-def spoken(seconds: int) -> str:
-    """A duration as Prometheus writes it, in its largest whole unit.
+def duration(seconds: int) -> str:
+    """Return a duration as Prometheus writes it, in its largest whole unit.
 
     Examples
     --------
-    >>> spoken(43_200), spoken(90), spoken(604_800)
+    >>> duration(43_200), duration(90), duration(604_800)
     ('12h', '90s', '7d')
 
     """

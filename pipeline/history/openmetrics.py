@@ -1,7 +1,7 @@
 """A history as OpenMetrics text with explicit times, for `promtool tsdb create-blocks-from`.
 
-Names and labels are those of the live metrics, so that the same dashboards show both. Every series
-stands by itself and goes forward in time, as the format and promtool want it.
+Names and labels are those of the live metrics, so that the same dashboards show both. The samples
+of a series follow each other in order of time, as the format and promtool require.
 """
 
 from __future__ import annotations
@@ -14,34 +14,37 @@ from pipeline.history.moments import History, Moment
 SHARD = "0"  # a replay is one worker
 
 Value = Callable[[Moment, int, int], float | None]
-# What each is called, its kind and meaning, whether there is one a measure, and its value.
+# Name, kind, meaning, whether there is one series per measure, and the value.
 METRICS: tuple[tuple[str, str, str, bool, Value], ...] = (
     (
-        "wirerank_rounds_total", "counter", "Labelled documents that were ranked, then learned.",
+        "wirerank_rounds_total", "counter",
+        "Rounds: labelled documents, each ranked first and then learned.",
         False, lambda moment, lane, measure: moment.rounds,
     ),
     (
-        "wirerank_rounds_with_topics_total", "counter", "Those with at least one topic.",
+        "wirerank_rounds_with_topics_total", "counter",
+        "Rounds whose document has at least one topic.",
         False, lambda moment, lane, measure: moment.with_topics,
     ),
     (
-        "wirerank_loss_total", "counter", "Sum of a loss, or of another measure, over the rounds.",
+        "wirerank_loss_total", "counter", "Sum of a loss, or of another measure, over rounds.",
         True, lambda moment, lane, measure: float(moment.sums[lane, measure]),
     ),
     (
-        "wirerank_round_averaged_loss", "gauge", "The learning curve: the mean of the rounds.",
+        "wirerank_round_averaged_loss", "gauge",
+        "The learning curve: the mean over all rounds so far.",
         True, lambda moment, lane, measure: moment.average(lane, measure),
     ),
 )  # fmt: skip
 
 
 def openmetrics(history: History, stream: str) -> bytes:
-    """The whole file."""
+    """Return the whole file."""
     return "".join(f"{line}\n" for line in lines(history, stream)).encode()
 
 
 def lines(history: History, stream: str) -> Iterator[str]:
-    """The metrics one after another; in each, series by series, the moments that have a value."""
+    """Yield the lines of all metrics, series by series, for the moments that have a value."""
     moments = [(timestamp(time_ms), moment) for time_ms, moment in history.moments()]
     for metric, kind, meaning, by_measure, value in METRICS:
         yield f"# HELP {metric.removesuffix('_total')} {meaning}"
@@ -58,10 +61,10 @@ def lines(history: History, stream: str) -> Iterator[str]:
 
 
 def timestamp(time_ms: int) -> str:
-    """Seconds since 1970 as the format has them.
+    """Return a time in seconds since 1970, as the format requires.
 
-    Prometheus multiplies by 1,000 and cuts off the rest; a tenth of a millisecond more keeps
-    0.23 s from becoming 229 ms.
+    Prometheus multiplies by 1,000 and cuts off the fraction. A tenth of a millisecond is added, so
+    that 0.23 s does not become 229 ms.
 
     Examples
     --------
@@ -74,5 +77,5 @@ def timestamp(time_ms: int) -> str:
 
 
 def escaped(value: str) -> str:
-    """The value of a label between its quotes."""
+    """Return a label value, escaped for double quotes."""
     return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

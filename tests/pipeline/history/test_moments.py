@@ -240,7 +240,7 @@ def test_export_says_what_it_made_of_the_times() -> None:
         "to see lines, start Prometheus with --query.lookback-delta=3h",
         "documents without a time, placed at the time of the document before: 1",
         "dated before 1970, where the time axis of Prometheus begins, treated as without a time: 1",
-        "taken at its time: 1; the furthest back is 2, by 24.0 hours",
+        "placed at its time: 1; the oldest is 2, by 24.0 hours",
         "written: c.om",
     ):
         assert line in result.stderr
