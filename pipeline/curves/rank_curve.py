@@ -1,8 +1,8 @@
-"""Learning curves of ordinal lanes: how far the said rank is from the true one.
+"""Learning curves of ordinal lanes: how far the predicted rank is from the true rank.
 
-`ranking_loss` and `hit_rate` are averaged over rounds 1..t, as every curve is. Kendall's tau-b says
-whether higher documents are called higher: it is taken over the last rounds together, and does
-not exist while all of them are, or are called, the same.
+`ranking_loss` and `hit_rate` are averaged over rounds 1..t, as in every curve. Kendall's tau-b says
+whether documents of higher rank get higher predictions. It covers the last `WINDOW` rounds. It does
+not exist while all true ranks, or all predicted ranks, are the same.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from learners.scores import RANK, RankScores, RowScores
 from learners.segment import Steps
 from pipeline.curves.topic_curve import LearningCurve, Point, is_kept
 
-WINDOW = 1000  # rounds that tau-b looks at
-# What a kept point holds: the round, the sums of the loss and of the hits, tau-b, and of the round
-# itself the true rank and the said one.
-ROUND, LOSS, HITS, TAU, TRUE, SAID = range(6)
+WINDOW = 1000  # rounds that tau-b covers
+# The columns of a kept point: the round, the sums of the loss and of the hits, tau-b; then the true
+# and the predicted rank of this round.
+ROUND, LOSS, HITS, TAU, TRUE, PREDICTED = range(6)
 COLUMNS = 6
-# What lanes are compared by: the loss as a share of the largest, and whether the rank was missed.
+# The losses by which lanes are compared: the loss as a share of the largest possible loss, and
+# whether the rank was missed.
 SHARE, DISTANCE, MISS = range(3)
 
 
@@ -63,7 +64,7 @@ def follow_ranks(
         table[rank - 1, true - 1] += 1
         tally[LOSS] += distance
         tally[HITS] += distance == 0
-        tally[TRUE], tally[SAID] = true, rank
+        tally[TRUE], tally[PREDICTED] = true, rank
         measured[done, SHARE] = distance / (ranks - 1)
         measured[done, DISTANCE] = distance
         measured[done, MISS] = 1.0 if distance > 0 else 0.0
@@ -76,7 +77,7 @@ def follow_ranks(
 
 
 class RankCurve(LearningCurve):
-    """The cumulative measures of one ordinal lane."""
+    """The curve of an ordinal lane."""
 
     measures = RANK_MEASURES
     summed = ("ranking_loss", "hit_rate")
@@ -90,11 +91,11 @@ class RankCurve(LearningCurve):
 
     @property
     def spans(self) -> Sequence[float]:
-        """A rank can be missed by as many as there are less one."""
+        """A prediction can be off by the number of ranks minus 1."""
         return (self.ranks - 1.0, 1.0)
 
     def follow(self, steps: Steps, scores: RowScores) -> Floats:
-        """Add the rounds among `steps`, each measured by what was said when its row was ranked.
+        """Add the rounds among `steps`, each measured by the rank that was predicted for its row.
 
         Returns what lanes are compared by, a row a round.
         """
@@ -115,12 +116,12 @@ class RankCurve(LearningCurve):
         return self.rounds
 
     def derived(self) -> dict[str, float | None]:
-        """How often a rank was missed."""
+        """Return the share of rounds in which the rank was missed."""
         return {"miss_rate": value_of(self.last().values, "miss_rate")}
 
     @staticmethod
     def as_point(row: Floats) -> Point:
-        """Averages over the rounds, and tau-b as it is."""
+        """Return the averages over the rounds, and tau-b of the window."""
         rounds = int(row[ROUND])
         values: dict[str, float | None] = dict.fromkeys(RANK_MEASURES)
         if rounds:
@@ -128,16 +129,20 @@ class RankCurve(LearningCurve):
             values["hit_rate"] = float(row[HITS] / rounds)
             values["tau_b"] = None if np.isnan(row[TAU]) else float(row[TAU])
         return Point(
-            rounds, values, int(row[TRUE]), int(row[SAID]), abs(int(row[SAID] - row[TRUE]))
+            rounds,
+            values,
+            int(row[TRUE]),
+            int(row[PREDICTED]),
+            abs(int(row[PREDICTED] - row[TRUE])),
         )
 
     @staticmethod
     def sums(row: Floats) -> dict[str, float]:
-        """The sums of the loss and of the hits."""
+        """Return the sums of the loss and of the hits."""
         return {"ranking_loss": float(row[LOSS]), "hit_rate": float(row[HITS])}
 
     def state(self) -> State:
-        """The sums, the kept points and the last rounds, as named arrays (copies)."""
+        """Return the sums, the kept points and the window as named arrays (copies)."""
         return {
             "tally": self._tally.copy(),
             "points": self._points.copy(),
@@ -154,7 +159,7 @@ class RankCurve(LearningCurve):
 
 
 def value_of(values: Mapping[str, float | None], measure: str) -> float | None:
-    """A measure at a point of any curve; how often a rank was missed, its hits tell."""
+    """Return a measure at a point of any curve; `miss_rate` is 1 - `hit_rate`."""
     if measure != "miss_rate":
         return values[measure]
     hits = values["hit_rate"]

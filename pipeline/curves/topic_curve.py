@@ -1,8 +1,8 @@
 """Learning curves: each measure averaged over rounds 1..t, as t grows.
 
-Sums are kept round by round, in order, so a curve does not depend on block boundaries. Points are
-kept for every round up to 128 and then 64 to each doubling, powers of two among them, and always
-for the last round: a stream of a million rounds has about a thousand points.
+Sums are added round by round, in order, so a curve does not depend on block boundaries. A curve
+keeps a point for every round up to 128, then 64 points per doubling, including the powers of two,
+and always has the last round. A stream of a million rounds has about a thousand points.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from learners.measures import COMPARED, MEASURES, measure_round
 from learners.scores import Places, RowScores, Scores
 from learners.segment import Steps
 
-# What a kept point holds: the round, the rounds with topics, the sums of the measures, and of the
-# round itself how many relevant topics, the rank of the first, and the wrong pairs.
+# The columns of a kept point: the round, the number of rounds with topics, sums of the measures.
+# Then of this round alone: relevant topics, rank of the best relevant topic, wrong pairs.
 ROUND, WITH_TOPICS, SUMS = 0, 1, 2
 RELEVANT, FIRST_HIT, WRONG_PAIRS = range(SUMS + len(MEASURES), SUMS + len(MEASURES) + 3)
 COLUMNS = SUMS + len(MEASURES) + 3
-FORMER_COLUMNS = 11  # before there were r1, r5 and mrr
+FORMER_COLUMNS = 11  # of older snapshots, without r1, r5 and mrr
 
 
 @njit
 def is_kept(round_: int) -> bool:
-    """Whether the curve keeps a point for this round."""
+    """Return whether the curve keeps a point for this round."""
     step = 1
     while 128 * step <= round_:
         step *= 2
@@ -45,9 +45,9 @@ class Totals(NamedTuple):
 
     tally: Floats  # the newest point, as sums
     found: Floats  # found[r] counts the relevant topics of rank r + 1
-    recalled: Floats  # recalled[r] adds up their shares of the topics of their documents
-    topic_rounds: Floats  # of each topic: the rounds in which it was relevant
-    topic_loss: Floats  # of each topic: the shares of irrelevant topics that scored as high then
+    recalled: Floats  # recalled[r] adds 1 / (relevant topics of the document) for each of them
+    topic_rounds: Floats  # per topic: rounds in which it was relevant
+    topic_loss: Floats  # per topic: sum of the shares of irrelevant topics that scored as high
 
 
 @njit
@@ -101,20 +101,23 @@ def follow_curve(
 
 
 class Point(NamedTuple):
-    """A point of a curve: averages over the rounds so far, None where none exists yet."""
+    """A point of a curve: averages over the rounds so far, and the round itself.
+
+    For a rank curve the last three are the true rank, the predicted rank and their distance.
+    """
 
     round: int
-    values: dict[str, float | None]
-    relevant: int
-    first_hit: int | None
+    values: dict[str, float | None]  # averages by measure; None: it does not exist yet
+    relevant: int  # relevant topics of the document
+    first_hit: int | None  # rank of the best relevant topic; None: the ranking has none
     wrong_pairs: int
 
 
 class LearningCurve(ABC):
-    """A curve: the newest tally, and those that were kept of it; what they hold, subclasses say."""
+    """A curve: the current sums, and the kept points. Subclasses define the columns."""
 
-    measures: ClassVar[Sequence[str]]  # all that its points have
-    summed: ClassVar[Sequence[str]]  # those that are means of rounds
+    measures: ClassVar[Sequence[str]]  # all measures of its points
+    summed: ClassVar[Sequence[str]]  # the measures that are means of rounds
     compared: ClassVar[Sequence[str]]  # the losses by which lanes are compared
 
     def __init__(self, columns: int) -> None:
@@ -128,7 +131,7 @@ class LearningCurve(ABC):
 
     @property
     def spans(self) -> Sequence[float]:
-        """How large the compared losses of a round can be."""
+        """The largest value of each compared loss in one round."""
         return (1.0,) * len(self.compared)
 
     @property
@@ -137,20 +140,20 @@ class LearningCurve(ABC):
         return len(self._points)
 
     def points(self, start: int = 0) -> Iterator[Point]:
-        """The kept points from the `start`-th on."""
+        """Yield the kept points, beginning with number `start`."""
         for row in self._points[start:]:
             yield self.as_point(row)
 
     def last(self) -> Point:
-        """Where the curve stands now, kept or not."""
+        """Return the point of the last round, whether or not it is kept."""
         return self.as_point(self._tally)
 
     def tally(self) -> Floats:
-        """The newest point as it is summed up (a copy): what `as_point` takes."""
+        """Return the current sums (a copy), which `as_point` turns into a point."""
         return self._tally.copy()
 
     def all_points(self) -> Iterator[Point]:
-        """The kept points, and the last round if it is not among them."""
+        """Yield the kept points, and the last round if it is not kept."""
         yield from self.points()
         if self.rounds and not is_kept(self.rounds):
             yield self.last()
@@ -178,21 +181,21 @@ class LearningCurve(ABC):
 
     @abstractmethod
     def derived(self) -> dict[str, float | None]:
-        """What is not a mean of rounds, but comes of all of them together."""
+        """Return the measures that are computed from all rounds together."""
 
     @staticmethod
     @abstractmethod
     def as_point(row: Floats) -> Point:
-        """A tally as averages."""
+        """Return the point of a row of sums."""
 
     @staticmethod
     @abstractmethod
     def sums(row: Floats) -> dict[str, float]:
-        """The sums in a tally, by measure; one that does not exist is left out."""
+        """Return the sums of a row by measure, without measures that do not exist."""
 
     @abstractmethod
     def state(self) -> State:
-        """Everything that the curve depends on, as named arrays (copies)."""
+        """Return the whole state as named arrays (copies)."""
 
     @abstractmethod
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
@@ -200,7 +203,7 @@ class LearningCurve(ABC):
 
 
 class TopicCurve(LearningCurve):
-    """The cumulative measures of one lane."""
+    """The curve of a topic lane."""
 
     measures = summed = MEASURES
     compared = tuple(MEASURES[column] for column in COMPARED)
@@ -249,15 +252,15 @@ class TopicCurve(LearningCurve):
         return {measure: total for measure, total in sums if not math.isnan(total)}
 
     def topic_losses(self) -> tuple[Floats, Floats]:
-        """Of each topic the rounds in which it was relevant, and the sum of its loss (copies).
+        """Return, per topic, the rounds in which it was relevant and the sum of its loss (copies).
 
-        Its loss in a round is the share of the irrelevant topics ranked level with or above it: its
-        own part of loss 3. 0 to 1, lower is better; 0 if no topic was irrelevant.
+        The loss of a topic in a round is the share of irrelevant topics with an equal or higher
+        score: its part of loss3. It is 0 to 1, lower is better, and 0 if no topic was irrelevant.
         """
         return self._topic_rounds.copy(), self._topic_loss.copy()
 
     def precision_recall(self) -> tuple[Floats, Floats]:
-        """Document-averaged precision and recall at r = 1, 2, .. k."""
+        """Return document-averaged precision and recall at the cut-off ranks 1, 2, ... k."""
         found, recalled = self._found.view, self._recalled.view
         at = np.arange(1, len(found) + 1)
         documents = self._tally[WITH_TOPICS]
@@ -271,12 +274,12 @@ class TopicCurve(LearningCurve):
         return {"precision": precision.tolist(), "recall": recall.tolist()}
 
     def derived(self) -> dict[str, float | None]:
-        """The best F1, and the harmonic rank."""
+        """Return the best F1 and the harmonic rank."""
         mrr = self.last().values["mrr"]
         return {"harmonic_rank": 1.0 / mrr if mrr else None, "max_f1": self.max_f1()}
 
     def max_f1(self) -> float | None:
-        """The best F1 over all cuts r, of document-averaged precision and recall."""
+        """Return the best F1 of document-averaged precision and recall over all cut-off ranks."""
         if not self.rounds_with_topics:
             return None
         precision, recall = self.precision_recall()
@@ -285,7 +288,7 @@ class TopicCurve(LearningCurve):
         return float(harmonic.max())
 
     def state(self) -> State:
-        """The sums and the kept points, as named arrays (copies)."""
+        """Return the sums and the kept points as named arrays (copies)."""
         return {
             "tally": self._tally.copy(),
             "points": self._points.copy(),
@@ -301,13 +304,13 @@ class TopicCurve(LearningCurve):
         self._points = in_columns(np.array(state["points"], np.float64))
         self._found.load(state["found"])
         self._recalled.load(state["recalled"])
-        if "topic_rounds" in state:  # older versions did not look at topics: then it begins here
+        if "topic_rounds" in state:  # older snapshots lack them; counting starts here
             self._topic_rounds.load(state["topic_rounds"])
             self._topic_loss.load(state["topic_loss"])
 
 
 def in_columns(rows: Floats) -> Floats:
-    """Rows, maybe of an older version; sums that it did not keep do not exist: NaN, for good."""
+    """Return rows with all columns; sums that an older version did not keep stay NaN."""
     missing = COLUMNS - rows.shape[-1]
     if not missing:
         return rows
@@ -316,7 +319,7 @@ def in_columns(rows: Floats) -> Floats:
 
 
 def as_point(row: Floats) -> Point:
-    """Averages from a row of sums: losses over all rounds, measures over those with topics."""
+    """Return the averages of a row: losses over all rounds, measures over rounds with topics."""
     values: dict[str, float | None] = {}
     for i, measure in enumerate(MEASURES):
         over = row[ROUND] if measure.startswith("loss") else row[WITH_TOPICS]
