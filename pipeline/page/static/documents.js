@@ -3,35 +3,35 @@ import { colourOf, count, hidden, make, setText, short, signed } from "./dom.js"
 
 export function showDocuments(list, model, lane) {
   const shown = new Map([...list.children].map((item) => [item.dataset.key, item]));
-  const items = [...model.documents.values()].reverse().map((told) => {
-    const key = [model.run, lane, model.lanes[lane].name, told.number, told.true !== null, told.rank].join(" ");
-    return shown.get(key) ?? item(told, lane, key, model.lanes[lane].ranks);
+  const items = [...model.documents.values()].reverse().map((doc) => {
+    const key = [model.run, lane, model.lanes[lane].name, doc.number, doc.true !== null, doc.rank].join(" ");
+    return shown.get(key) ?? item(doc, lane, key, model.lanes[lane].ranks);
   });
   if (items.length !== list.children.length || items.some((one, i) => one !== list.children[i])) list.replaceChildren(...items);
 }
 
-function item(told, lane, key, ranks) {
-  const element = make("li", {}, about(told, lane), ranks === null ? places(told, lane) : saidRank(told, lane));
+function item(doc, lane, key, ranks) {
+  const element = make("li", {}, about(doc, lane), ranks === null ? places(doc, lane) : predictedRank(doc, lane));
   element.dataset.key = key;
-  const more = ranks === null ? missed(told, lane) : ofRank(told, ranks);
+  const more = ranks === null ? topicNote(doc, lane) : rankNote(doc, ranks);
   if (more) element.append(more);
   return element;
 }
 
-function about(told, lane) {
-  const facts = [`document ${count(told.number)}`, `after ${count(told.rounds[lane])} rounds`];
-  if (told.time !== null) facts.push(told.time);
-  if (told.terms.length) facts.push(`heaviest terms: ${told.terms.map(([term]) => term).join(", ")}`);
+function about(doc, lane) {
+  const facts = [`document ${count(doc.number)}`, `after ${count(doc.rounds[lane])} rounds`];
+  if (doc.time !== null) facts.push(doc.time);
+  if (doc.terms.length) facts.push(`heaviest terms: ${doc.terms.map(([term]) => term).join(", ")}`);
   return make(
     "div", { class: "about" },
-    make("span", { class: "id clamped", title: told.id }, told.id),
+    make("span", { class: "id clamped", title: doc.id }, doc.id),
     make("span", { class: "facts clamped" }, facts.join(" \u00b7 ")),
   );
 }
 
-function places(told, lane) {
-  const trueTopics = new Set((told.true ?? []).map(([topic]) => topic));
-  const rows = told.rankings[lane].map(([topic, score, terms], i) => {
+function places(doc, lane) {
+  const trueTopics = new Set((doc.true ?? []).map(([topic]) => topic));
+  const rows = doc.rankings[lane].map(([topic, score, terms], i) => {
     const isTrue = trueTopics.has(topic);
     return make(
       "tr", { class: isTrue ? "true" : "" },
@@ -45,7 +45,7 @@ function places(told, lane) {
           ...(isTrue ? [hidden(" (true)")] : []),
         ),
       ),
-      make("td", { class: "score" }, short(score), strength(score, told.rankings[lane][0][1], lane)),
+      make("td", { class: "score" }, short(score), strength(score, doc.rankings[lane][0][1], lane)),
       make("td", { class: "why" }, why(score, terms)),
     );
   });
@@ -53,9 +53,9 @@ function places(told, lane) {
 }
 
 // The predicted rank of an ordinal lane, and the true rank if it is known.
-function saidRank(told, lane) {
-  const [[said, score, terms]] = told.rankings[lane];
-  const hit = said === `rank ${told.rank}`;
+function predictedRank(doc, lane) {
+  const [[predicted, score, terms]] = doc.rankings[lane];
+  const hit = predicted === `rank ${doc.rank}`;
   const row = make(
     "tr", { class: hit ? "true" : "" },
     make(
@@ -63,13 +63,13 @@ function saidRank(told, lane) {
       make(
         "div", {},
         make("span", { class: "tick", "aria-hidden": "true" }, hit ? "\u2713" : ""),
-        make("span", { class: "name" }, told.rank === null ? said : `${said} (true ${told.rank})`),
+        make("span", { class: "name" }, doc.rank === null ? predicted : `${predicted} (true ${doc.rank})`),
       ),
     ),
     make("td", { class: "score" }, short(score)),
     make("td", { class: "why" }, why(score, terms)),
   );
-  return tableOf("places said", ["rank", "score", "terms"], [row]);
+  return tableOf("places predicted", ["rank", "score", "terms"], [row]);
 }
 
 function tableOf(kind, titles, rows) {
@@ -103,28 +103,28 @@ function contribution(term, amount, kind = "") {
 }
 
 // True topics below the shown ones, or a note about the labels.
-function missed(told, lane) {
+function topicNote(doc, lane) {
   const line = make("p", { class: "missed" });
-  if (told.true === null) line.append("No labels yet.");
-  else if (!told.true.length) line.append("Labelled with no topic.");
+  if (doc.true === null) line.append("No labels yet.");
+  else if (!doc.true.length) line.append("Labelled with no topic.");
   else {
-    const first = new Set(told.rankings[lane].map(([topic]) => topic));
-    const others = told.true.filter(([topic]) => !first.has(topic));
+    const first = new Set(doc.rankings[lane].map(([topic]) => topic));
+    const others = doc.true.filter(([topic]) => !first.has(topic));
     others.sort(([, a], [, b]) => (a[lane] ?? Infinity) - (b[lane] ?? Infinity));
-    if (!others.length && !told.untold) return null;
+    if (!others.length && !doc.untold) return null;
     line.append(others.length ? "Also true: " : "");
     others.forEach(([topic, ranks], i) => {
       const where = ranks[lane] === null ? " (new: not in the ranking)" : ` (rank ${count(ranks[lane])})`;
       line.append(i ? ", " : "", make("strong", {}, topic), where);
     });
-    if (told.untold) line.append(` and ${count(told.untold)} more`);
+    if (doc.untold) line.append(` and ${count(doc.untold)} more`);
   }
   return line;
 }
 
-function ofRank(told, ranks) {
-  if (told.rank === null) return make("p", { class: "missed" }, "No rank yet.");
-  return told.rank > ranks ? make("p", { class: "missed" }, `The rank is above the highest rank, ${count(ranks)}, so the document is not learned.`) : null;
+function rankNote(doc, ranks) {
+  if (doc.rank === null) return make("p", { class: "missed" }, "No rank yet.");
+  return doc.rank > ranks ? make("p", { class: "missed" }, `The rank is above the highest rank, ${count(ranks)}, so the document is not learned.`) : null;
 }
 
 const RANKS_EXPLAINED =

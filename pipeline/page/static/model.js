@@ -61,7 +61,7 @@ export class Model {
 
   // The time axis of curves: the time of documents, or the machine's clock if documents have none.
   get timeAxis() {
-    const told = this.lanes.some((lane) => lane.curve.document_ms.some((ms) => ms !== null));
-    return told ? "document_ms" : "wall_ms";
+    const dated = this.lanes.some((lane) => lane.curve.document_ms.some((ms) => ms !== null));
+    return dated ? "document_ms" : "wall_ms";
   }
 }
