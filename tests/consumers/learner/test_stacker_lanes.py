@@ -204,7 +204,7 @@ def test_a_stacker_in_a_worker_of_its_own(broker: str, tmp_path: Path) -> None:
         end_all(streaming)
         assert by_lane(found) == expected_of(streaming)  # in order, too
         assert_exact(streaming, found, events)
-        assert "stands still" not in streaming.log("learn@stacked")
+        assert "live page failed" not in streaming.log("learn@stacked")
 
 
 def test_the_copies_of_a_stacker_push_out_no_snapshots(broker: str, tmp_path: Path) -> None:
