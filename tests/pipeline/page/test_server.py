@@ -187,10 +187,10 @@ def test_a_client_that_hangs_does_not_hold_up_the_end(
 def test_a_fault_of_the_server_is_logged_and_answered(
     server: PageServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(server_module, "news", lambda sample, since: 1 / 0)
+    monkeypatch.setattr(server_module, "update_since", lambda sample, since: 1 / 0)
     assert ask(server, "/updates").status == 500
     assert caplog.text.count("Traceback") == 1
-    assert "the page cannot answer /updates" in caplog.text
+    assert "the page failed to answer /updates" in caplog.text
 
 
 def test_rubbish_is_answered_and_forgotten(
