@@ -42,6 +42,7 @@ class Stream:
         number = {feature: i for i, feature in enumerate(self.features)}
         labels = [[h.known.index(t) for t in h.topics or ()] for h in mine]
         ranked = {h.row: len(h.known) for h in self.happenings if h.topics is None}
+        # A stream may lack the ranking of a row, as if that had been in an earlier segment.
         return Segment(
             Rows(
                 np.cumsum([0, *lengths]).astype(np.int64),
@@ -54,7 +55,7 @@ class Stream:
                 np.array([len(h.known) for h in mine], np.int32),
                 np.cumsum([0, *map(len, labels)]).astype(np.int64),
                 np.array([label for row in labels for label in row], np.int32),
-                np.array([ranked[h.row] for h in mine], np.int32),
+                np.array([ranked.get(h.row, len(h.known)) for h in mine], np.int32),
             ),
             terms,
             max((len(h.known) for h in self.happenings[:stop]), default=0),
