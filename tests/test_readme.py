@@ -282,3 +282,14 @@ def test_the_examples_of_learners_are_right() -> None:
     failures, tried = doctest.testfile(str(page), False, optionflags=doctest.ELLIPSIS)
     assert tried > 5
     assert failures == 0
+
+
+def test_panels_that_the_guide_names_exist() -> None:
+    text = (REPOSITORY / "docs/guide/operate.md").read_text().partition("## Alerts")[2]
+    named = {
+        " ".join(title.split()) for title in re.findall(r"(?<!\*)\*([A-Z][^*]+)\*(?!\*)", text)
+    }
+    dashboard = REPOSITORY / "deploy/grafana/provisioning/dashboards/wirerank/operations.json"
+    titles = set(re.findall(r'"title": "([^"]*)"', dashboard.read_text()))
+    assert len(named) > 3
+    assert named <= titles
