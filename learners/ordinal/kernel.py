@@ -2,6 +2,10 @@
 
 The model is one or k columns of weights, or the instances of a kernel model with one coefficient
 per column (`learners/prototypes/support_set.py`). `OrdinalOptions.budget` says which.
+
+The learners' loops unpack the NamedTuples before they begin, and the kernels that they call for
+every document take arrays. Passing a tuple counts the references of all its arrays, which would
+take longer than scoring a document.
 """
 
 from __future__ import annotations
@@ -10,16 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.arrays import Floats, Ints
+from learners.arrays import Floats, Ints, Longs
 from learners.jit import njit
 from learners.prototypes.kernel import add_outer, score_row
-from learners.prototypes.support_set import (
-    SupportArrays,
-    add_support,
-    keep_budget,
-    score_supports,
-)
-from learners.segment import Steps
+from learners.prototypes.support_set import SupportArrays, add_support, keep_budget
 
 
 class OrdinalOptions(NamedTuple):
@@ -65,10 +63,10 @@ def new_workspace(options: OrdinalOptions, model: OrdinalModel) -> OrdinalWorksp
 
 
 @njit
-def is_round(steps: Steps, step: int, ranks: int) -> bool:
+def is_round(label_starts: Longs, labels: Ints, step: int, ranks: int) -> bool:
     """Whether a learning step has exactly one label, and that is one of the lane's ranks."""
-    label = steps.label_starts[step]
-    return bool(steps.label_starts[step + 1] == label + 1 and steps.labels[label] < ranks)
+    label = label_starts[step]
+    return bool(label_starts[step + 1] == label + 1 and labels[label] < ranks)
 
 
 @njit
@@ -95,64 +93,50 @@ def add_columns(terms: Ints, values: Floats, tau: Floats, factor: float, weights
 
 
 @njit
-def score_document(
-    terms: Ints, values: Floats, options: OrdinalOptions, rounds: int,
-    model: OrdinalModel, work: OrdinalWorkspace,
-) -> None:  # fmt: skip
-    """Write the scores of the model as it stands to `work.scores`.
-
-    A kernel model writes those of the mean model as well, since it looks at each instance once.
-    """
-    if options.budget > 0:
-        score_supports(
-            terms, values, model.supports, options.columns, rounds, work.scores, work.mean
-        )
-    else:
-        score_columns(terms, values, model.weights, work.scores)
+def mean_columns(
+    terms: Ints, values: Floats, lagging: Floats, scores: Floats, rounds: int, mean: Floats
+) -> None:
+    """Write the scores of the mean model to `mean`, from those of the model as it stands."""
+    score_columns(terms, values, lagging, mean)
+    for c in range(len(mean)):
+        mean[c] = (rounds * scores[c] - mean[c]) / rounds
 
 
 @njit
-def ranking_scores(
-    terms: Ints, values: Floats, options: OrdinalOptions, rounds: int,
-    model: OrdinalModel, work: OrdinalWorkspace,
-) -> tuple[Floats, Floats]:  # fmt: skip
-    """The scores and thresholds to rank a document by, after `score_document`.
+def mean_thresholds(
+    threshold_sums: Floats, passed_before: Floats, counted: int, thresholds: Floats
+) -> None:
+    """Write the mean thresholds of the last `counted` rounds to `thresholds`.
 
-    They are those of the model as it stands, or of its mean over the rounds so far if the learner
-    averages.
+    Thresholds are whole numbers, and so are their sums up to this division. So their means are in
+    order as well.
     """
-    if not options.average or rounds == 0:
-        return work.scores, model.thresholds
-    mean, scores = work.mean, work.scores
-    if options.budget == 0:
-        score_columns(terms, values, model.lagging, mean)
-        for c in range(options.columns):
-            mean[c] = (rounds * scores[c] - mean[c]) / rounds
-    # Thresholds are whole numbers, and so are their sums up to this division. So their means are in
-    # order as well. A model in the weights never leaves a round out of the mean.
-    counted = rounds - model.supports.before[0]
-    work.mean_thresholds[:] = (model.threshold_sums - model.supports.passed_before) / counted
-    return mean, work.mean_thresholds
+    for r in range(len(thresholds)):
+        thresholds[r] = (threshold_sums[r] - passed_before[r]) / counted
 
 
 @njit
-def move_model(
+def move_columns(
+    terms: Ints, values: Floats, tau: Floats, lag: int, weights: Floats, lagging: Floats
+) -> None:
+    """Move column c of the weights by `tau_c x`, and of the averaging sum by `lag` times as much.
+
+    `lag` is the number of rounds before this one, or 0 if the learner does not average.
+    """
+    add_columns(terms, values, tau, 1.0, weights)
+    if lag > 0:
+        add_columns(terms, values, tau, float(lag), lagging)
+
+
+@njit
+def move_supports(
     terms: Ints, values: Floats, tau: Floats, options: OrdinalOptions, rounds: int,
     model: OrdinalModel,
 ) -> None:  # fmt: skip
-    """Move column c of the model by `tau_c x`."""
-    if options.budget == 0:
-        add_columns(terms, values, tau, 1.0, model.weights)
-        if options.average and rounds > 0:
-            add_columns(terms, values, tau, float(rounds), model.lagging)
-    elif tau.any():  # the errors of thresholds can cancel out; then only the thresholds move
+    """Add the document to the instances of a kernel model, within the budget.
+
+    The errors of thresholds can cancel out. Then only the thresholds move.
+    """
+    if tau.any():
         add_support(terms, values, tau, options.columns, rounds, model.supports)
         keep_budget(options.budget, rounds, options.average, model.threshold_sums, model.supports)
-
-
-@njit
-def sum_thresholds(options: OrdinalOptions, model: OrdinalModel) -> None:
-    """At the end of a round, add the thresholds to the sums that their means are made from."""
-    if options.average:
-        for r in range(len(model.thresholds)):
-            model.threshold_sums[r] += model.thresholds[r]

@@ -12,14 +12,15 @@ from learners.ordinal.kernel import (
     OrdinalModel,
     OrdinalOptions,
     is_round,
-    move_model,
+    mean_columns,
+    move_columns,
+    move_supports,
     new_workspace,
-    ranking_scores,
-    score_document,
+    score_columns,
 )
-from learners.prototypes.support_set import BUDGET, KERNEL
+from learners.prototypes.support_set import BUDGET, KERNEL, score_supports
 from learners.scores import RANK, SCORE
-from learners.segment import Rows, Steps, labels_of, row_of
+from learners.segment import Rows, Steps
 
 
 @njit
@@ -63,24 +64,39 @@ def follow_multiclass(
     rows: Rows, steps: Steps, options: OrdinalOptions, rounds: int, model: OrdinalModel, out: Floats
 ) -> int:
     """Take the steps in order; return the number of rounds learned so far."""
-    work = new_workspace(options, model)
-    scored = -1  # the row that `work.scores` belongs to, if nothing was learned since
-    for step in range(len(steps.row)):
-        row, learn = int(steps.row[step]), steps.learn[step]
-        if learn and not is_round(steps, step, options.ranks):
+    scores, mean, _, tau, _ = new_workspace(options, model)
+    weights, lagging, _, _, supports = model
+    starts, all_terms, all_values = rows
+    step_row, step_learn = steps.row, steps.learn
+    label_starts, labels = steps.label_starts, steps.labels
+    linear = options.budget == 0
+    scored = -1  # the row that `scores` belongs to, if nothing was learned since
+    for step in range(len(step_row)):
+        row, learn = int(step_row[step]), step_learn[step]
+        if learn and not is_round(label_starts, labels, step, options.ranks):
             continue
-        terms, values = row_of(rows, row)
+        terms = all_terms[starts[row] : starts[row + 1]]
+        values = all_values[starts[row] : starts[row + 1]]
         if not learn or scored != row:  # a late label is learned by the model of today
-            score_document(terms, values, options, rounds, model, work)
+            if linear:
+                score_columns(terms, values, weights, scores)
+            else:
+                score_supports(terms, values, supports, options.columns, rounds, scores, mean)
+        averaged = options.average and rounds > 0
         if not learn:
-            scores, _ = ranking_scores(terms, values, options, rounds, model, work)
-            out[row, RANK] = best_rank(scores)
-            out[row, SCORE] = largest(scores)
+            if averaged and linear:
+                mean_columns(terms, values, lagging, scores, rounds, mean)
+            used = mean if averaged else scores
+            out[row, RANK] = best_rank(used)
+            out[row, SCORE] = largest(used)
             scored = row
             continue
-        true = labels_of(steps, step)[0] + 1
-        if multiclass_coefficients(work.scores, true, work.tau):
-            move_model(terms, values, work.tau, options, rounds, model)
+        true = int(labels[label_starts[step]]) + 1
+        if multiclass_coefficients(scores, true, tau):
+            if linear:
+                move_columns(terms, values, tau, rounds if options.average else 0, weights, lagging)
+            else:
+                move_supports(terms, values, tau, options, rounds, model)
         rounds += 1
         scored = -1
     return rounds

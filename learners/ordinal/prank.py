@@ -12,15 +12,16 @@ from learners.ordinal.kernel import (
     OrdinalModel,
     OrdinalOptions,
     is_round,
-    move_model,
+    mean_columns,
+    mean_thresholds,
+    move_columns,
+    move_supports,
     new_workspace,
-    ranking_scores,
-    score_document,
-    sum_thresholds,
+    score_columns,
 )
-from learners.prototypes.support_set import BUDGET, KERNEL
+from learners.prototypes.support_set import BUDGET, KERNEL, score_supports
 from learners.scores import RANK, SCORE
-from learners.segment import Rows, Steps, labels_of, row_of
+from learners.segment import Rows, Steps
 
 
 @njit
@@ -57,28 +58,47 @@ def follow_prank(
     rows: Rows, steps: Steps, options: OrdinalOptions, rounds: int, model: OrdinalModel, out: Floats
 ) -> int:
     """Take the steps in order; return the number of rounds learned so far."""
-    work = new_workspace(options, model)
-    tau, shift, thresholds = work.tau, work.shift, model.thresholds
-    scored = -1  # the row that `work.scores` belongs to, if nothing was learned since
-    for step in range(len(steps.row)):
-        row, learn = int(steps.row[step]), steps.learn[step]
-        if learn and not is_round(steps, step, options.ranks):
+    scores, mean, mean_cuts, tau, shift = new_workspace(options, model)
+    weights, lagging, thresholds, threshold_sums, supports = model
+    starts, all_terms, all_values = rows
+    step_row, step_learn = steps.row, steps.learn
+    label_starts, labels = steps.label_starts, steps.labels
+    linear = options.budget == 0
+    scored = -1  # the row that `scores` belongs to, if nothing was learned since
+    for step in range(len(step_row)):
+        row, learn = int(step_row[step]), step_learn[step]
+        if learn and not is_round(label_starts, labels, step, options.ranks):
             continue
-        terms, values = row_of(rows, row)
+        terms = all_terms[starts[row] : starts[row + 1]]
+        values = all_values[starts[row] : starts[row + 1]]
         if not learn or scored != row:  # a late label is learned by the model of today
-            score_document(terms, values, options, rounds, model, work)
+            if linear:
+                score_columns(terms, values, weights, scores)
+            else:
+                score_supports(terms, values, supports, options.columns, rounds, scores, mean)
+        averaged = options.average and rounds > 0
         if not learn:
-            scores, cuts = ranking_scores(terms, values, options, rounds, model, work)
-            out[row, RANK] = rank_by_thresholds(scores[0], cuts)
-            out[row, SCORE] = scores[0]
+            if averaged and linear:
+                mean_columns(terms, values, lagging, scores, rounds, mean)
+            if averaged:  # a model in the weights never leaves a round out of the mean
+                counted = rounds - supports.before[0]
+                mean_thresholds(threshold_sums, supports.passed_before, counted, mean_cuts)
+            score = mean[0] if averaged else scores[0]
+            out[row, RANK] = rank_by_thresholds(score, mean_cuts if averaged else thresholds)
+            out[row, SCORE] = score
             scored = row
             continue
-        true = labels_of(steps, step)[0] + 1
-        if prank_coefficients(work.scores[0], thresholds, true, tau, shift):
-            move_model(terms, values, tau, options, rounds, model)
+        true = int(labels[label_starts[step]]) + 1
+        if prank_coefficients(scores[0], thresholds, true, tau, shift):
+            if linear:
+                move_columns(terms, values, tau, rounds if options.average else 0, weights, lagging)
+            else:
+                move_supports(terms, values, tau, options, rounds, model)
             for r in range(len(thresholds)):
                 thresholds[r] += shift[r]
-        sum_thresholds(options, model)
+        if options.average:
+            for r in range(len(thresholds)):
+                threshold_sums[r] += thresholds[r]
         rounds += 1
         scored = -1
     return rounds

@@ -15,14 +15,15 @@ from learners.ordinal.kernel import (
     OrdinalModel,
     OrdinalOptions,
     is_round,
-    move_model,
+    mean_columns,
+    move_columns,
+    move_supports,
     new_workspace,
-    ranking_scores,
-    score_document,
+    score_columns,
 )
-from learners.prototypes.support_set import BUDGET, KERNEL
+from learners.prototypes.support_set import BUDGET, KERNEL, score_supports
 from learners.scores import RANK, SCORE
-from learners.segment import Rows, Steps, labels_of, row_of
+from learners.segment import Rows, Steps
 
 # If the rate is too large for the length of the vectors, predictions grow without end. They are
 # useless then, but they must stay finite: an error counts as no larger than this.
@@ -47,26 +48,40 @@ def follow_widrow_hoff(
     model: OrdinalModel, out: Floats,
 ) -> int:  # fmt: skip
     """Take the steps in order; return the number of rounds learned so far."""
-    work = new_workspace(options, model)
-    tau = work.tau
-    scored = -1  # the row that `work.scores` belongs to, if nothing was learned since
-    for step in range(len(steps.row)):
-        row, learn = int(steps.row[step]), steps.learn[step]
-        if learn and not is_round(steps, step, options.ranks):
+    scores, mean, _, tau, _ = new_workspace(options, model)
+    weights, lagging, _, _, supports = model
+    starts, all_terms, all_values = rows
+    step_row, step_learn = steps.row, steps.learn
+    label_starts, labels = steps.label_starts, steps.labels
+    linear = options.budget == 0
+    scored = -1  # the row that `scores` belongs to, if nothing was learned since
+    for step in range(len(step_row)):
+        row, learn = int(step_row[step]), step_learn[step]
+        if learn and not is_round(label_starts, labels, step, options.ranks):
             continue
-        terms, values = row_of(rows, row)
+        terms = all_terms[starts[row] : starts[row + 1]]
+        values = all_values[starts[row] : starts[row + 1]]
         if not learn or scored != row:  # a late label is learned by the model of today
-            score_document(terms, values, options, rounds, model, work)
+            if linear:
+                score_columns(terms, values, weights, scores)
+            else:
+                score_supports(terms, values, supports, options.columns, rounds, scores, mean)
+        averaged = options.average and rounds > 0
         if not learn:
-            scores, _ = ranking_scores(terms, values, options, rounds, model, work)
-            out[row, RANK] = nearest_rank(scores[0], options.ranks)
-            out[row, SCORE] = scores[0]
+            if averaged and linear:
+                mean_columns(terms, values, lagging, scores, rounds, mean)
+            score = mean[0] if averaged else scores[0]
+            out[row, RANK] = nearest_rank(score, options.ranks)
+            out[row, SCORE] = score
             scored = row
             continue
-        true = labels_of(steps, step)[0] + 1
-        tau[0] = widrow_hoff_coefficient(work.scores[0], true, rate)
+        true = int(labels[label_starts[step]]) + 1
+        tau[0] = widrow_hoff_coefficient(scores[0], true, rate)
         if tau[0] != 0.0:
-            move_model(terms, values, tau, options, rounds, model)
+            if linear:
+                move_columns(terms, values, tau, rounds if options.average else 0, weights, lagging)
+            else:
+                move_supports(terms, values, tau, options, rounds, model)
         rounds += 1
         scored = -1
     return rounds
