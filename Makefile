@@ -58,7 +58,7 @@ prometheus:  ## Scrape Wirerank on this machine, at 127.0.0.1:9090, until Ctrl-C
 	prometheus --config.file=deploy/prometheus/prometheus.yml --web.listen-address=127.0.0.1:9090 \
 	  --storage.tsdb.path=$(or $(XDG_STATE_HOME),$(HOME)/.local/state)/wirerank/prometheus
 
-dashboards: $(VENV)/.experiments  ## Write the Grafana dashboards anew from their code
+dashboards: $(VENV)/.experiments  ## Write the Grafana dashboards again from their code
 	@$(BIN)/python -m deploy.grafana
 
 pictures: $(VENV)/.dev  ## Draw the pictures of the README again, from a real run (needs chromium)
@@ -74,7 +74,7 @@ bounds: $(VENV)/.dev  ## Run the tests of all kernels with every index checked
 bench: $(VENV)/.bench  ## Measure speed and memory, as ratios in one run
 	$(BIN)/python -m tests.bench
 
-lock: $(VENV)/.dev $(VENV)/.bench  ## Write constraints.txt anew from what is installed
+lock: $(VENV)/.dev $(VENV)/.bench  ## Write constraints.txt again from what is installed
 	$(BIN)/pip freeze --exclude-editable > constraints.txt
 
 clean:  ## Remove what was made

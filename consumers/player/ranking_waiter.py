@@ -152,11 +152,11 @@ class RankingWaiter:
     ) -> Positions:
         """Watch groups until they have arrived; returns their positions then.
 
-        `nobody` is said if there are no groups to follow yet.
+        `nobody` is printed if there are no groups to follow yet.
         """
         check = ArrivalCheck(positions_in(self._before))
         total: int | None = None
-        last_lag, last_change, said = -1, time.monotonic(), False
+        last_lag, last_change, reported = -1, time.monotonic(), False
         try:
             while True:
                 positions = positions_in(self._ask(partial(group_offsets, prefix=PREFIX)))
@@ -170,13 +170,13 @@ class RankingWaiter:
                     self._reporter.begin(total)
                 self._reporter.advance(max(0, (total or 0) - lag))
                 if lag != last_lag:
-                    last_lag, last_change, said = lag, now, False
-                if not said and not positions:
+                    last_lag, last_change, reported = lag, now, False
+                if not reported and not positions:
                     self._reporter.say(nobody)
-                    said = True
-                elif not said and now - last_change > SAY_AFTER_S:
+                    reported = True
+                elif not reported and now - last_change > SAY_AFTER_S:
                     self._reporter.say(standstill(positions, targets, now - last_change))
-                    said = True
+                    reported = True
                 self._pause()
         finally:
             self._reporter.end()

@@ -30,11 +30,11 @@ class DeferredExchange:
         self.shards = assignment.shards
         self.opened: KafkaExchange | None = None
 
-    def swap(self, number: int, mine: bytes) -> list[bytes]:
+    def swap(self, number: int, part: bytes) -> list[bytes]:
         """See `Exchange.swap`."""
         if self.opened is None:
             raise ValueError("the exchange was not opened")
-        return self.opened.swap(number, mine)
+        return self.opened.swap(number, part)
 
 
 class LaneShard:

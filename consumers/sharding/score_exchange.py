@@ -129,7 +129,7 @@ class KafkaExchange:
             "over: empty their snapshot folders, and delete this topic."
         )
 
-    def swap(self, number: int, mine: bytes) -> list[bytes]:
+    def swap(self, number: int, part: bytes) -> list[bytes]:
         """Send the payload of this shard in exchange `number`; returns the payloads of all shards.
 
         Raises `StoppedError` if asked to stop meanwhile.
@@ -138,7 +138,7 @@ class KafkaExchange:
             raise ValueError(f"exchange {number} is not the next one; that is {self._next}")
         self._next, self._failed = number, True
         self._began = time.monotonic()
-        parts = ExchangeParts(self.shards, split(number, self.shard, mine))
+        parts = ExchangeParts(self.shards, split(number, self.shard, part))
         self._collect(parts)
         self._next, self._failed = number + 1, False
         self._restart_offset = self._offset

@@ -189,8 +189,8 @@ class LearnerMetrics:
     def snapshot(self, written: float, size_bytes: int, seconds: float | None = None) -> None:
         """Show a new snapshot or, without `seconds`, the snapshot that this process restored."""
         before = self._snapshot.by_this_process if self._snapshot else 0
-        mine = before + (seconds is not None)
-        self._snapshot = SnapshotSample(written, size_bytes, seconds, mine)
+        written_here = before + (seconds is not None)
+        self._snapshot = SnapshotSample(written, size_bytes, seconds, written_here)
 
     def describe(self) -> Iterable[Metric]:
         """Declare the metrics to the registry."""

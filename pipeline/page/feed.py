@@ -288,7 +288,7 @@ class PageFeed(Feed):
             rounds=engine.rounds,
             topics=len(engine.topics),
             terms=len(engine.vocabulary),
-            courses=tuple(course_sample(engine, course) for course in engine.lane_groups),
+            groups=tuple(group_sample(engine, group) for group in engine.lane_groups),
             stream_time=self._stream_time,
             wall_ms=self._wall_ms(),
             progress=self._progress,
@@ -310,14 +310,14 @@ class PageFeed(Feed):
         return (documents - before) / (now - then) if now > then else None
 
 
-def course_sample(engine: Engine, course: LaneGroup) -> GroupSample:
+def group_sample(engine: Engine, group: LaneGroup) -> GroupSample:
     """Return the sample of a lane group."""
     return GroupSample(
-        kind=RANKS if course is engine.rank_group else TOPICS,
-        lanes=tuple(place for place, lane in enumerate(engine.lanes) if lane in course.lanes),
-        losses=course.differences.losses,
-        rounds=course.rounds,
-        waiting=len(course.pending.documents),
+        kind=RANKS if group is engine.rank_group else TOPICS,
+        lanes=tuple(place for place, lane in enumerate(engine.lanes) if lane in group.lanes),
+        losses=group.differences.losses,
+        rounds=group.rounds,
+        waiting=len(group.pending.documents),
     )
 
 

@@ -97,7 +97,7 @@ class Sample:
     rounds: int = 0
     topics: int = 0
     terms: int = 0
-    courses: tuple[GroupSample, ...] = ()
+    groups: tuple[GroupSample, ...] = ()
     stream_time: str | None = None  # time of the last document, as written in its event
     wall_ms: int | None = None  # when this sample was taken
     progress: ReadProgress = field(default=ReadProgress(0, None))

@@ -41,13 +41,13 @@ def run_header(sample: Sample) -> dict[str, Any]:
         "confidence": CONFIDENCE,
         "compared": [
             {
-                "kind": course.kind,
-                "lanes": course.lanes,
-                "best_in": course.losses[0],  # the loss that decides which lane is best
-                "titles": [COLUMN_FORMATS[loss][0] for loss in course.losses],
+                "kind": group.kind,
+                "lanes": group.lanes,
+                "best_in": group.losses[0],  # the loss that decides which lane is best
+                "titles": [COLUMN_FORMATS[loss][0] for loss in group.losses],
             }
-            for course in sample.courses
-            if len(course.lanes) > 1
+            for group in sample.groups
+            if len(group.lanes) > 1
         ],
         "measures": [
             {
@@ -84,9 +84,9 @@ def update_since(sample: Sample, since: int) -> dict[str, Any]:
             "rounds": sample.rounds,
             "topics": sample.topics,
             "terms": sample.terms,
-            "courses": [
-                {"kind": course.kind, "rounds": course.rounds, "waiting": course.waiting}
-                for course in sample.courses
+            "groups": [
+                {"kind": group.kind, "rounds": group.rounds, "waiting": group.waiting}
+                for group in sample.groups
             ],
             "stream_time": sample.stream_time,
             "stream_ms": milliseconds(sample.stream_time),

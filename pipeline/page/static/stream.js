@@ -43,21 +43,21 @@ export function showThrough(bar, label, text, status, counted) {
 }
 
 export function showFigures(list, { status, lanes }) {
-  const courses = status.courses.length ? status.courses : [{ kind: "topics", rounds: 0, waiting: 0 }]; // no lane yet
-  const both = courses.length > 1; // topics and ranks, which have rounds of their own
+  const groups = status.groups.length ? status.groups : [{ kind: "topics", rounds: 0, waiting: 0 }]; // no lane yet
+  const both = groups.length > 1; // topics and ranks, which have rounds of their own
   const ranks = lanes.find((lane) => lane.ranks !== null)?.ranks;
   const running = status.state === "running";
   const speed = running ? status.rate : status.average_rate;
   const beside = running && status.average_rate !== null ? `${count(status.average_rate)} on average` : "over the whole run";
   const figures = [
     ["Documents ranked", count(status.documents)],
-    ...courses.map(({ kind, rounds }) => [both ? `Rounds (${kind})` : "Rounds learned", count(rounds)]),
+    ...groups.map(({ kind, rounds }) => [both ? `Rounds (${kind})` : "Rounds learned", count(rounds)]),
     ["Documents/s", speed === null ? "n.a." : count(speed), beside],
   ];
-  if (courses.some(({ kind }) => kind === "topics")) figures.push(["Topics", count(status.topics)]);
+  if (groups.some(({ kind }) => kind === "topics")) figures.push(["Topics", count(status.topics)]);
   if (ranks) figures.push(["Ranks", count(ranks)]);
   figures.push(["Terms", count(status.terms)]);
-  for (const { kind, waiting } of courses) {
+  for (const { kind, waiting } of groups) {
     if (waiting) figures.push([`Waiting for ${both ? kind : "labels"}`, count(waiting)]);
   }
   if (status.put_aside) figures.push(["Dead letters", count(status.put_aside)]);

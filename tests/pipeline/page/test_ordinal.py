@@ -96,7 +96,7 @@ def test_a_rank_that_no_lane_learns_is_no_news() -> None:
 def test_rounds_are_told_by_kind() -> None:
     stream = Stream(["mmp:loss=1", "prank:ranks=5"])
     stream.process([small(n) for n in range(10)] + [ranked(n) for n in range(10, 13)])
-    assert told(stream)["status"]["courses"] == [
+    assert told(stream)["status"]["groups"] == [
         {"kind": "topics", "rounds": 13, "waiting": 0},
         {"kind": "ranks", "rounds": 3, "waiting": 10},
     ]
