@@ -93,7 +93,7 @@ function why(score, terms) {
   const rest = terms.reduce((left, [, amount]) => left - amount, score ?? 0);
   const roundingErrors = 1e-9 * Math.abs(terms[0]?.[1] ?? 0);
   if (Math.abs(rest) > roundingErrors) shown.append(contribution("others", rest, "others"));
-  if (!terms.length) shown.append(make("b", {}, "no term of the document has a weight here"));
+  if (!terms.length) shown.append(make("span", { class: "others" }, "no term of the document has a weight here"));
   return shown;
 }
 

@@ -77,7 +77,7 @@ def test_until_ranked(broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert ended.result(120) == PlaybackResult(written=401, already_there=0)
         assert published(streaming) == 400 * len(LANES)
         heard.wait_for("every event is ranked")
-        heard.wait_for("not waited for: gone, which stands at 0 of")
+        heard.wait_for("not waited for: gone, which is at offset 0 of")
         (letter,) = streaming.read(streaming.stream.dead_letters, 1, 1)
         assert letter.value == b"rubbish"
         result = topic.play(str(path), "--until-ranked")

@@ -195,7 +195,7 @@ def test_gzip_is_known_by_what_it_is() -> None:
         ),
         ("replay synthetic:10 --max-terms 99999999999999999999", "max-terms"),
         ("replay synthetic:10 --kafka x:1 --topic t", "this program has no Kafka client. Run"),
-        ("corpora fetch nothing", "no corpus is called 'nothing'"),
+        ("corpora fetch nothing", "there is no corpus 'nothing'"),
         ("corpora fetch synthetic", "cannot be fetched"),
     ],
 )

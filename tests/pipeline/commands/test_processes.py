@@ -72,7 +72,7 @@ def test_no_standard_input_is_explained() -> None:
     shell = f"{sys.executable} -m pipeline replay - <&-"
     done = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "no standard input to read from" in done.stderr
+    assert "Standard input is closed" in done.stderr
 
 
 def test_a_live_pipe_is_ranked_as_it_comes() -> None:
