@@ -219,7 +219,8 @@ class StreamSettings(Section):
     def _check_names_differ(self) -> StreamSettings:
         if len(set(self.kafka_topics)) < len(self.kafka_topics):
             raise ValueError(
-                "documents, blocks, rankings, dead_letters and scores must be five different topics"
+                "documents, blocks, rankings, dead_letters and scores must be five different "
+                "Kafka topics"
             )
         lanes = [lane.parsed.name for lane in self.lanes]
         for lane in lanes:

@@ -92,7 +92,7 @@ class ExactlyOncePublisher:
                 if self._producer is None:
                     committed = self.start(before)
                     if all(offset == after for offset in committed.values()):
-                        log.info("the transaction in doubt was committed")
+                        log.info("the broker says that the last transaction was committed")
                         return
                     self._check_offsets(committed, before)
                 self._attempt(batches, before, after)
@@ -106,7 +106,10 @@ class ExactlyOncePublisher:
                 if attempt == self._attempts:
                     raise
                 log.warning(
-                    "transaction in doubt (%s: %s); asking the broker", type(error).__name__, error
+                    "it is not known whether the last transaction was committed (%s: %s); "
+                    "asking the broker",
+                    type(error).__name__,
+                    error,
                 )
                 time.sleep(self._pause_s)
             else:

@@ -158,7 +158,7 @@ class ExchangeParts:
         size = sum(len(part.content) for part in self._arrived[last.shard].values())
         if size != last.size:
             raise DamagedError(
-                f"{name} is damaged, or an earlier part: the {last.parts} parts of shard "
+                f"{name} or an earlier part is damaged: the {last.parts} parts of shard "
                 f"{last.shard} have {size:,} bytes together, expected {last.size:,}"
             )
 
