@@ -18,13 +18,15 @@ from learners.segment import Segment, Steps, labels_of
 @njit
 def follow_frequency(steps: Steps, counts: Floats, out: Floats) -> None:
     """Take the steps in order: rank by the counts, then count."""
-    for step in range(len(steps.row)):
-        known = steps.known[step]
-        if steps.learn[step]:
-            for r in labels_of(steps, step):
+    step_row, step_learn, step_known = steps.row, steps.learn, steps.known
+    label_starts, labels = steps.label_starts, steps.labels
+    for step in range(len(step_row)):
+        known = step_known[step]
+        if step_learn[step]:
+            for r in labels_of(label_starts, labels, step):
                 counts[r] += 1.0
         else:
-            out[steps.row[step], :known] = counts[:known]
+            out[step_row[step], :known] = counts[:known]
 
 
 class Frequency(Learner):

@@ -191,14 +191,16 @@ def place_in_all(steps: Steps, scores: Floats, places: Places) -> None:
     Ranks count only the topics of the ranking. `above` also counts the topics that became known
     since then, with the score 0.
     """
-    ranks, above = places.ranks, places.above
-    first = steps.label_starts[0]
-    for step in range(len(steps.row)):
-        start, stop = steps.label_starts[step] - first, steps.label_starts[step + 1] - first
-        if not steps.learn[step] or start == stop:
+    step_row, step_learn, step_known = steps.row, steps.learn, steps.known
+    label_starts, labels, step_ranked = steps.label_starts, steps.labels, steps.ranked
+    ranks, above, hits = places
+    first = label_starts[0]
+    for step in range(len(step_row)):
+        start, stop = label_starts[step] - first, label_starts[step + 1] - first
+        if not step_learn[step] or start == stop:
             continue
-        relevant = labels_of(steps, step)
-        given, ranked = scores[steps.row[step]], steps.ranked[step]
+        relevant = labels_of(label_starts, labels, step)
+        given, ranked = scores[step_row[step]], step_ranked[step]
         for i in range(len(relevant)):
             r = relevant[i]
             score = given[r]
@@ -206,7 +208,7 @@ def place_in_all(steps: Steps, scores: Floats, places: Places) -> None:
             for s in range(ranked):
                 better += given[s] > score
                 level += given[s] >= score
-            for s in range(ranked, steps.known[step]):
+            for s in range(ranked, step_known[step]):
                 level += given[s] >= score
             rank = 1 + better
             for s in range(r):
@@ -217,7 +219,7 @@ def place_in_all(steps: Steps, scores: Floats, places: Places) -> None:
             above[start + i] = level
         ranks[start:stop].sort()
         if ranks[start] != UNRANKED:
-            places.hits[step] = ranks[start]
+            hits[step] = ranks[start]
 
 
 class DenseScores(Scores):
@@ -282,10 +284,12 @@ class Retrieved(NamedTuple):
 
 
 @njit
-def retrieved_of(retrieved: Retrieved, row: int) -> tuple[Ints, Floats]:
+def retrieved_of(
+    starts: Longs, stops: Longs, topics: Ints, scores: Floats, row: int
+) -> tuple[Ints, Floats]:
     """The retrieved topics of a row and their scores, as views."""
-    start, stop = retrieved.starts[row], retrieved.stops[row]
-    return retrieved.topics[start:stop], retrieved.scores[start:stop]
+    start, stop = starts[row], stops[row]
+    return topics[start:stop], scores[start:stop]
 
 
 @njit
@@ -294,9 +298,10 @@ def best_of_retrieved(
 ) -> None:
     """As `best_of_all`: the retrieved topics first, then the others by index."""
     top = order.shape[1]
+    starts, stops, found, scores = retrieved
     is_retrieved = np.zeros(topics, np.bool_)
     for row in range(len(known)):
-        some, given = retrieved_of(retrieved, row)
+        some, given = retrieved_of(starts, stops, found, scores, row)
         best, worth = order[row], values[row]
         filled = 0
         for i in range(len(some)):
@@ -332,14 +337,17 @@ def before(score: float, topic: int, other_score: float, other: int) -> bool:
 @njit
 def place_in_retrieved(steps: Steps, retrieved: Retrieved, places: Places) -> None:
     """As `place_in_all`, where all topics that are not retrieved have the score 0."""
-    ranks, above = places.ranks, places.above
-    first = steps.label_starts[0]
-    for step in range(len(steps.row)):
-        start, stop = steps.label_starts[step] - first, steps.label_starts[step + 1] - first
-        if not steps.learn[step] or start == stop:
+    step_row, step_learn, step_known = steps.row, steps.learn, steps.known
+    label_starts, labels, step_ranked = steps.label_starts, steps.labels, steps.ranked
+    ranks, above, hits = places
+    starts, stops, found, scores = retrieved
+    first = label_starts[0]
+    for step in range(len(step_row)):
+        start, stop = label_starts[step] - first, label_starts[step + 1] - first
+        if not step_learn[step] or start == stop:
             continue
-        relevant = labels_of(steps, step)
-        some, given = retrieved_of(retrieved, steps.row[step])
+        relevant = labels_of(label_starts, labels, step)
+        some, given = retrieved_of(starts, stops, found, scores, step_row[step])
         own = np.zeros(len(relevant))
         for i in range(len(relevant)):
             for j in range(len(some)):
@@ -356,15 +364,15 @@ def place_in_retrieved(steps: Steps, retrieved: Retrieved, places: Places) -> No
                 earlier += some[j] < r
             if score == 0.0:
                 rank += r - earlier  # topics of a lower index that were not retrieved either
-                above[start + i] = steps.known[step] - len(relevant)
+                above[start + i] = step_known[step] - len(relevant)
             else:
                 for other in own:
                     level -= other >= score
                 above[start + i] = level
-            ranks[start + i] = rank if r < steps.ranked[step] else UNRANKED
+            ranks[start + i] = rank if r < step_ranked[step] else UNRANKED
         ranks[start:stop].sort()
         if best > 0.0:
-            places.hits[step] = ranks[start]
+            hits[step] = ranks[start]
 
 
 class SparseScores(Scores):

@@ -1,7 +1,8 @@
 """A segment of the log as learners see it: sparse vectors, and what happens to them in order.
 
-`Rows` and `Steps` are NamedTuples of arrays, so that they go straight into kernels. There only the
-fields are visible; `row_of` and `labels_of` do in kernels what methods do outside.
+`Rows` and `Steps` are NamedTuples of arrays, so that they go straight into kernels. Kernels unpack
+them before their loops, because every use of a tuple counts references to its arrays. Methods are
+not visible in kernels; `row_of` and `labels_of` do there what methods do outside.
 """
 
 from __future__ import annotations
@@ -75,16 +76,16 @@ class Steps(NamedTuple):
 
 
 @njit
-def row_of(rows: Rows, row: int) -> tuple[Ints, Floats]:
+def row_of(starts: Longs, terms: Ints, values: Floats, row: int) -> tuple[Ints, Floats]:
     """The terms and values of a row, as views."""
-    start, stop = rows.starts[row], rows.starts[row + 1]
-    return rows.terms[start:stop], rows.values[start:stop]
+    start, stop = starts[row], starts[row + 1]
+    return terms[start:stop], values[start:stop]
 
 
 @njit
-def labels_of(steps: Steps, step: int) -> Ints:
+def labels_of(label_starts: Longs, labels: Ints, step: int) -> Ints:
     """The labels of a step, as a view; none of a ranking step."""
-    return steps.labels[steps.label_starts[step] : steps.label_starts[step + 1]]
+    return labels[label_starts[step] : label_starts[step + 1]]
 
 
 @dataclass(frozen=True, slots=True)

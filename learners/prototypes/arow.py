@@ -120,20 +120,23 @@ def follow_arow(
     rows: Rows, steps: Steps, options: ArowOptions, model: ArowModel, out: Floats
 ) -> None:
     """Take the steps in order."""
+    starts, all_terms, all_values = rows
+    step_row, step_learn, step_known = steps.row, steps.learn, steps.known
+    label_starts, labels = steps.label_starts, steps.labels
     topics, bias = model.weights.shape[1], options.bias
     work = ArowWorkspace(np.zeros(topics), np.zeros(topics), np.zeros(topics), np.zeros(topics))
     scores, prior = work.scores, model.prior
-    for step in range(len(steps.row)):
-        row, known = int(steps.row[step]), int(steps.known[step])
-        terms, values = row_of(rows, row)
+    for step in range(len(step_row)):
+        row, known = int(step_row[step]), int(step_known[step])
+        terms, values = row_of(starts, all_terms, all_values, row)
         score_row(terms, values, model.weights, known, scores)
         for r in range(known):
             scores[r] += bias * prior[r]
-        if not steps.learn[step]:
+        if not step_learn[step]:
             out[row, :known] = scores[:known]
             continue
         spread_of(terms, values, bias, model, known, work.spread)
-        find_moves(labels_of(steps, step), known, options, work)
+        find_moves(labels_of(label_starts, labels, step), known, options, work)
         learn_row(terms, values, bias, known, work, model)
 
 

@@ -74,21 +74,24 @@ def follow_committee(
     rows: Rows, steps: Steps, options: CommitteeOptions, drawn: int, weights: Floats, out: Floats
 ) -> int:
     """Take the steps in order; return how many starts were drawn so far."""
+    starts, all_terms, all_values = rows
+    step_row, step_learn, step_known = steps.row, steps.learn, steps.known
+    label_starts, labels = steps.label_starts, steps.labels
     size, seed = options.size, options.seed
     current = np.zeros(weights.shape[1])
     tau = np.zeros(weights.shape[1])
     scored = -1  # the row that `current` belongs to, if nothing was learned since
-    for step in range(len(steps.row)):
-        row, known = int(steps.row[step]), int(steps.known[step])
-        terms, values = row_of(rows, row)
+    for step in range(len(step_row)):
+        row, known = int(step_row[step]), int(step_known[step])
+        terms, values = row_of(starts, all_terms, all_values, row)
         # Topics that this document is the first to carry have no weights yet, so they score 0.
-        if scored != row or not steps.learn[step]:
+        if scored != row or not step_learn[step]:
             score_row(terms, values, weights, known * size, current)
             scored = row
-        if not steps.learn[step]:
+        if not step_learn[step]:
             mean_scores(current, known, size, out[row])
             continue
-        relevant = labels_of(steps, step)
+        relevant = labels_of(label_starts, labels, step)
         members = np.empty(len(relevant) * size, np.int32)
         for i in range(len(members)):
             members[i] = relevant[i // size] * size + i % size

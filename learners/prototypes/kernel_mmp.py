@@ -38,24 +38,27 @@ def follow_kernel_mmp(
     supports: SupportArrays, out: Floats,
 ) -> int:  # fmt: skip
     """Take the steps in order; return the number of rounds learned so far."""
+    starts, all_terms, all_values = rows
+    step_row, step_learn, step_known = steps.row, steps.learn, steps.known
+    label_starts, labels = steps.label_starts, steps.labels
     average = options.average
     columns = supports.coefficients.shape[1]
     current, tau = np.zeros(columns), np.zeros(columns)
     mean = np.zeros(columns if average else 0)
     # The row that `current` belongs to, and how many topics it has, if nothing was learned since.
     scored, scored_known = -1, 0
-    for step in range(len(steps.row)):
-        row, known = int(steps.row[step]), int(steps.known[step])
-        terms, values = row_of(rows, row)
-        if not steps.learn[step] or scored != row:
+    for step in range(len(step_row)):
+        row, known = int(step_row[step]), int(step_known[step])
+        terms, values = row_of(starts, all_terms, all_values, row)
+        if not step_learn[step] or scored != row:
             score_supports(terms, values, supports, known, rounds, current, mean)
-        if not steps.learn[step]:
+        if not step_learn[step]:
             scored, scored_known = row, known
             out[row, :known] = mean[:known] if average and rounds > 0 else current[:known]
             continue
         if scored == row:
             current[scored_known:known] = 0.0  # topics that this document is the first to carry
-        relevant = labels_of(steps, step)
+        relevant = labels_of(label_starts, labels, step)
         if mmp_coefficients(current, known, relevant, options.loss, options.margin, tau):
             add_support(terms, values, tau, known, rounds, supports)
             keep_budget(options.budget, rounds, average, supports.passed_before, supports)

@@ -66,12 +66,15 @@ def follow_mmp(
     rows: Rows, steps: Steps, rule: UpdateRule, rounds: int, model: Prototypes, out: Floats
 ) -> int:
     """Take the steps in order; return the number of rounds learned so far."""
+    starts, all_terms, all_values = rows
+    step_row, step_learn, step_known = steps.row, steps.learn, steps.known
+    label_starts, labels = steps.label_starts, steps.labels
     work = new_workspace(model.weights.shape[1])
     scored = -1  # the row that `work.scores` belongs to, if nothing was learned since
-    for step in range(len(steps.row)):
-        row, known = int(steps.row[step]), int(steps.known[step])
-        terms, values = row_of(rows, row)
-        if not steps.learn[step]:
+    for step in range(len(step_row)):
+        row, known = int(step_row[step]), int(step_known[step])
+        terms, values = row_of(starts, all_terms, all_values, row)
+        if not step_learn[step]:
             rank_row(terms, values, known, rule.average, rounds, model, work, out[row])
             scored = row
             continue
@@ -79,7 +82,7 @@ def follow_mmp(
         # first to carry have zero prototypes, so their scores are 0 as `work.scores` has them.
         if scored != row:
             score_row(terms, values, model.weights, known, work.scores)
-        relevant = labels_of(steps, step)
+        relevant = labels_of(label_starts, labels, step)
         if mmp_coefficients(work.scores, known, relevant, rule.loss, rule.margin, work.tau):
             move_prototypes(terms, values, known, rule.average, rounds, work.tau, model)
         rounds += 1

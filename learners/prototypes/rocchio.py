@@ -69,14 +69,17 @@ def follow_rocchio(
 
     `used` is the number of terms in use, for which prototypes are made.
     """
+    starts, all_terms, all_values = rows
+    step_row, step_learn, step_known = steps.row, steps.learn, steps.known
+    label_starts, labels = steps.label_starts, steps.labels
     sums, total, carriers, weights = model.sums, model.total, model.carriers, model.weights
-    for step in range(len(steps.row)):
-        row, known = steps.row[step], steps.known[step]
-        terms, values = row_of(rows, row)
-        if not steps.learn[step]:
+    for step in range(len(step_row)):
+        row, known = step_row[step], step_known[step]
+        terms, values = row_of(starts, all_terms, all_values, row)
+        if not step_learn[step]:
             score_row(terms, values, weights, known, out[row])
             continue
-        relevant = labels_of(steps, step)
+        relevant = labels_of(label_starts, labels, step)
         for r in relevant:
             carriers[r] += 1.0
         for i in range(len(terms)):

@@ -58,23 +58,26 @@ def follow_curve(
 
     The measures of each round by itself are written to `measured`.
     """
+    step_learn, step_known = steps.learn, steps.known
+    label_starts, labels, step_ranked = steps.label_starts, steps.labels, steps.ranked
     tally, found, recalled = totals.tally, totals.found, totals.recalled
     topic_rounds, topic_loss = totals.topic_rounds, totals.topic_loss
+    all_ranks, all_above, hits = places
     kept = done = 0
-    first = steps.label_starts[0]
-    for step in range(len(steps.learn)):
-        if not steps.learn[step]:
+    first = label_starts[0]
+    for step in range(len(step_learn)):
+        if not step_learn[step]:
             continue
-        start, stop = steps.label_starts[step], steps.label_starts[step + 1]
-        relevant = steps.labels[start:stop]
+        start, stop = label_starts[step], label_starts[step + 1]
+        relevant = labels[start:stop]
         ranked = 0  # relevant topics that the ranking has; they come first in `places.ranks`
         for topic in relevant:
-            ranked += topic < steps.ranked[step]
-        ranks = places.ranks[start - first : start - first + ranked]
-        above = places.above[start - first : stop - first]
+            ranked += topic < step_ranked[step]
+        ranks = all_ranks[start - first : start - first + ranked]
+        above = all_above[start - first : stop - first]
         values = measured[done]
         done += 1
-        measure_round(steps.known[step], ranks, above, places.hits[step], values)
+        measure_round(step_known[step], ranks, above, hits[step], values)
         tally[ROUND] += 1.0
         tally[RELEVANT] = len(relevant)
         tally[FIRST_HIT] = np.nan
@@ -89,7 +92,7 @@ def follow_curve(
         for rank in ranks:
             found[rank - 1] += 1.0
             recalled[rank - 1] += 1.0 / len(relevant)
-        irrelevant = steps.known[step] - len(relevant)
+        irrelevant = step_known[step] - len(relevant)
         for i in range(len(relevant)):
             topic_rounds[relevant[i]] += 1.0
             if irrelevant > 0:
