@@ -17,10 +17,9 @@ def sums_of_learned_rows(rows: Rows, steps: Steps, sums: Floats) -> None:
     """The sum of the values of each learned row, plus its labels."""
     for step in range(len(steps.row)):
         if steps.learn[step]:
-            sums[step] = (
-                row_of(*rows, steps.row[step])[1].sum()
-                + labels_of(steps.label_starts, steps.labels, step).sum()
-            )
+            _, values = row_of(rows.starts, rows.terms, rows.values, steps.row[step])
+            labels = labels_of(steps.label_starts, steps.labels, step)
+            sums[step] = values.sum() + labels.sum()
 
 
 def test_kernels_take_rows_and_steps() -> None:
