@@ -66,10 +66,10 @@ pictures: $(VENV)/.dev  ## Draw the pictures of the README again, from a real ru
 
 bounds: $(VENV)/.dev  ## Run the tests of all kernels with every index checked
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/pytest --quiet --numprocesses auto --dist loadfile \
-	  tests/learners tests/pipeline/text/test_terms.py tests/pipeline/text/test_tokenizer.py tests/pipeline/text/test_features.py \
-	  tests/pipeline/engine/test_engine.py tests/pipeline/curves/test_confidence.py tests/pipeline/curves/test_topic_curve.py tests/pipeline/curves/test_rank_curve.py tests/pipeline/engine/test_ranking_events.py \
-	  tests/pipeline/log/test_record.py \
-	  tests/pipeline/snapshots/test_snapshot.py tests/pipeline/corpora/test_synthetic_newswire.py tests/pipeline/corpora/test_synthetic_classes.py
+	  -m 'not slow' tests/learners tests/reference/test_svm_map.py tests/pipeline/text tests/pipeline/curves \
+	  tests/pipeline/engine/test_engine.py tests/pipeline/engine/test_ranking_events.py tests/pipeline/log/test_record.py \
+	  tests/pipeline/snapshots/test_snapshot.py tests/pipeline/corpora/test_synthetic_newswire.py \
+	  tests/pipeline/corpora/test_synthetic_classes.py
 
 bench: $(VENV)/.bench  ## Measure speed and memory, as ratios in one run
 	$(BIN)/python -m tests.bench
