@@ -82,11 +82,11 @@ def test_a_worker_goes_on_where_it_was(broker: str, tmp_path: Path) -> None:
     """Workers are stopped in the middle and started again: nothing is doubled or lost."""
     events = list(open_source("synthetic:400,topics=12"))
     with Streaming(broker, tmp_path, LANES) as streaming:
-        for half in (events[:200], events[200:]):
+        for start, stop in ((0, 200), (200, 400)):
             streaming.start("tokenize-0")
             streaming.start("learn")
-            streaming.produce(half)
-            streaming.rankings(2 * (200 if half is events[:200] else 400))
+            streaming.produce(events[start:stop])
+            assert len(streaming.rankings(2 * stop)) == 2 * stop
             assert streaming.end("learn") == 0, streaming.log("learn")
             assert streaming.end("tokenize-0") == 0
         found = [message.value for message in streaming.rankings(800)]

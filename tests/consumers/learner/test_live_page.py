@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +185,16 @@ lanes = [{{spec = "mmp:loss=1"}}]
 """
 
 
+def neighbouring_ports() -> int:
+    """The first of two free ports, below those that the system gives to other programs."""
+    start = 20_000 + os.getpid() % 5_000
+    for first in range(start, start + 5_000):
+        with suppress(OSError), socket.create_server(("127.0.0.1", first)):
+            socket.create_server(("127.0.0.1", first + 1)).close()
+            return first
+    raise AssertionError("no two free ports")
+
+
 def test_each_learner_has_a_page_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "wirerank.toml"
     path.write_text(CONFIG.format(folder=tmp_path, port=1))
@@ -192,7 +204,7 @@ def test_each_learner_has_a_page_of_its_own(tmp_path: Path) -> None:
         workers = children(config, path, 1, page_ports(2, True, first))
         return [worker.arguments[4:] for worker in workers if worker.arguments[0] == "learn"]
 
-    first = free_port()
+    first = neighbouring_ports()
     expected = [["--page", "--page-port", str(port)] for port in (first, first + 1)]
     assert pages(first) == expected
     assert pages(0) == [["--page", "--page-port", "0"]] * 2
