@@ -27,17 +27,20 @@ ARCHIVES = {
 
 # What makes a test slow: real servers and corpora. Others that take seconds are marked one by one.
 SLOW_FIXTURES = {"broker", "browser", "monitoring", "shared_corpus"}
-SLOW_FOLDERS = [
-    REPOSITORY / "tests" / folder
-    for folder in ("consumers", "deploy", "pipeline/experiments", "pipeline/page")
-]
+SLOW_PATHS = [
+    REPOSITORY / "tests" / path
+    for path in (
+        "consumers", "deploy", "pipeline/commands/test_processes.py", "pipeline/experiments",
+        "pipeline/page", "reference",
+    )
+]  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the slow tests, so that `make check` can leave them out."""
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
-        if fixtures & SLOW_FIXTURES or set(SLOW_FOLDERS) & set(item.path.parents):
+        if fixtures & SLOW_FIXTURES or any(item.path.is_relative_to(path) for path in SLOW_PATHS):
             item.add_marker(pytest.mark.slow)
 
 
