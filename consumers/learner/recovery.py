@@ -39,7 +39,12 @@ class Recovery:
     def followers(self, lanes: Sequence[str]) -> list[Follower]:
         """Followers at their offsets of the log; each lane is in one of them."""
         damaged: list[str] = []
-        known = list(self._folder.descriptions(damaged))
+        # Other workers may take snapshots of other lanes here while this worker starts.
+        known = [
+            (path, snapshot)
+            for path, snapshot in self._folder.descriptions(damaged)
+            if any(lane in lanes for lane in snapshot.lanes)
+        ]
         for path, snapshot in known:
             self._check_identity(path, snapshot)
             self._trust_newer(snapshot)

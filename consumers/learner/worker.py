@@ -32,6 +32,7 @@ from consumers.assignment import ShardAssignment
 from consumers.kafka.batch_encoder import warm_up_encoder
 from consumers.kafka.errors import BrokerAwayError
 from consumers.kafka.log_reader import POLL_MS, LogReader, describe_log
+from consumers.kafka.topics import topic_identity
 from consumers.kafka_names import transactional_id
 from consumers.learner.live_page import LearnerPage
 from consumers.learner.publisher import Publisher
@@ -161,15 +162,17 @@ class LearnerWorker:
 
     def _recover(self, stop: threading.Event) -> None:
         """Restore each lane at its offset of the log."""
-        described = describe_log(self._config.kafka, self._stream.blocks)
-        self._log_identity = described.identity
+        self._log_identity = topic_identity(self._config.kafka, self._stream.blocks)
         for assignment in self._assignments:
             settings = self._specs[assignment.lane].settings
             reshard_snapshots(
-                self._stream_folder, self._snapshots.keep, assignment, described.identity, settings
+                self._stream_folder, self._snapshots.keep, assignment, self._log_identity, settings
             )
         self._publisher.start()
         published = self._publisher.published
+        # Asked only now: a predecessor of this worker may have followed the log, and taken
+        # snapshots, until the publisher took its place.
+        described = describe_log(self._config.kafka, self._stream.blocks)
         recovery = Recovery(self._snapshots, described, published, self._new_follower)
         for follower in recovery.followers(list(self._specs)):
             reader = LogReader(self._config.kafka, self._stream.blocks, follower.position)

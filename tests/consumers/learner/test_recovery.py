@@ -83,6 +83,12 @@ def test_no_lane_takes_up_from_the_copy_of_a_stacker(tmp_path: Path) -> None:
     assert places == [(["stacked"], 30), ([A, B], 20)]
 
 
+def test_snapshots_of_other_workers_are_not_looked_at(tmp_path: Path) -> None:
+    """Another worker that shares the folder may follow a log that grows meanwhile."""
+    kept(tmp_path, 101, [A], [A])  # behind the end of the log, when this worker asked for it
+    assert recovered(tmp_path, {B: 0}, [B]) == ({B: 0}, {B: 0})
+
+
 def test_what_is_gone_is_said(tmp_path: Path) -> None:
     kept(tmp_path, 20, [A], [A])
     with pytest.raises(LogError, match=r"no snapshot of perceptron reaches that far"):
