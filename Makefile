@@ -6,9 +6,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 # Twice as many as cores: about half of the time of the tests is waiting for brokers and browsers.
 TEST_PROCESSES = $(shell expr 2 \* $$(nproc))
+LANES = mmp perceptron arow independent committee feature-focus frequency svm-map prank widrow-hoff \
+  multiclass-perceptron mmp:kernel=poly2 prank:kernel=poly2 mmp:shards=2,name=sharded
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lint check test bounds bench kafka kafka-stop prometheus dashboards pictures lock clean
+.PHONY: help demo lint kernels check test bounds bench kafka kafka-stop prometheus dashboards pictures lock clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -41,10 +43,14 @@ lint: $(VENV)/.dev  ## Run the linters and the type checker
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+kernels: $(VENV)/.experiments  ## Compile the kernels, before several processes need them at once
+	$(BIN)/wirerank bench --documents 64 $(LANES:%=--lane %)
+
 check: lint  ## Run the linters, the type checker and the fast tests: two minutes
 	$(BIN)/pytest --quiet --numprocesses auto --dist worksteal -m 'not slow'
 
-test: lint  ## Run the linters, the type checker and all tests; print the ten slowest
+test: $(VENV)/.dev  ## Run the linters, the type checker and all tests; print the ten slowest
+	@$(MAKE) --jobs 2 --output-sync=target lint kernels
 	$(BIN)/pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --durations 10
 
 kafka: $(VENV)/.created  ## Start Apache Kafka at 127.0.0.1:9092 (needs Java 17 and Maven)
