@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Longs
-from learners.growing_array import Growing
+from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import Learner, State
 from learners.scores import DenseScores, RowScores
@@ -49,7 +49,7 @@ class Frequency(Learner):
     summary = "baseline: topics by how many documents carried them so far"
 
     def __init__(self) -> None:
-        self._counts = Growing(1)
+        self._counts = GrowingArray(1)
 
     def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Rank and count the steps of the segment; see `Learner.follow`."""

@@ -20,7 +20,7 @@ ROWS_AT_ONCE = 1 << 10
 NUMBERS_AHEAD = 1 << 25  # the room ahead is at most a quarter of a gigabyte
 
 
-class Growing:
+class GrowingArray:
     """A vector or matrix of numbers, zero where nothing was written.
 
     Kernels work on `room`, whose rows are whole cache lines; `view` is the part in use.

@@ -36,8 +36,9 @@ from learners.index.kernel import (
     pack,
 )
 from learners.learner import Learner, State
-from learners.scores import RowScores, SparseScores
+from learners.scores import RowScores
 from learners.segment import Segment
+from learners.sparse_scores import SparseScores
 
 
 class IndexLearner(Learner):

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
-from learners.growing_array import Growing
+from learners.growing_array import GrowingArray
 from learners.learner import Learner, State
 from learners.options import Option
 from learners.ordinal.kernel import OrdinalModel, OrdinalOptions
@@ -61,8 +61,8 @@ class OrdinalLearner(Learner):
         self.average = average
         self.rounds = 0
         directions = 1 if self.columns == 1 else 2
-        self._weights = Growing(directions)
-        self._lagging = Growing(directions)
+        self._weights = GrowingArray(directions)
+        self._lagging = GrowingArray(directions)
         self._thresholds = np.zeros(self.threshold_count)
         self._passed = np.zeros_like(self._thresholds)  # the sum of the thresholds after each round
         self._supports = Supports(len(self._thresholds))
@@ -165,6 +165,6 @@ class OrdinalLearner(Learner):
         return numbers + self._thresholds.nbytes + self._passed.nbytes
 
 
-def in_columns(weights: Growing) -> Floats:
+def in_columns(weights: GrowingArray) -> Floats:
     """The room of an array as a matrix; a vector is one column."""
     return weights.room.reshape(-1, 1) if weights.room.ndim == 1 else weights.room

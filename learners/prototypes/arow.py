@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
-from learners.growing_array import Growing
+from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import Learner, State
 from learners.options import Option
@@ -182,10 +182,10 @@ class Arow(Learner):
         self.rho = rho
         self.positive = positive
         self.bias = bias
-        self._weights = Growing(2)
-        self._variances = Growing(2)
-        self._prior = Growing(1)
-        self._prior_variances = Growing(1)
+        self._weights = GrowingArray(2)
+        self._variances = GrowingArray(2)
+        self._prior = GrowingArray(1)
+        self._prior_variances = GrowingArray(1)
 
     def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Rank and learn the steps of the segment; see `Learner.follow`."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
-from learners.growing_array import Growing
+from learners.growing_array import GrowingArray
 from learners.learner import Learner, State
 from learners.options import Option
 from learners.prototypes.kernel import Prototypes
@@ -38,8 +38,8 @@ class PrototypeLearner(Learner):
         self.margin = margin
         self.average = average
         self.rounds = 0
-        self._weights = Growing(2)
-        self._lagging = Growing(2)
+        self._weights = GrowingArray(2)
+        self._lagging = GrowingArray(2)
 
     @property
     def update_rule(self) -> UpdateRule:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
-from learners.growing_array import Growing
+from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import Learner, State
 from learners.options import Option
@@ -139,7 +139,7 @@ class Committee(Learner):
         self.seed = seed
         self.drawn = 0
         # Terms x perceptrons. Those of one topic are side by side, so that new topics are appended.
-        self._weights = Growing(2)
+        self._weights = GrowingArray(2)
 
     def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Rank and learn the steps of the segment; see `Learner.follow`."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
-from learners.growing_array import Growing
+from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import Learner, State
 from learners.options import Option
@@ -121,10 +121,10 @@ class Rocchio(Learner):
     def __init__(self, refresh: int = 1000) -> None:
         self.refresh = refresh
         self.rounds = 0
-        self._sums = Growing(2)
-        self._weights = Growing(2)
-        self._total = Growing(1)
-        self._carriers = Growing(1)
+        self._sums = GrowingArray(2)
+        self._weights = GrowingArray(2)
+        self._total = GrowingArray(1)
+        self._carriers = GrowingArray(1)
 
     @property
     def weights(self) -> Floats:

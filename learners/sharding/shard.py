@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
-from learners.growing_array import Growing
+from learners.growing_array import GrowingArray
 from learners.learner import Learner, State
 from learners.scores import DenseScores, RowScores
 from learners.segment import Rows, Segment
@@ -67,11 +67,11 @@ class Shard(Learner):
         self.rounds = 0
         self.exchanges = 0  # so far, which is the number of the next one
         self.stretch = FIRST_STRETCH  # steps to try next
-        self._weights = Growing(2)
-        self._lagging = Growing(2)
+        self._weights = GrowingArray(2)
+        self._lagging = GrowingArray(2)
         # For all topics: see `TopicRecords`.
-        self._mass = Growing(1)
-        self._lag_mass = Growing(1)
+        self._mass = GrowingArray(1)
+        self._lag_mass = GrowingArray(1)
         self._history: Words = np.zeros(0, np.uint64)
         self._work: Floats = np.zeros(0)
         self._vectors = b""  # digest of the current segment

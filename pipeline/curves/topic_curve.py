@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats
-from learners.growing_array import Growing
+from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import State
 from learners.measures import COMPARED, MEASURES, measure_round
@@ -213,10 +213,10 @@ class TopicCurve(LearningCurve):
 
     def __init__(self) -> None:
         super().__init__(COLUMNS)
-        self._found = Growing(1)
-        self._recalled = Growing(1)
-        self._topic_rounds = Growing(1)
-        self._topic_loss = Growing(1)
+        self._found = GrowingArray(1)
+        self._recalled = GrowingArray(1)
+        self._topic_rounds = GrowingArray(1)
+        self._topic_loss = GrowingArray(1)
 
     @property
     def rounds_with_topics(self) -> int:

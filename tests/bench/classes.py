@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from learners.index.base import IndexLearner
-from learners.scores import SparseScores
+from learners.sparse_scores import SparseScores
 from learners.specs import parse_spec
 from pipeline.corpora import open_source
 from pipeline.engine.lane import share

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from learners.arrays import Longs
-from learners.growing_array import Growing
+from learners.growing_array import GrowingArray
 from learners.learner import Learner
 from learners.scores import (
     DenseScores,
     RankScores,
     Scores,
     ScoresMismatchError,
-    SparseScores,
     StoredScores,
 )
+from learners.sparse_scores import SparseScores
 from learners.specs import LEARNERS, parse_spec
 from tests.learners.test_twins import SPECS, follow
 from tests.support.random_streams import Stream, random_stream
@@ -185,7 +185,7 @@ def test_memory_stops_growing(spec: str) -> None:
     for _ in range(6):
         stream = random_stream(7)
         follow(learner, stream, [])
-        arrays = [value for value in vars(learner).values() if isinstance(value, Growing)]
+        arrays = [value for value in vars(learner).values() if isinstance(value, GrowingArray)]
         rooms.append([array.room.nbytes for array in arrays])
         learner.forget(np.arange(0, len(stream.features), 2))
     assert all(room == rooms[0] for room in rooms), rooms

@@ -1,4 +1,4 @@
-"""Growing arrays keep their content, and are zero elsewhere."""
+"""GrowingArray arrays keep their content, and are zero elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from learners import growing_array as growing
-from learners.growing_array import Growing
+from learners.growing_array import GrowingArray
 
 
 @pytest.mark.parametrize("ahead", [1, 8, 1 << 16])
@@ -16,7 +16,7 @@ def test_equals_a_plain_array(ahead: int, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(growing, "ROWS_AHEAD", ahead)
     monkeypatch.setattr(growing, "ROWS_AT_ONCE", 3)
     rng = random.Random(ahead)
-    array, plain = Growing(2), np.zeros((0, 0))
+    array, plain = GrowingArray(2), np.zeros((0, 0))
     for _ in range(300):
         if rng.random() < 0.1:
             rows = np.flatnonzero([rng.random() < 0.6 for _ in range(len(plain) + 5)])
@@ -36,7 +36,7 @@ def test_equals_a_plain_array(ahead: int, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_load_is_a_copy() -> None:
-    array = Growing(2)
+    array = GrowingArray(2)
     array.grow(3, 3)
     array.view[...] = 7.0
     original = np.ones((2, 2))
@@ -48,7 +48,7 @@ def test_load_is_a_copy() -> None:
 
 
 def test_rows_start_at_cache_lines() -> None:
-    array = Growing(2)
+    array = GrowingArray(2)
     array.grow(10, 103)
     assert array.room.ctypes.data % 64 == 0
     assert array.room.strides[0] % 64 == 0

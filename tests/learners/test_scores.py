@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from learners.arrays import Floats
-from learners.scores import UNRANKED, DenseScores, Scores, SparseScores, StoredScores
+from learners.scores import UNRANKED, DenseScores, Scores, StoredScores
 from learners.segment import Steps
+from learners.sparse_scores import SparseScores
 from tests.support.random_streams import learned
 
 

@@ -10,8 +10,8 @@ from learners.scores import (
     RankScores,
     RowScores,
     ScoresMismatchError,
-    SparseScores,
 )
+from learners.sparse_scores import SparseScores
 from learners.specs import parse_spec
 from pipeline.curves.rank_curve import RankCurve
 from pipeline.curves.topic_curve import LearningCurve, TopicCurve
