@@ -68,7 +68,7 @@ dashboards: $(VENV)/.experiments  ## Write the Grafana dashboards again from the
 	@$(BIN)/python -m deploy.grafana
 
 pictures: $(VENV)/.dev  ## Draw the pictures of the README again, from a real run (needs chromium)
-	@$(BIN)/python docs/pictures
+	@$(BIN)/python docs/pictures/draw_pictures.py
 
 bounds: $(VENV)/.dev  ## Run the tests of all kernels with every index checked
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/pytest --quiet --numprocesses auto --dist loadfile \

@@ -97,8 +97,8 @@ def set_value(given: Any, place: list[str], value: Any, name: str) -> None:  # n
         if isinstance(given, list):
             if not part.isdigit() or int(part) >= len(given):
                 raise ConfigError(
-                    f"{name} names entry {part}, counted from 0, but the file has "
-                    f"{len(given)} entries there."
+                    f"{name}: {part!r} is not the number of an entry. The list has {len(given)} "
+                    "entries, numbered from 0."
                 )
             given = given[int(part)]
         elif isinstance(given, dict):

@@ -269,9 +269,14 @@ class Config(Section):
     def _check_streams_differ(self) -> Config:
         used: dict[str, str] = {}
         for stream in self.streams:
-            for topic in (f"stream {stream.name}", *stream.kafka_topics):
+            if stream.name in used.values():
+                raise ValueError(f"two streams have the name {stream.name!r}; rename one of them")
+            for topic in stream.kafka_topics:
                 if topic in used:
-                    raise ValueError(f"{topic!r} is used by two streams; each stream needs its own")
+                    raise ValueError(
+                        f"streams {used[topic]!r} and {stream.name!r} both use the Kafka topic "
+                        f"{topic!r}; each stream needs its own"
+                    )
                 used[topic] = stream.name
         return self
 

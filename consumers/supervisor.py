@@ -16,7 +16,7 @@ from consumers.settings import Config
 
 log = logging.getLogger(__name__)
 
-# A worker that ends with this code has logged an error that needs a person.
+# A worker that ends with this code has logged an error that needs an operator.
 NEEDS_A_PERSON = 3
 GRACE_SECONDS = 30.0
 POLL_SECONDS = 0.1
@@ -80,7 +80,10 @@ def supervise(workers: list[Child], stop: threading.Event) -> int:
                 if child.process is not None and ended is None:
                     continue
                 if ended == NEEDS_A_PERSON:
-                    log.error("%s has stopped and needs a person; see its last error", child.name)
+                    log.error(
+                        "%s has stopped with an error that a restart cannot mend; see its last "
+                        "error. Stopping all workers", child.name,
+                    )  # fmt: skip
                     return NEEDS_A_PERSON
                 if ended is not None:
                     log.warning("%s ended with exit code %s; restarting it", child.name, ended)

@@ -35,7 +35,7 @@ def serve_metrics(
 
 
 def work(config: Config, stream: StreamSettings, new_worker: Callable[[], Worker]) -> None:
-    """Run a worker until it is asked to stop, or until it fails in a way that needs a person."""
+    """Run a worker until it is asked to stop, or until it fails in a way that needs an operator."""
     from consumers import worker_loop as workers  # noqa: PLC0415 - slow to import
     from consumers.kafka.topics import ensure_topics  # noqa: PLC0415
     from consumers.supervisor import NEEDS_A_PERSON  # noqa: PLC0415

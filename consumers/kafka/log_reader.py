@@ -69,8 +69,8 @@ class LogReader:
     def _lost(self) -> LogError:
         return LogError(
             f"{self._source.topic} has no offset {self._position}: the log was deleted or cut "
-            "since it was last read. Restore it, or start over: name another `blocks` topic, reset "
-            "the offsets of the tokenizers' group, and empty the snapshot folder."
+            "since it was last read. Restore it, or start over: name another Kafka topic for "
+            "`blocks`, reset the offsets of the tokenizers' group, and empty the snapshot folder."
         )
 
     @property

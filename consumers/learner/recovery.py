@@ -69,8 +69,8 @@ class Recovery:
         if snapshot.content["log"] != self._log.identity or snapshot.position > self._log.end:
             raise LogError(
                 f"{path} was taken at offset {snapshot.position} of another log than "
-                f"{self._log.topic}, which ends at {self._log.end}: the topic was deleted and "
-                f"created again, or this is another broker. Move {path.parent} away to follow "
+                f"{self._log.topic}, which ends at {self._log.end}: the Kafka topic was deleted "
+                f"and created again, or this is another broker. Move {path.parent} away to follow "
                 "this log from its beginning."
             )
 
@@ -84,9 +84,9 @@ class Recovery:
             behind = self.published.get(lane, snapshot.position) < snapshot.position
             if behind and lane in snapshot.lanes:  # it proves nothing about other lanes
                 log.warning(
-                    "lane %s: the committed offset is %s, but a snapshot proves that %s was "
-                    "published; continuing from there (brokers delete the offsets of groups that "
-                    "are idle for days)",
+                    "lane %s: the committed offset is %s, but a snapshot shows that everything "
+                    "before offset %s was published; continuing at that offset (brokers delete the "
+                    "offsets of groups that are idle for days)",
                     lane, self.published[lane], snapshot.position,
                 )  # fmt: skip
                 self.published[lane] = snapshot.position
@@ -109,8 +109,8 @@ class Recovery:
     def _from_the_beginning(self, lanes: Sequence[str]) -> Follower:
         if self._log.first > 0:
             raise LogError(
-                f"{self._log.topic} begins at offset {self._log.first}, and no snapshot of "
-                f"{', '.join(lanes)} reaches that far: the records before were deleted. Restore a "
-                "snapshot, or start a new log."
+                f"{self._log.topic} begins at offset {self._log.first}: earlier records were "
+                f"deleted, and no usable snapshot of {', '.join(lanes)} replaces them. Restore a "
+                "snapshot, or start a new log (another Kafka topic for `blocks`)."
             )
         return self._new_follower(lanes)

@@ -155,8 +155,8 @@ class LearnerWorker:
         """Log what was done since the start, and where the next start continues."""
         positions = ", ".join(f"{lane} {at}" for lane, at in self._positions().items())
         log.info(
-            "stopped: %s records of the log followed, %s documents ranked and learned; all "
-            "rankings are published, and the next start continues at these offsets: %s",
+            "stopped: %s records of the log with %s documents processed; all rankings are "
+            "published, and the next start continues at these offsets: %s",
             f"{self._blocks:,}", f"{self._documents:,}", positions,
         )  # fmt: skip
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from consumers.assignment import ShardAssignment
 from consumers.sharding.snapshot_folders import lane_shards_folder, shard_folder
 from learners.sharding.shard_state import shard_state, whole_state
-from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
+from pipeline.snapshots.folder import SUFFIX, SnapshotFolder, read_snapshot
 from pipeline.snapshots.snapshot import Snapshot, learner_state, single_lane_snapshot
 from pipeline.storage.container import DamagedError
 
@@ -42,15 +42,17 @@ def reshard_snapshots(
     folders = [shard_folder(stream_folder, ShardAssignment(lane, n, shards)) for n in range(shards)]
     newest = [max(usable.by_position(folder), default=-1) for folder in folders]
     others = [d for d in usable.divisions(stream_folder) if d.shards != shards]
-    if not others and min(newest) < 0 and lane_shards_folder(stream_folder, lane).is_dir():
+    if not others and min(newest) < 0 and any_snapshot(lane_shards_folder(stream_folder, lane)):
         log.warning(
-            "lane %s: there is no offset of the log at which all shards have a snapshot", lane
-        )
+            "lane %s: there is no offset at which all former shards have a usable snapshot, so "
+            "their snapshots cannot be joined; shards without a snapshot follow the log from the "
+            "beginning", lane,
+        )  # fmt: skip
     for division in sorted((d for d in others if d.position > min(newest)), reverse=True):
         try:
             snapshots = [read_snapshot(path) for path in division.paths]
         except (DamagedError, FileNotFoundError) as error:
-            log.warning("lane %s: an older snapshot is used: %s", lane, error)
+            log.warning("lane %s: a snapshot cannot be used, trying an older one: %s", lane, error)
             continue
         SnapshotFolder(folders[shard], keep).write(shard_snapshot(snapshots, assignment))
         log.info(
@@ -59,6 +61,11 @@ def reshard_snapshots(
             "the whole lane" if division.shards == 1 else f"{division.shards} shards",
         )  # fmt: skip
         return
+
+
+def any_snapshot(folder: Path) -> bool:
+    """Whether there is a snapshot anywhere below a folder."""
+    return any(folder.rglob(f"*{SUFFIX}"))
 
 
 def shard_snapshot(snapshots: Sequence[Snapshot], assignment: ShardAssignment) -> Snapshot:

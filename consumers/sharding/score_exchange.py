@@ -124,9 +124,10 @@ class KafkaExchange:
     def _lost(self, problem: str) -> LogError:
         return LogError(
             f"{self._source.topic} {problem}. The scores of lane {self._lane} in it were deleted "
-            "after this shard's snapshot was taken (is retention.ms of the topic too short?), or "
-            "it is another topic. Start this shard with a newer snapshot, or start all shards "
-            "over: empty their snapshot folders, and delete this topic."
+            "after this shard's snapshot was taken (is retention.ms of the Kafka topic too "
+            "short?), or the Kafka topic was replaced. Start this shard with a newer snapshot, or "
+            "start all shards from scratch: empty their snapshot folders, and delete this topic "
+            "from Kafka."
         )
 
     def swap(self, number: int, part: bytes) -> list[bytes]:
@@ -135,7 +136,7 @@ class KafkaExchange:
         Raises `StoppedError` if asked to stop meanwhile.
         """
         if self._failed or self._next not in (None, number):
-            raise ValueError(f"exchange {number} is not the next one; that is {self._next}")
+            raise ValueError(f"expected exchange {self._next}, got {number}")
         self._next, self._failed = number, True
         self._began = time.monotonic()
         parts = ExchangeParts(self.shards, split(number, self.shard, part))
@@ -150,7 +151,7 @@ class KafkaExchange:
         `number` must be the next exchange, or one that was begun and not ended.
         """
         if self._next not in (None, number):
-            raise ValueError(f"exchange {number} is not the next one; that is {self._next}")
+            raise ValueError(f"expected exchange {self._next}, got {number}")
         return self._restart_offset
 
     def _collect(self, parts: ExchangeParts) -> None:

@@ -86,7 +86,9 @@ class ScoreRecords:
         content, arrays = unpack(message.value or b"", KIND, VERSION, name)
         parts, size, scores = content.get("parts"), content.get("bytes"), arrays.get("scores")
         if type(parts) is not int or type(size) is not int or scores is None:
-            raise DamagedError(f"{name} is damaged: it lacks the number of parts, bytes, or scores")
+            raise DamagedError(
+                f"{name} is damaged: parts, bytes or scores are missing or no number"
+            )
         if not part < parts <= MAX_PARTS or not scores.nbytes <= min(size, PART_BYTES):
             raise DamagedError(
                 f"{name} is damaged: part {part} of {parts}, {scores.nbytes:,} of {size:,} bytes; "

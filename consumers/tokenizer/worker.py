@@ -154,8 +154,8 @@ class TokenizerWorker:
             raise LostDocumentsError(
                 f"documents of {self._stream.documents} were deleted by its retention before they "
                 f"were read ({error}). To continue without them, set the group {self._group} to an "
-                "offset that exists, and start a new log (another `blocks` topic), because this "
-                "one would have a gap."
+                "offset that exists, and start a new log (another Kafka topic for `blocks`), "
+                "because this one would have a gap."
             ) from None
         for partition, messages in polled.items():
             self._times[partition] = messages[-1].timestamp / 1000

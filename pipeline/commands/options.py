@@ -77,7 +77,7 @@ DeadLetters = Annotated[
 MaxEventBytes = Annotated[
     int,
     typer.Option(
-        min=100, max=1 << 30, metavar="N", help="Treat an event of more bytes as a dead letter."
+        min=100, max=1 << 30, metavar="N", help="Treat events of more than N bytes as dead letters."
     ),
 ]
 MaxTerms = Annotated[
@@ -87,8 +87,8 @@ MaxTerms = Annotated[
         max=MOST,
         metavar="N",
         help="Keep at most N terms in the vocabulary. Default: "
-        f"{ENGINE_DEFAULTS.features.max_terms:,}; more for index lanes on sources with many "
-        "classes.",
+        f"{ENGINE_DEFAULTS.features.max_terms:,}; more for feature-focus and independent on "
+        "sources with many topics.",
     ),
 ]
 MinDf = Annotated[
@@ -103,8 +103,8 @@ MaxTopics = Annotated[
         min=1,
         max=MOST,
         metavar="N",
-        help=f"Keep at most N topics. Default: {ENGINE_DEFAULTS.max_topics:,}; more for index "
-        "lanes on sources with many classes.",
+        help=f"Keep at most N topics. Default: {ENGINE_DEFAULTS.max_topics:,}; more for "
+        "feature-focus and independent on sources with many topics.",
     ),
 ]
 MaxPending = Annotated[
@@ -132,7 +132,8 @@ MetricTopics = Annotated[
         min=0,
         max=MAX_WATCHED,
         metavar="N",
-        help="Give N topics their own loss among the metrics.",
+        help="Export the losses of the first N topics as metrics, one series per topic; all others "
+        "share one series.",
     ),
 ]
 Page = Annotated[bool, typer.Option("--page", help="Serve a live page of the run on this machine.")]

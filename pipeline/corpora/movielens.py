@@ -49,7 +49,9 @@ class MovieLens:
         others: str = "all",
     ) -> None:
         if others not in OTHERS:
-            raise SourceError(f"movielens has no others={others!r}; choose {' or '.join(OTHERS)}")
+            raise SourceError(
+                f"movielens: others={others!r} is not known; choose {' or '.join(OTHERS)}"
+            )
         ratings = ratings_in(path)
         viewers, counts = np.unique(ratings[:, 0], return_counts=True)
         active = viewers[counts >= least]
@@ -57,8 +59,9 @@ class MovieLens:
         self._target = user if user is not None else nth_most_active(viewers, counts, nth)
         if self._target not in active:
             raise SourceError(
-                f"{path} has no viewer {self._target} with at least {least} ratings; it has "
-                f"{len(active):,} such viewers, from {viewers.min()} to {viewers.max()}"
+                f"{path} has no viewer {self._target} with at least {least} ratings; "
+                f"{len(active):,} viewers have that many, and viewers are numbered "
+                f"{viewers.min()} to {viewers.max()}"
             )
         films = ratings[ratings[:, 0] == self._target]
         self._films = films[np.lexsort((films[:, 1], films[:, 3]))]

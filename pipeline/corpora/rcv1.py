@@ -44,9 +44,9 @@ class Rcv1:
         stories = NewsmlStories(path, files)
         if not stories.has_any():
             raise SourceError(
-                f"{path} has neither token files (lyrl2004_tokens_*.dat, compressed or not) nor "
-                "NewsML stories (such as 2286newsML.xml, in folders or zip files), there or in "
-                "folders below (links are not followed); name the folder that has them"
+                f"{path} has no files of RCV1. Expected token files (lyrl2004_tokens_*.dat, may be "
+                "compressed) or NewsML stories (such as 2286newsML.xml, in folders or zip files). "
+                "Subfolders are searched, links are not followed. Name the folder with the files"
             )
         self._whole = stories
 

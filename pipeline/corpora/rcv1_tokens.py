@@ -100,8 +100,8 @@ class TokenDocuments:
             number = int(twice[0])
             places = [file.name for file in self._token_files if number in file.numbers]
             raise SourceError(
-                f"{self._path}: document {number} occurs twice, in {' and '.join(places)}; "
-                "expected it once: keep one of the files"
+                f"{self._path}: document {number} occurs more than once (in "
+                f"{' and in '.join(places)}); remove the duplicate"
             )
         return every
 

@@ -93,10 +93,13 @@ class Reuters21578:
         if split not in SPLITS:
             raise SourceError(f"reuters21578 has no split {split!r}; choose {', '.join(SPLITS)}")
         if labels not in LABELS:
-            raise SourceError(f"reuters21578 has no labels {labels!r}; choose {', '.join(LABELS)}")
+            raise SourceError(
+                f"reuters21578: labels={labels!r} is not known; choose {', '.join(LABELS)}"
+            )
         if not 0 <= classes <= MOST_CLASSES:
             raise SourceError(
-                f"reuters21578 has classes={classes}; expected 0 (all classes) to {MOST_CLASSES:,}"
+                f"reuters21578: classes={classes} is not possible; expected 0 (all classes) to "
+                f"{MOST_CLASSES:,}"
             )
         self._path = path
         self._split = split

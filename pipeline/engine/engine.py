@@ -138,8 +138,8 @@ class Engine:
         """
         if self.documents != other.documents:
             raise ValueError(
-                f"cannot merge an engine after {self.documents} documents with one after "
-                f"{other.documents}: both must have followed the log to the same position"
+                "cannot merge two engines at different offsets of the log: one has processed "
+                f"{self.documents} documents, the other {other.documents}"
             )
         if other.topic_group.lanes and not self.topic_group.lanes:
             self.topics = other.topics

@@ -104,7 +104,7 @@ class History:
         while len(self._span()) > (MOST_ASKED_FOR if self._asked_for else MOST_REGULAR):
             if self._asked_for:
                 raise UsageError(
-                    f"A moment every {self.step_s} s is more than {MOST_ASKED_FOR:,} moments by "
+                    f"--step {self.step_s} gives more than {MOST_ASKED_FOR:,} points by "
                     f"{as_text(self.clock.now_ms or 0)}; choose a larger --step."
                 )
             if self.step_s == STEPS_S[-1]:

@@ -49,9 +49,9 @@ class Coverage:
                 missing = Span(span.topic, span.partition, reached, span.start)
                 raise GapError(
                     f"{name} begins after a gap: {missing} are in no earlier record of the log. "
-                    "If the source still holds them, reset the tokenizers' consumer group to "
-                    f"offset {reached} and remove the log from here on. If it does not, start a "
-                    "new log."
+                    "Start a new log: name another Kafka topic for `blocks`, set the tokenizers' "
+                    "consumer group back to the first document that the log should contain, and "
+                    "empty the snapshot folder."
                 )
             reached_before[i] = reached
         for span in record.spans:

@@ -74,7 +74,9 @@ class Ranker:
             with path.open("rb") as file:
                 data = file.read(MOST_BYTES + 1)
             if len(data) > MOST_BYTES:
-                raise DamagedError(f"{path} has more than {MOST_BYTES:,} bytes")
+                raise DamagedError(
+                    f"{path} is larger than any ranker: more than {MOST_BYTES:,} bytes"
+                )
             content, arrays = unpack(data, KIND, VERSION, str(path))
             return cls._unpacked(content, arrays, path)
         except DamagedError as error:

@@ -158,10 +158,10 @@ def test_topic_lanes_and_ordinal_lanes_go_together(tmp_path: Path) -> None:
 
 
 def test_two_streams_share_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is used by two streams"):
+    with pytest.raises(ConfigError, match="two streams have the name 'wire'"):
         read(SMALL + SMALL, tmp_path)
     other = SMALL.replace('"wire"', '"other"\nrankings = "wire.rankings"')
-    with pytest.raises(ConfigError, match=r"'wire\.rankings' is used by two streams"):
+    with pytest.raises(ConfigError, match=r"both use the Kafka topic 'wire\.rankings'"):
         read(SMALL + other, tmp_path)
     assert len(read(SMALL + SMALL.replace('"wire"', '"other"'), tmp_path).streams) == 2
 

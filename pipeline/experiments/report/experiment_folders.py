@@ -184,7 +184,7 @@ def read_limited(path: Path, most: int) -> bytes:
     try:
         about = path.lstat()
         if not stat.S_ISREG(about.st_mode):
-            raise BrokenError(f"{path.name} is a link or not a regular file; expected a file")
+            raise BrokenError(f"{path.name} is not a regular file (links are not followed)")
         if about.st_size > most:
             raise BrokenError(f"{path.name} has {about.st_size:,} bytes; expected at most {most:,}")
         return path.read_bytes()

@@ -159,4 +159,4 @@ def test_an_offset_that_was_forgotten_doubles_nothing(
         found = by_lane(streaming.rankings(200))
         end_all(streaming)
         assert found == expected_of(streaming)
-        assert "a snapshot proves that" in streaming.log("learn")
+        assert "but a snapshot shows that" in streaming.log("learn")

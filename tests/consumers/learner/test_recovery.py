@@ -91,7 +91,7 @@ def test_snapshots_of_other_workers_are_not_looked_at(tmp_path: Path) -> None:
 
 def test_what_is_gone_is_said(tmp_path: Path) -> None:
     kept(tmp_path, 20, [A], [A])
-    with pytest.raises(LogError, match=r"no snapshot of perceptron reaches that far"):
+    with pytest.raises(LogError, match="no usable snapshot of perceptron"):
         recovered(tmp_path, {A: 20, B: 0}, first=5)
     assert recovered(tmp_path, {A: 20}, [A], first=5) == ({A: 20}, {A: 20})
     kept(tmp_path, 101, [A], [A])

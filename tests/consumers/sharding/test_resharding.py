@@ -118,7 +118,7 @@ def test_shards_that_have_no_common_place_give_nothing(
         write(tmp_path, learned, share, position, begun=0)
     with caplog.at_level(logging.WARNING):
         assert after(tmp_path, ShardAssignment(LANE, 0, 3)) is None
-    assert "there is no offset of the log at which all shards have a snapshot" in caplog.text
+    assert "all former shards have a usable snapshot" in caplog.text
 
 
 def test_snapshots_of_another_log_are_passed_over(tmp_path: Path, learned: Follower) -> None:

@@ -318,7 +318,7 @@ def test_exchanges_out_of_turn_are_refused(shards: Shards) -> None:
     alone = shards.new(0, 1)
     assert alone.swap(5, b"x") == [b"x"]
     for wrong in (4, 5, 7):
-        with pytest.raises(ValueError, match=f"exchange {wrong} is not the next one; that is 6"):
+        with pytest.raises(ValueError, match=f"expected exchange 6, got {wrong}"):
             alone.swap(wrong, b"x")
         with pytest.raises(ValueError, match="not the next one"):
             alone.position(wrong)

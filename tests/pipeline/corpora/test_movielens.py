@@ -133,8 +133,12 @@ def test_bad_lines_are_named(tmp_path: Path, line: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (",user=8", "no viewer 8 with at least 1 ratings; it has 4 such viewers, from 3 to 11"),
-        (",user=9,least=3", "no viewer 9 with at least 3 ratings; it has 2 such viewers"),
+        (
+            ",user=8",
+            "no viewer 8 with at least 1 ratings; 4 viewers have that many, and viewers are "
+            "numbered 3 to 11",
+        ),
+        (",user=9,least=3", "no viewer 9 with at least 3 ratings; 2 viewers have that many"),
         (",user=x", "'x' is not a number"),
         (",nth=0", "nth=0 is out of range; expected 1 to 4, the number of viewers"),
         (",nth=5", "nth=5 is out of range; expected 1 to 4, the number of viewers"),

@@ -149,7 +149,10 @@ def test_split_is_the_papers_share(tmp_path: Path) -> None:
         (".I 7 8\n.W\n", r"line 1: found '\.I 7 8'"),
         (".I 7\n.I 8\n.W\na\n", r"line 2: document 7 ends without a line \.W"),
         (".I 7\n.W\na\n\n.I 8\n", r"line 5: document 8 ends without a line \.W: the file is cut"),
-        (".I 7\n.W\na\n\n.I 7\n.W\nb\n", r"document 7 occurs twice, in lyrl2004_tokens_train"),
+        (
+            ".I 7\n.W\na\n\n.I 7\n.W\nb\n",
+            r"document 7 occurs more than once \(in lyrl2004_tokens_train",
+        ),
         ("\n\n", r"has no documents in lyrl2004_tokens_train\.dat"),
         (".I " + "9" * 16 + "\n.W\n", r"line 1: found '\.I 9999999999999999'"),
     ],
@@ -194,7 +197,7 @@ def test_files_that_are_not_there_or_cut_off(tmp_path: Path) -> None:
     assert "0 topic files" in refused(folder)
     assert "put rcv1-v2.topics.qrels" in refused(folder)
     (tmp_path / "empty").mkdir()
-    assert "neither token files" in refused(tmp_path / "empty")
+    assert "has no files of RCV1" in refused(tmp_path / "empty")
     assert "does not exist" in refused(tmp_path / "nowhere")
 
 
