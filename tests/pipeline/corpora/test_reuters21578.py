@@ -247,7 +247,7 @@ def test_one_label_of_all_stories(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("classes=-1", r"classes=-1; expected 0 \(all classes\) to 1,000"),
+        ("classes=-1", r"classes=-1 is not possible; expected 0 \(all classes\) to 1,000"),
         ("classes=ten", "'ten' is not a number"),
         ("labels=first", "choose all, last"),
     ],

@@ -159,7 +159,7 @@ def test_a_long_stretch_takes_long_steps() -> None:
     history, _ = history_of(day, 1000)
     assert history.step_s == STEPS_S[-1]
     assert len(history.moments()) < 20_000
-    with pytest.raises(UsageError, match="every 60 s is more than 20,000 moments by"):
+    with pytest.raises(UsageError, match="--step 60 gives more than 20,000 points by"):
         history_of(day[:50], 10, step_s=60)
 
 
