@@ -135,7 +135,9 @@ class KafkaExchange:
 
         Raises `StoppedError` if asked to stop meanwhile.
         """
-        if self._failed or self._next not in (None, number):
+        if self._failed:
+            raise ValueError(f"exchange {self._next} was not completed; restart the exchange")
+        if self._next not in (None, number):
             raise ValueError(f"expected exchange {self._next}, got {number}")
         self._next, self._failed = number, True
         self._began = time.monotonic()

@@ -92,7 +92,9 @@ def test_a_place_that_is_gone(shards: Shards) -> None:
         shards.new(0, begin=3)
     assert "has no offset 3; it reaches from 7 to 18" in str(caught.value)
     assert "retention.ms" in str(caught.value)
-    assert "Start this shard with a newer snapshot, or start all shards over" in str(caught.value)
+    assert "Start this shard with a newer snapshot, or start all shards from scratch" in str(
+        caught.value
+    )
     with pytest.raises(LogError, match="has no offset 19"):
         shards.new(0, begin=19)
     with pytest.raises(LogError) as caught:

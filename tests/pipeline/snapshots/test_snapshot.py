@@ -173,7 +173,7 @@ def test_engines_can_be_split_and_merged_without_a_difference(seed: int, tmp_pat
         for start in range(80, 140, 20):
             for _ in engine.process(make_block(events[start : start + 20], TOKENIZER)):  # type: ignore[arg-type]
                 pass
-    with pytest.raises(ValueError, match="must have followed the log to the same position"):
+    with pytest.raises(ValueError, match="two engines at different offsets of the log"):
         parted[0].merge(whole, LANES)
     had = [{lane.name for lane in engine.all_lanes} for engine in parted]
     parted[0].merge(parted[1], LANES)

@@ -209,7 +209,7 @@ def test_missing_damaged_and_linked_files_are_said(done: Path) -> None:
     assert "comparison.csv cannot be read: No such file" in result.stderr
     found = made(done)
     assert "Not in this page: picture-comparison.png is not a regular file" in found.text
-    assert "not in this page: curve-comparison.csv is a link" in found.text
+    assert "not in this page: curve-comparison.csv is not a regular file" in found.text
     assert not found.values("img", "src")
     assert not found.values("a", "download")
 
