@@ -109,10 +109,10 @@ def bare_rate(streaming: Streaming, documents: int, size: int, tuned: bool) -> f
 def our_rate(streaming: Streaming, documents: int) -> tuple[float, float]:
     """The documents per second from the first block to the last ranking, and bytes per ranking."""
     settings, stream = streaming.config.kafka, streaming.stream
-    streaming.start("learn")
+    streaming.start("learn", program=("consumers",))
     while "of the log" not in streaming.log("learn"):
         time.sleep(0.2)
-    streaming.start("tokenize-0")
+    streaming.start("tokenize-0", program=("consumers",))
     until = time.monotonic() + 300
     while records_in(settings, stream.rankings) < documents and time.monotonic() < until:
         time.sleep(0.5)  # polling the offsets is cheap; consuming the records would slow it down

@@ -31,6 +31,7 @@ from pipeline.log.record import decode_record
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
 from pipeline.snapshots.snapshot import Snapshot, take_snapshot
 from tests.conftest import REPOSITORY
+from tests.support.fork_server import ForkedProcess, fork_server
 from tests.support.scraping import scrape_url
 
 CONFIG = """
@@ -80,7 +81,7 @@ class Streaming:
         self.every = every
         self.environment: dict[str, str] = {}  # settings that only the workers get
         self.kafka = kafka
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.processes: dict[str, ForkedProcess | subprocess.Popen[bytes]] = {}
         self._began: dict[str, int] = {}  # by worker: the size of its log at its last start
         self.configure(lanes, watched, shards)
         ensure_topics(self.config.kafka, self.stream)
@@ -132,8 +133,11 @@ class Streaming:
             lines += [f"---- {log.name}", *shown[-150:]]
         return "\n".join(lines)
 
-    def start(self, name: str, *options: str, program: Iterable[str] = ("consumers",)) -> None:
-        """Start a worker: `learn`, `learn@LANE`, `learn@LANE#SHARD` or `tokenize-N`."""
+    def start(self, name: str, *options: str, program: Iterable[str] | None = None) -> None:
+        """Start a worker: `learn`, `learn@LANE`, `learn@LANE#SHARD` or `tokenize-N`.
+
+        A `program`, such as `("consumers",)`, is started from scratch. See `fork_server`.
+        """
         command, _, lane = name.partition("@")
         lane, _, shard = lane.partition("#")
         command, _, instance = command.partition("-")
@@ -145,8 +149,12 @@ class Streaming:
         if shard:
             shards = {known.parsed.name: known.shards for known in self.stream.lanes}[lane]
             arguments += ["--shard", f"{shard}/{shards}"]
-        with (self.folder / f"{name}.log").open("ab") as log:
-            self._began[name] = log.tell()
+        path = self.folder / f"{name}.log"
+        self._began[name] = path.stat().st_size if path.exists() else 0
+        if program is None:
+            self.processes[name] = fork_server().start(arguments, path, self.environment)
+            return
+        with path.open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", *program, *arguments],
                 cwd=REPOSITORY, stdout=log, stderr=log, env={**os.environ, **self.environment},
