@@ -150,7 +150,8 @@ class Streaming:
             shards = {known.parsed.name: known.shards for known in self.stream.lanes}[lane]
             arguments += ["--shard", f"{shard}/{shards}"]
         path = self.folder / f"{name}.log"
-        self._began[name] = path.stat().st_size if path.exists() else 0
+        path.touch()  # a forked worker opens it a moment later
+        self._began[name] = path.stat().st_size
         if program is None:
             self.processes[name] = fork_server().start(arguments, path, self.environment)
             return

@@ -21,7 +21,7 @@ from pipeline.text.tokenizer import Tokenizer
 
 LANES = ("mmp:loss=1", "mmp:loss=3,margin=0.5,norm=l2", "perceptron:average=true")
 CORPORA = ("synthetic", "reuters21578", "newsgroups")
-SOME, MORE = 800, 6_000
+SOME, MORE = 400, 6_000
 SCORE_BOUND = 1e-12
 MODEL = ("rounds", "weights", "lagging")
 

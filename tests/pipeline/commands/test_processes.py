@@ -61,7 +61,7 @@ from pipeline.commands.app import new_app, run_app
 run_app(new_app())
 """
     done = subprocess.run(
-        [sys.executable, "-c", program, "replay", write_events(), "--lane", "mmp"],
+        [sys.executable, "-c", program, "replay", write_events(), "--lane", "frequency"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
