@@ -41,13 +41,13 @@ def test_transcript(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
     result = wirerank(*TRANSCRIPTS[name].split())
     assert result.exit_code == 0, result.stderr
-    found = without_rates(
+    actual = without_rates(
         f"$ wirerank {TRANSCRIPTS[name]}\n--- stderr\n{result.stderr}--- stdout\n{result.stdout}"
     )
     path = GOLDEN / f"{name}.txt"
     if os.environ.get("WIRERANK_GOLDEN") == "write":
-        path.write_text(found)
-    assert found == path.read_text()
+        path.write_text(actual)
+    assert actual == path.read_text()
 
 
 def test_no_transcript_is_left_over() -> None:

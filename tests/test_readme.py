@@ -204,9 +204,9 @@ def test_the_glossary_has_its_words() -> None:
 
 def table_row(text: str, name: str) -> str:
     """The second column of the row that begins with a name."""
-    found = re.search(rf"^\| [^|]*`{name}(?:=[^`]*)?`[^|]*\| ([^|]+?) \|", text, re.M)
-    assert found, f"no row for {name}"
-    return found[1]
+    match = re.search(rf"^\| [^|]*`{name}(?:=[^`]*)?`[^|]*\| ([^|]+?) \|", text, re.M)
+    assert match, f"no row for {name}"
+    return match[1]
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

@@ -46,8 +46,8 @@ def replayed(source: str, lane: str, folder: Path) -> tuple[dict[str, float], fl
         [*command, "--report", str(report)], check=True, capture_output=True, text=True
     )
     peak = int(done.stderr.rsplit("peak ", 1)[1])
-    found: dict[str, float] = orjson.loads(report.read_bytes())[lane]
-    return found, peak / 1024
+    actual: dict[str, float] = orjson.loads(report.read_bytes())[lane]
+    return actual, peak / 1024
 
 
 def run(documents: int, folder: Path) -> None:
@@ -60,8 +60,8 @@ def run(documents: int, folder: Path) -> None:
     first = 0.0
     for classes in CLASSES:
         source = f"synthetic:{documents},classes={classes}"
-        found, peak = replayed(source, LANE, folder)
-        each = 1e6 * found["learner_seconds"] / documents
+        actual, peak = replayed(source, LANE, folder)
+        each = 1e6 * actual["learner_seconds"] / documents
         first = first or each
         dense = ""
         if classes <= 1_000:
@@ -69,10 +69,10 @@ def run(documents: int, folder: Path) -> None:
             other, _ = replayed(f"synthetic:{some},classes={classes}", DENSE, folder)
             dense = f"{1e6 * other['learner_seconds'] / some:.1f}"
         print(
-            f"  {classes:8,}{found['topics']:9,}{each:15.1f}{each / first:7.2f}"
-            f"{1e6 * found['seconds'] / documents:11.1f}{found['r1']:7.3f}"
-            f"{found['connections']:13,}{found['connections_per_feature']:9.1f}"
-            f"{found['model_bytes'] / 2**20:11.1f}{peak:10.0f}{dense:>15}"
+            f"  {classes:8,}{actual['topics']:9,}{each:15.1f}{each / first:7.2f}"
+            f"{1e6 * actual['seconds'] / documents:11.1f}{actual['r1']:7.3f}"
+            f"{actual['connections']:13,}{actual['connections_per_feature']:9.1f}"
+            f"{actual['model_bytes'] / 2**20:11.1f}{peak:10.0f}{dense:>15}"
         )
 
 

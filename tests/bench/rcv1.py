@@ -23,8 +23,8 @@ def run(documents: int, folder: Path) -> None:
         experiment(data, folder / f"rcv1-{size}-out")
         whole = time.perf_counter() - written
         part = orjson.loads((folder / f"rcv1-{size}-out" / "results.json").read_bytes())
-        found = part["parts"]["stream"]
-        spent, peak = found["seconds"], found["peak_memory_mib"]
+        actual = part["parts"]["stream"]
+        spent, peak = actual["seconds"], actual["peak_memory_mib"]
         peaks.append(peak)
         print(
             f"  {size:9,} documents, written in {written - before:.0f} s: {whole:6.0f} s in total; "

@@ -32,11 +32,11 @@ def blocks(documents: int, seed: int = 1) -> Iterator[Segment]:
         for of_document in labels:
             about = own[of_document].ravel()
             some = rng.choice(about, TERMS // 3)
-            found = np.unique(np.concatenate((rng.choice(FEATURES, TERMS, p=words), some)))
-            weights = rng.exponential(1.0, len(found)) + 0.1
-            terms.append(found)
+            actual = np.unique(np.concatenate((rng.choice(FEATURES, TERMS, p=words), some)))
+            weights = rng.exponential(1.0, len(actual)) + 0.1
+            terms.append(actual)
             values.append(weights / np.sqrt((weights**2).sum()))
-            starts.append(starts[-1] + len(found))
+            starts.append(starts[-1] + len(actual))
         rows = Rows(
             np.array(starts, np.int64),
             np.concatenate(terms).astype(np.int32),
@@ -81,11 +81,11 @@ def run(documents: int) -> None:
         spec = f"{LANE},shards={shards}"
         microseconds(parse_spec(spec).build(), warm * 2)  # compiled
         learner = parse_spec(spec).build()
-        found = microseconds(learner, segments)
-        line = f"  {shards} shard{'s' if shards > 1 else ' '}          {found['all']:9,.0f}"
+        actual = microseconds(learner, segments)
+        line = f"  {shards} shard{'s' if shards > 1 else ' '}          {actual['all']:9,.0f}"
         if isinstance(learner, Shards):
             line += "".join(
-                f"{found[part]:9,.0f}" for part in ("score", "update", "resolve", "wait")
+                f"{actual[part]:9,.0f}" for part in ("score", "update", "resolve", "wait")
             )
             line += f"{int(learner.state()['exchanges']) / len(segments):9.1f}"
         print(line, flush=True)

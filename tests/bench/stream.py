@@ -69,11 +69,11 @@ def written(settings: KafkaSettings, topic: str, partitions: int) -> list[Any]:
     """The committed records of a topic."""
     consumer: Any = new_consumer(settings, auto_offset_reset="earliest")
     consumer.assign([TopicPartition(topic, p) for p in range(partitions)])
-    found: list[Any] = []
+    collected: list[Any] = []
     while polled := consumer.poll(1000):
-        found += [message for messages in polled.values() for message in messages]
+        collected += [message for messages in polled.values() for message in messages]
     consumer.close(autocommit=False)
-    return found
+    return collected
 
 
 def span(messages: list[Any]) -> tuple[float, float]:
@@ -100,9 +100,9 @@ def bare_rate(streaming: Streaming, documents: int, size: int, tuned: bool) -> f
     call = (streaming.bootstrap, streaming.stream.documents, target, documents, size, tuned)
     command = f"from tests.bench.stream import bare_loop; bare_loop(*{call!r})"
     subprocess.run([sys.executable, "-c", command], check=True, timeout=300)
-    found = written(streaming.config.kafka, target, PARTITIONS)
-    assert len(found) == documents, (len(found), documents)
-    first, last = span(found)
+    actual = written(streaming.config.kafka, target, PARTITIONS)
+    assert len(actual) == documents, (len(actual), documents)
+    first, last = span(actual)
     return documents / (last - first)
 
 
@@ -116,13 +116,13 @@ def our_rate(streaming: Streaming, documents: int) -> tuple[float, float]:
     until = time.monotonic() + 300
     while records_in(settings, stream.rankings) < documents and time.monotonic() < until:
         time.sleep(0.5)  # polling the offsets is cheap; consuming the records would slow it down
-    found = streaming.rankings(documents, seconds=30)
+    published = streaming.rankings(documents, seconds=30)
     for name in ("tokenize-0", "learn"):
         assert streaming.end(name) == 0, streaming.log(name)
-    assert len(found) == documents, (len(found), documents)
+    assert len(published) == documents, (len(published), documents)
     first, _ = span(written(settings, stream.blocks, 1))
-    _, last = span(found)
-    return documents / (last - first), sum(len(m.value or b"") for m in found) / documents
+    _, last = span(published)
+    return documents / (last - first), sum(len(m.value or b"") for m in published) / documents
 
 
 def throughput(bootstrap: str, folder: Path, documents: int) -> None:
@@ -225,11 +225,11 @@ def supervised(streaming: Streaming) -> Iterator[subprocess.Popen[bytes]]:
 
 def child_of(parent: int, command: str) -> int:
     """The id of the process in which a supervisor runs a command."""
-    found = subprocess.run(
+    actual = subprocess.run(
         ["pgrep", "-P", str(parent), "-f", f"consumers {command}"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return int(found.stdout.split()[0])
+    return int(actual.stdout.split()[0])
 
 
 def delay_and_recovery(folder: Path) -> None:

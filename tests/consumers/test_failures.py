@@ -55,10 +55,10 @@ def test_workers_wait_for_a_broker_and_rest_when_idle(tmp_path: Path) -> None:
             assert max(share_used(streaming, names, 5).values()) < 0.5
             cluster.start()
             streaming.produce(events[100:])
-            found = [message.value for message in streaming.rankings(300)]
+            published = [message.value for message in streaming.rankings(300)]
             for name in names:
                 assert streaming.end(name) == 0, streaming.log(name)
-            assert found == streaming.undisturbed()[1]
+            assert published == streaming.undisturbed()[1]
 
 
 def test_a_slow_broker_is_waited_for(tmp_path: Path) -> None:
@@ -77,10 +77,10 @@ def test_a_slow_broker_is_waited_for(tmp_path: Path) -> None:
         cluster.brokers[0].pause()
         time.sleep(14)
         cluster.brokers[0].resume()
-        found = [message.value for message in streaming.rankings(600)]
+        published = [message.value for message in streaming.rankings(600)]
         for name in ("tokenize-0", "learn"):
             assert streaming.end(name) == 0, streaming.log(name)
-        assert found == streaming.undisturbed()[1]
+        assert published == streaming.undisturbed()[1]
 
 
 def test_sigterm_is_obeyed_without_a_broker(tmp_path: Path) -> None:
@@ -107,10 +107,10 @@ def test_sigterm_is_obeyed_without_a_broker(tmp_path: Path) -> None:
         cluster.start()
         for name in names:
             streaming.start(name)
-        found = [message.value for message in streaming.rankings(400)]
+        published = [message.value for message in streaming.rankings(400)]
         for name in names:
             assert streaming.end(name) == 0, streaming.log(name)
-        assert found == streaming.undisturbed()[1]
+        assert published == streaming.undisturbed()[1]
 
 
 def test_a_full_disk_stops_snapshots_but_not_the_work(broker: str, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_full_disk_stops_snapshots_but_not_the_work(broker: str, tmp_path: Pat
         pid = streaming.processes["learn"].pid
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (60_000, 60_000))  # no file may grow past this
         streaming.produce(events[100:])
-        found = [message.value for message in streaming.rankings(200)]
+        published = [message.value for message in streaming.rankings(200)]
         assert eventually(lambda: "cannot be written" in streaming.log("learn"))
         assert "make room, or name another snapshots.folder" in streaming.log("learn")
         streaming.kill("learn")
@@ -132,7 +132,7 @@ def test_a_full_disk_stops_snapshots_but_not_the_work(broker: str, tmp_path: Pat
         for name in ("tokenize-0", "learn"):
             assert streaming.end(name) == 0, streaming.log(name)
         assert not list(tmp_path.glob("snapshots/*/*.partial*"))
-        assert found == streaming.undisturbed()[1]
+        assert published == streaming.undisturbed()[1]
         assert len(streaming.rankings(200)) == 200
 
 

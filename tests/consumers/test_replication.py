@@ -55,13 +55,13 @@ def test_brokers_die_one_at_a_time(tmp_path: Path) -> None:
                 time.sleep(rng.uniform(0.0, 1.0))
                 victim.start()
         streaming.wait_learned()
-        found = streaming.rankings(len(LANES) * len(flow.written))
+        published = streaming.rankings(len(LANES) * len(flow.written))
         for name in WORKERS:
             assert streaming.end(name) == 0, streaming.log(name)[-3000:]
         assert eventually(lambda: all_in_sync(admin), 90)
         admin.close()
-        assert_exact(streaming, found, flow.written)
-        assert longest_wait(streaming, found) < LONGEST_WAIT_S
+        assert_exact(streaming, published, flow.written)
+        assert longest_wait(streaming, published) < LONGEST_WAIT_S
 
 
 def all_in_sync(admin: Admin) -> bool:

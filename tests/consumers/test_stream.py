@@ -49,7 +49,7 @@ def test_kafka_and_a_file_give_the_same_rankings(broker: str, tmp_path: Path) ->
         streaming.start("tokenize-0")
         streaming.start("learn")
         streaming.produce(events)
-        found = [message.value for message in streaming.rankings(2 * 600)]
+        published = [message.value for message in streaming.rankings(2 * 600)]
         assert streaming.end("learn") == 0, streaming.log("learn")
         assert streaming.end("tokenize-0") == 0, streaming.log("tokenize-0")
         stopped = f"[tokenizer 0 of stream {streaming.name}] consumers.tokenizer.worker: stopped: "
@@ -68,7 +68,7 @@ def test_kafka_and_a_file_give_the_same_rankings(broker: str, tmp_path: Path) ->
             engine=streaming.stream.engine_settings(),
         )
         replay(settings, Progress())
-    assert found == (tmp_path / "rankings.jsonl").read_bytes().splitlines()
+    assert published == (tmp_path / "rankings.jsonl").read_bytes().splitlines()
     assert letter.value == b"rubbish \xff"
     headers = dict(letter.headers)
     assert headers["reason"] == b"not_json"
@@ -87,10 +87,10 @@ def test_a_worker_goes_on_where_it_was(broker: str, tmp_path: Path) -> None:
             assert len(streaming.rankings(2 * stop)) == 2 * stop
             assert streaming.end("learn") == 0, streaming.log("learn")
             assert streaming.end("tokenize-0") == 0
-        found = [message.value for message in streaming.rankings(800)]
+        published = [message.value for message in streaming.rankings(800)]
         _, expected = streaming.undisturbed()
-    assert found == expected
-    assert len(found) == 800
+    assert published == expected
+    assert len(published) == 800
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -122,14 +122,16 @@ def test_crash_exact(seed: int, tmp_path: Path) -> None:
                 streaming.kill(victim)
                 streaming.start(victim)
         streaming.wait_learned()
-        found = streaming.rankings(2 * len(events))
+        published = streaming.rankings(2 * len(events))
         assert streaming.end("learn") == 0, streaming.log("learn")[-3000:]
         engine, expected = streaming.undisturbed()
         assert kills.total() == 30
-        once = Counter((e["id"], e["lane"]) for e in (orjson.loads(m.value or b"") for m in found))
+        once = Counter(
+            (e["id"], e["lane"]) for e in (orjson.loads(m.value or b"") for m in published)
+        )
         assert len(once) == 2 * len(events), kills
         assert set(once.values()) == {1}, kills
-        assert sorted(m.value or b"" for m in found) == sorted(expected)
+        assert sorted(m.value or b"" for m in published) == sorted(expected)
         folder = streaming.config.snapshots.folder / streaming.stream.name
         snapshot = SnapshotFolder(folder).newest([])
         assert snapshot is not None

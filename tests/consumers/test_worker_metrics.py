@@ -38,10 +38,10 @@ class Watcher(threading.Thread):
     def run(self) -> None:
         while not self.stopped.wait(0.1):
             try:
-                found = scrape_url(self._streaming.address(self._name)).samples
+                samples = scrape_url(self._streaming.address(self._name)).samples
             except (OSError, ValueError):
                 continue  # it was killed, and is not back yet
-            learning = {key: value for key, value in found.items() if key[0] in LEARNING}
+            learning = {key: value for key, value in samples.items() if key[0] in LEARNING}
             self.scrapes += bool(learning)
             for key, value in learning.items():
                 if value < self.last.get(key, 0.0):

@@ -36,9 +36,9 @@ def filled(text: str, loss: str = "loss1", stream: str = "wire") -> str:
 
 
 def panels(name: str) -> list[Any]:
-    found = [panel for panel in DASHBOARDS[name]["panels"] if panel["type"] != "row"]
-    assert len(found) > 5
-    return found
+    actual = [panel for panel in DASHBOARDS[name]["panels"] if panel["type"] != "row"]
+    assert len(actual) > 5
+    return actual
 
 
 def queries() -> Iterator[tuple[str, str, str]]:
@@ -120,9 +120,9 @@ def test_every_panel_has_data(
 ) -> None:
     if "past6h" in expression:  # it looks further back than this run; promtool tests that rule
         expression = expression.replace("past6h", "rate30m")
-    found = monitoring.query(filled(expression))
-    assert found, f"{dashboard}: {panel}: {filled(expression)}"
-    assert all(series["value"][1] != "NaN" for series in found) or "quantile" in expression
+    answer = monitoring.query(filled(expression))
+    assert answer, f"{dashboard}: {panel}: {filled(expression)}"
+    assert all(series["value"][1] != "NaN" for series in answer) or "quantile" in expression
 
 
 @pytest.mark.parametrize("loss", ["loss1", "loss2", "loss3", "one_error", "coverage",
@@ -131,8 +131,8 @@ def test_the_curves_have_data_for_every_measure(monitoring: Monitored, loss: str
     for panel in panels("learning-curves"):
         for target in panel["targets"]:
             if "$loss" in target["expr"]:
-                found = monitoring.query(filled(target["expr"], loss))
-                assert {series["metric"]["lane"] for series in found} == set(LANES)
+                answer = monitoring.query(filled(target["expr"], loss))
+                assert {series["metric"]["lane"] for series in answer} == set(LANES)
 
 
 @pytest.mark.parametrize("loss", RANK_MEASURES)
@@ -145,9 +145,9 @@ def test_an_ordinal_lane_can_be_drawn_beside_others(monitoring: Monitored, loss:
     for panel in panels("learning-curves"):
         for target in panel["targets"]:
             if "$loss" in target["expr"]:
-                found = monitoring.query(filled(target["expr"], loss, stream="-"))
+                answer = monitoring.query(filled(target["expr"], loss, stream="-"))
                 no_line = loss == "tau_b" and "rate(" in target["expr"]
-                lanes = [series["metric"]["lane"] for series in found]
+                lanes = [series["metric"]["lane"] for series in answer]
                 assert lanes == ([] if no_line else [ORDINAL]), panel["title"]
 
 
@@ -155,9 +155,9 @@ def test_restarts_are_marked_when_they_happened(monitoring: Monitored) -> None:
     """The values are times in milliseconds; the learner started twice."""
     for dashboard in DASHBOARDS.values():
         (restarts,) = dashboard["annotations"]["list"]
-        found = monitoring.samples(restarts["expr"].replace(" * 1000", ""))
+        answer = monitoring.samples(restarts["expr"].replace(" * 1000", ""))
         starts = {
-            v for labels, values in found if "learner" in labels["job"] for v in values.values()
+            v for labels, values in answer if "learner" in labels["job"] for v in values.values()
         }
         assert len(starts) == 2
         before, after = min(starts), max(starts)

@@ -31,18 +31,18 @@ def promtool(*arguments: str) -> str:
 
 
 def test_the_configuration_is_valid() -> None:
-    said = promtool("check", "config", "--lint-fatal", str(DEPLOYED / "prometheus.yml"))
-    assert f"{len(RULES)} rule files found" in said
+    output = promtool("check", "config", "--lint-fatal", str(DEPLOYED / "prometheus.yml"))
+    assert f"{len(RULES)} rule files found" in output
 
 
 def test_the_rules_are_valid() -> None:
-    said = promtool("check", "rules", "--lint-fatal", *map(str, RULES))
-    assert said.count("SUCCESS") == len(RULES) == 2
+    output = promtool("check", "rules", "--lint-fatal", *map(str, RULES))
+    assert output.count("SUCCESS") == len(RULES) == 2
 
 
 def test_the_rules_do_what_they_say() -> None:
-    said = promtool("test", "rules", *map(str, RULE_TESTS))
-    assert said.count("SUCCESS") == len(RULE_TESTS) == 2
+    output = promtool("test", "rules", *map(str, RULE_TESTS))
+    assert output.count("SUCCESS") == len(RULE_TESTS) == 2
 
 
 def test_promtool_finds_nothing_odd_in_the_metrics() -> None:
@@ -108,11 +108,11 @@ def test_no_learning_counter_went_backwards_when_the_worker_was_killed(
     learner = 'job="wirerank-learner"'
     of_the_process = '__name__!="wirerank_snapshots_total"'
     counters = f'{{{learner},__name__=~"wirerank_.*_total",{of_the_process}}}'
-    found = monitoring.samples(counters)
-    names = {labels["__name__"] for labels, _ in found}
+    answer = monitoring.samples(counters)
+    names = {labels["__name__"] for labels, _ in answer}
     assert {"wirerank_rounds_total", "wirerank_loss_total", "wirerank_documents_total"} <= names
     assert {"wirerank_topic_rounds_total", "wirerank_topic_loss_total"} <= names
-    for labels, values in found:
+    for labels, values in answer:
         in_order = [values[time] for time in sorted(values)]
         assert in_order == sorted(in_order), labels
         assert min(values) < monitoring.killed < max(values)
@@ -127,12 +127,12 @@ def test_the_worst_topics_are_found_as_the_documents_say(monitoring: Monitored) 
     """The query of docs/reference/metrics.md, against what the counters grew by in raw samples."""
     text = (REPOSITORY / "docs" / "reference" / "metrics.md").read_text()
     (query,) = re.findall(r"^    (topk by .*)$", text, re.M)
-    found: dict[str, dict[str, float]] = {}
+    collected: dict[str, dict[str, float]] = {}
     for series in monitoring.query(query.replace("(10, ", "(4, ")):
-        topics = found.setdefault(series["metric"]["lane"], {})
+        topics = collected.setdefault(series["metric"]["lane"], {})
         topics[series["metric"]["topic"]] = float(series["value"][1])
-    assert [len(topics) for topics in found.values()] == [4, 4]
-    for lane, topics in found.items():
+    assert [len(topics) for topics in collected.values()] == [4, 4]
+    for lane, topics in collected.items():
         loss, rounds = (
             {
                 labels["topic"]: values[max(values)] - values[min(values)]
@@ -180,8 +180,8 @@ def test_dead_letters_raise_their_alert(monitoring: Monitored) -> None:
     """The worker is fed two malformed events in sixty-six, three in a hundred."""
     (ratio,) = monitoring.query('stream:wirerank_dead_letters:ratio_rate5m{stream="wire"}')
     assert float(ratio["value"][1]) == pytest.approx(2 / 66)
-    found = monitoring.query('ALERTS{alertname="WirerankDeadLetters"}')
-    assert [(s["metric"]["stream"], s["metric"]["alertstate"]) for s in found] == [
+    answer = monitoring.query('ALERTS{alertname="WirerankDeadLetters"}')
+    assert [(s["metric"]["stream"], s["metric"]["alertstate"]) for s in answer] == [
         ("wire", "pending")
     ]
 
@@ -196,5 +196,5 @@ def test_the_windowed_loss_is_that_of_the_window(monitoring: Monitored) -> None:
     first, last = min(rounds), max(rounds)
     by_hand = (losses[last] - losses[first]) / (rounds[last] - rounds[first])
     name = "stream_lane_loss:wirerank_windowed_loss:rate5m"
-    (found,) = monitoring.query(f'{name}{{stream="wire",lane="perceptron",loss="loss1"}}')
-    assert float(found["value"][1]) == pytest.approx(by_hand, rel=0.1)
+    (actual,) = monitoring.query(f'{name}{{stream="wire",lane="perceptron",loss="loss1"}}')
+    assert float(actual["value"][1]) == pytest.approx(by_hand, rel=0.1)

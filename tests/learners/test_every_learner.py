@@ -26,8 +26,8 @@ every_spec = pytest.mark.parametrize("spec", SPECS)
 
 
 def states_equal(one: Learner, other: Learner) -> bool:
-    mine, its = one.state(), other.state()
-    return mine.keys() == its.keys() and all(np.array_equal(mine[k], its[k]) for k in mine)
+    left, right = one.state(), other.state()
+    return left.keys() == right.keys() and all(np.array_equal(left[k], right[k]) for k in left)
 
 
 @every_spec

@@ -150,9 +150,9 @@ def test_agrees_with_scikit_learn() -> None:
         count = int(rng.integers(1, topics))
         relevant = set(rng.choice(topics, size=count, replace=False).tolist())
         truth[0, list(relevant)] = 1
-        mine = measured(scores.tolist(), relevant)
+        actual = measured(scores.tolist(), relevant)
         row = scores[None, :]
-        assert mine["coverage"] == metrics.coverage_error(truth, row) - 1  # theirs counts from 1
-        assert mine["loss3"] == pytest.approx(metrics.label_ranking_loss(truth, row))
+        assert actual["coverage"] == metrics.coverage_error(truth, row) - 1  # theirs counts from 1
+        assert actual["loss3"] == pytest.approx(metrics.label_ranking_loss(truth, row))
         precision = metrics.label_ranking_average_precision_score(truth, row)
-        assert mine["average_precision"] == pytest.approx(precision)
+        assert actual["average_precision"] == pytest.approx(precision)

@@ -15,12 +15,12 @@ Pairs = list[tuple[int, int]]
 
 
 def tau_by_definition(pairs: Pairs) -> float:
-    ordered, told, to_tell = 0, 0, 0
+    ordered, distinct, to_tell = 0, 0, 0
     for (a, x), (b, y) in combinations(pairs, 2):
         ordered += ((a > b) - (a < b)) * ((x > y) - (x < y))
-        told += a != b
+        distinct += a != b
         to_tell += x != y
-    return ordered / math.sqrt(told * to_tell) if told and to_tell else math.nan
+    return ordered / math.sqrt(distinct * to_tell) if distinct and to_tell else math.nan
 
 
 def table_of(pairs: Pairs, ranks: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:

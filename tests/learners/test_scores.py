@@ -25,8 +25,8 @@ def sparse(table: Floats, rng: random.Random) -> SparseScores:
     scores = SparseScores(*table.shape)
     for row in rng.sample(range(len(table)), k=len(table)):
         topics = np.flatnonzero(table[row]).tolist()
-        found = np.array(rng.sample(topics, k=len(topics)), np.int32)
-        scores.put(row, StoredScores(table[row][found], found))
+        actual = np.array(rng.sample(topics, k=len(topics)), np.int32)
+        scores.put(row, StoredScores(table[row][actual], actual))
     return scores
 
 
@@ -48,11 +48,11 @@ def test_the_best_topics_are_those_of_a_stable_sort(top: int) -> None:
         for scores in kinds:
             orders, values = scores.best(known, top)
             assert orders.shape == values.shape == (rows, top)
-            for row, (order, mine) in enumerate(zip(orders, values, strict=True)):
+            for row, (order, own_labels) in enumerate(zip(orders, values, strict=True)):
                 given = table[row].tolist()
                 best = sorted(range(known[row]), key=lambda r: (-given[r], r))[:top]
                 assert order[order >= 0].tolist() == best
-                assert mine[order >= 0].tolist() == [given[r] for r in best]
+                assert own_labels[order >= 0].tolist() == [given[r] for r in best]
 
 
 def random_steps(rng: random.Random, table: Floats) -> Steps:
@@ -64,7 +64,7 @@ def random_steps(rng: random.Random, table: Floats) -> Steps:
     labels = [rng.sample(range(topics), k=rng.randrange(min(topics, 5) + 1)) for _ in range(9)]
     steps = learned(labels, topics)
     row = np.array([rng.randrange(rows) for _ in labels], np.int32)
-    learn = np.array([bool(mine) or rng.random() < 0.5 for mine in labels])
+    learn = np.array([bool(own_labels) or rng.random() < 0.5 for own_labels in labels])
     start, stop = sorted(rng.choices(range(len(labels) + 1), k=2))
     scored = [np.flatnonzero(table[i]).max(initial=-1) + 1 for i in row]
     ranked = np.array([rng.choice((topics, rng.randint(n, topics))) for n in scored], np.int32)
@@ -85,19 +85,23 @@ def test_places_are_those_of_the_definitions() -> None:
             for step in range(len(steps)):
                 first = steps.label_starts[0]
                 labels = steps.labels[steps.label_starts[step] : steps.label_starts[step + 1]]
-                mine = slice(steps.label_starts[step] - first, steps.label_starts[step + 1] - first)
+                own_labels = slice(
+                    steps.label_starts[step] - first, steps.label_starts[step + 1] - first
+                )
                 given = table[steps.row[step]].tolist()
                 order = sorted(range(steps.ranked[step]), key=lambda r: (-given[r], r))
                 rank = {topic: place for place, topic in enumerate(order, 1)}
                 others = [s for s in range(topics) if s not in labels]
                 if steps.learn[step]:
-                    assert ranks[mine] == sorted(rank.get(r, UNRANKED) for r in labels.tolist())
-                    lacking += UNRANKED in ranks[mine]
-                    assert above[mine] == [
+                    assert ranks[own_labels] == sorted(
+                        rank.get(r, UNRANKED) for r in labels.tolist()
+                    )
+                    lacking += UNRANKED in ranks[own_labels]
+                    assert above[own_labels] == [
                         sum(given[s] >= given[r] for s in others) for r in labels
                     ]
-                found = [r for r in labels if r in rank and (given[r] > 0 or not is_sparse)]
-                expected = min((rank[r] for r in found), default=0)
+                actual = [r for r in labels if r in rank and (given[r] > 0 or not is_sparse)]
+                expected = min((rank[r] for r in actual), default=0)
                 assert places.hits[step] == (expected if steps.learn[step] else 0)
                 hits += expected > 0
     assert hits > 1000

@@ -41,11 +41,11 @@ def feed(engine: Engine, events: Sequence[Event], block: int = 30) -> None:
 
 
 def assert_same(engine: Engine, other: Engine) -> None:
-    mine, its = take_snapshot(engine, 1), take_snapshot(other, 1)
-    assert mine.content == its.content
-    assert mine.arrays.keys() == its.arrays.keys()
-    for name, array in mine.arrays.items():
-        assert np.array_equal(array, its.arrays[name], equal_nan=array.dtype.kind == "f"), name
+    left, right = take_snapshot(engine, 1), take_snapshot(other, 1)
+    assert left.content == right.content
+    assert left.arrays.keys() == right.arrays.keys()
+    for name, array in left.arrays.items():
+        assert np.array_equal(array, right.arrays[name], equal_nan=array.dtype.kind == "f"), name
 
 
 @pytest.mark.parametrize("order", list(permutations(["stacked", FIRST, SECOND])))
@@ -102,9 +102,9 @@ def test_the_page_of_a_stacker_alone_shows_it_alone() -> None:
     page.advance(block, ReadProgress(100, None))
     page.idle()
     assert page.sample.state != FROZEN
-    told = orjson.loads(orjson.dumps(update_since(page.sample, 0), default=tuple))
-    assert [lane["name"] for lane in told["lanes"]] == ["stacked"]
-    assert told["lanes"][0]["rounds"] == engine.rounds > 0
+    update = orjson.loads(orjson.dumps(update_since(page.sample, 0), default=tuple))
+    assert [lane["name"] for lane in update["lanes"]] == ["stacked"]
+    assert update["lanes"][0]["rounds"] == engine.rounds > 0
     assert {len(shown.explained.rankings) for shown in page.sample.last_documents} == {1}
 
 
@@ -114,7 +114,7 @@ def test_the_page_of_a_stacker_beside_the_others_compares_them() -> None:
     feed(engine, random_events(5, 100))
     page.advance(make_block([], TOKENIZER), ReadProgress(100, None))
     page.idle()
-    told = orjson.loads(orjson.dumps(update_since(page.sample, 0), default=tuple))
-    assert [lane["name"] for lane in told["lanes"]] == [FIRST, SECOND, "stacked"]
-    assert [row["other"] for row in told["against"][2]] == [0, 1]
-    assert {row["rounds"] for row in told["against"][2]} == {engine.rounds}
+    update = orjson.loads(orjson.dumps(update_since(page.sample, 0), default=tuple))
+    assert [lane["name"] for lane in update["lanes"]] == [FIRST, SECOND, "stacked"]
+    assert [row["other"] for row in update["against"][2]] == [0, 1]
+    assert {row["rounds"] for row in update["against"][2]} == {engine.rounds}

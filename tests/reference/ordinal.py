@@ -186,9 +186,9 @@ def tau_b(pairs: Sequence[tuple[int, int]]) -> float | None:
     """Kendall's tau-b of said and true ranks, pair by pair of documents."""
     cells = list(Counter(pairs).items())
     ordered = said_apart = true_apart = 0
-    for i, ((said, true), count) in enumerate(cells):
-        for (other_said, other_true), others in cells[:i]:
-            apart, really = said - other_said, true - other_true
+    for i, ((predicted, true), count) in enumerate(cells):
+        for (other_predicted, other_true), others in cells[:i]:
+            apart, really = predicted - other_predicted, true - other_true
             ordered += count * others * ((apart * really > 0) - (apart * really < 0))
             said_apart += count * others * (apart != 0)
             true_apart += count * others * (really != 0)
@@ -213,7 +213,7 @@ class OrdinalResult:
         pairs = self.rounds[:rounds]
         if name == "tau_b":
             return tau_b(pairs[-WINDOW:])
-        off = [abs(said - true) for said, true in pairs]
+        off = [abs(predicted - true) for predicted, true in pairs]
         return (sum(off) if name == "ranking_loss" else off.count(0)) / rounds
 
 
@@ -226,12 +226,12 @@ class OrdinalLane:
         self.name = options.get("name", spec)
         self.unit = options.get("norm") == "l2"
         self.result = OrdinalResult(LEARNERS[kind](options))
-        self.said: dict[str, int] = {}
+        self.predicted: dict[str, int] = {}
 
     def rank(self, event: Event, x: Vector) -> None:
         """Say a rank, and remember it for the label."""
         rank, score = self.result.learner.say(unit(x) if self.unit else x)
-        self.said[event["id"]] = rank
+        self.predicted[event["id"]] = rank
         self.result.rankings.append(
             {
                 "id": event["id"],
@@ -245,7 +245,7 @@ class OrdinalLane:
 
     def learn(self, document: str, x: Vector, rank: int) -> None:
         """Judge what was said, then learn."""
-        self.result.rounds.append((self.said[document], rank))
+        self.result.rounds.append((self.predicted[document], rank))
         self.result.learner.learn(unit(x) if self.unit else x, rank)
 
 

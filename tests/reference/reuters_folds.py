@@ -60,14 +60,14 @@ def tales() -> list[Tale]:
         rng.shuffle(words)
         return words
 
-    found = []
+    collected = []
     for number in range(STORIES):
         topics = rng.sample(TOPICS, rng.choice((1, 1, 1, 2, 3)))
         if number == 0:
             topics = ["corn", "grain"]
         heard = topics if rng.random() < 0.8 else [rng.choice(TOPICS)]
-        found.append(Tale(some(heard, 4), some(heard, rng.randrange(9, 40)), topics))
-    return found
+        collected.append(Tale(some(heard, 4), some(heard, rng.randrange(9, 40)), topics))
+    return collected
 
 
 def letters(number: int) -> str:
@@ -154,11 +154,11 @@ def division(fold: int, vectors: str) -> Division:
     def topics(numbers: list[int]) -> list[list[int]]:
         return [[TOPICS.index(name) for name in tales()[number].topics] for number in numbers]
 
-    found = Division(
+    actual = Division(
         [vector(number) for number in train], topics(train),
         [vector(number) for number in test], topics(test),
     )  # fmt: skip
-    return selected(found) if vectors == "selected" else found
+    return selected(actual) if vectors == "selected" else actual
 
 
 def selected(whole: Division) -> Division:
@@ -184,7 +184,7 @@ def selected(whole: Division) -> Division:
 def measured(ranked: list[list[float]], topics: list[list[int]]) -> dict[str, Any]:
     """The measures, with precision and recall at each rank."""
     each = [measure(scores, set(relevant)) for scores, relevant in zip(ranked, topics, strict=True)]
-    found: dict[str, Any] = {name: mean(one[name] for one in each) for name in MEASURES[:-1]}
+    actual: dict[str, Any] = {name: mean(one[name] for one in each) for name in MEASURES[:-1]}
     precision, recall = [], []
     for r in range(1, len(TOPICS) + 1):
         hits = [
@@ -196,7 +196,7 @@ def measured(ranked: list[list[float]], topics: list[list[int]]) -> dict[str, An
             sum(hit / len(relevant) for hit, relevant in zip(hits, topics, strict=True)) / len(hits)
         )
     f1 = [2 * p * r / (p + r) for p, r in zip(precision, recall, strict=True)]
-    return {**found, "max_f1": max(f1), "precision": precision, "recall": recall}
+    return {**actual, "max_f1": max(f1), "precision": precision, "recall": recall}
 
 
 def scaled(x: Vector, norm: str) -> Vector:

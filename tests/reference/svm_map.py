@@ -38,11 +38,11 @@ CLOSE = 1e-7
 
 def average_precision(order: Order, relevant: Sequence[bool]) -> float:
     """The mean over relevant items of the share of relevant ones down to there."""
-    shares, found = [], 0
+    shares, actual = [], 0
     for rank, item in enumerate(order, start=1):
         if relevant[item]:
-            found += 1
-            shares.append(found / rank)
+            actual += 1
+            shares.append(actual / rank)
     return math.fsum(shares) / len(shares)
 
 
@@ -244,14 +244,14 @@ def solve_by_cutting(
     groups = [[query.true_plane()] for query in used]
     for _ in range(1000):
         weights, dual = quadratic(groups, [cost / len(used)] * len(used))
-        found = Optimum(weights, objective(used, weights, cost, loss), dual)
-        if found.gap() <= gap:
-            return found
+        optimum = Optimum(weights, objective(used, weights, cost, loss), dual)
+        if optimum.gap() <= gap:
+            return optimum
         for query, group in zip(used, groups, strict=True):
             worst = query.plane(worst_path(query.scores(weights), query.relevant, loss), loss)
             if worst[1] - worst[0] @ weights > max(p[1] - p[0] @ weights for p in group) + 1e-13:
                 group.append(worst)
-    raise AssertionError(f"the reference itself did not converge: gap {found.gap()}")
+    raise AssertionError(f"the reference itself did not converge: gap {optimum.gap()}")
 
 
 def certified(
@@ -263,10 +263,10 @@ def certified(
 ) -> Optimum:
     """The optimum over these constraints, if it is proven to be one of the whole problem."""
     weights, dual = quadratic(groups, costs)
-    found = Optimum(weights, objective(queries, weights, cost, loss), dual)
-    if not -1e-12 <= found.gap() <= CLOSE:
-        raise AssertionError(f"the reference itself did not converge: gap {found.gap()}")
-    return found
+    optimum = Optimum(weights, objective(queries, weights, cost, loss), dual)
+    if not -1e-12 <= optimum.gap() <= CLOSE:
+        raise AssertionError(f"the reference itself did not converge: gap {optimum.gap()}")
+    return optimum
 
 
 def quadratic(groups: Sequence[Sequence[Plane]], costs: Sequence[float]) -> tuple[Floats, float]:

@@ -155,11 +155,11 @@ def indexes(events: Sequence[Event], block: int) -> tuple[list[str], list[dict[s
             pass
     engine.close()
     words = words_of(engine.vocabulary.table)
-    found = []
+    collected = []
     for lane in engine.lanes:
         assert isinstance(lane.learner, IndexLearner)
-        found.append(connections(lane.learner, words))
-    return list(engine.topics.names), found
+        collected.append(connections(lane.learner, words))
+    return list(engine.topics.names), collected
 
 
 def connections(learner: IndexLearner, words: Sequence[str]) -> dict[str, Connections]:
@@ -194,10 +194,10 @@ def compare_index(index: dict[str, Connections], expected: dict[str, Connections
 @pytest.mark.parametrize("block", [1, 1000])
 def test_connections(kind: str, block: int) -> None:
     events = stream(kind, 30, 150)
-    topics, found = indexes(events, block)
+    topics, actual = indexes(events, block)
     assert set(topics) <= set(TOPICS)
     results = replay(events, LANES)
-    for index, result in zip(found, results.values(), strict=True):
+    for index, result in zip(actual, results.values(), strict=True):
         if isinstance(result.learner, FeatureFocus):
             compare_index(index, result.learner.features)
         else:

@@ -56,9 +56,9 @@ TOPIC_LANES = ("mmp:loss=1", "perceptron")
 def compare_ranks(outcome: Run, expected: dict[str, OrdinalResult]) -> None:
     lines = [json.loads(line) for line in outcome.rankings.splitlines()]
     for lane, result in expected.items():
-        mine = [line for line in lines if line["lane"] == lane]
-        assert len(mine) == len(result.rankings), lane
-        for one, other in zip(mine, result.rankings, strict=True):
+        lane_lines = [line for line in lines if line["lane"] == lane]
+        assert len(lane_lines) == len(result.rankings), lane
+        for one, other in zip(lane_lines, result.rankings, strict=True):
             where = f"{lane}, document {one['id']}: {one}, not {other}"
             assert same(one.pop("score"), other["score"]), where
             assert one == {name: value for name, value in other.items() if name != "score"}, where

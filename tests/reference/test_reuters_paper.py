@@ -103,5 +103,5 @@ def test_ordering_of_the_methods(outcome: Outcome) -> None:
     for other in ("mmp2", "mmp3"):
         assert coverage[other] < coverage["mmp1"]
     assert means["rocchio"]["loss1_percent"] == max(means[lane]["loss1_percent"] for lane in LANES)
-    said = claim_lines([numbers_of(outcome.folds, key) for key in LANES])
-    assert [one.split(":")[0] for one in said] == ["HELD"] * 3
+    claims = claim_lines([numbers_of(outcome.folds, key) for key in LANES])
+    assert [one.split(":")[0] for one in claims] == ["HELD"] * 3

@@ -224,12 +224,12 @@ def test_any_character(tmp_path: Path) -> None:
     common = [letter for letter in letters[:0x3000] if letter.isprintable()]
     events: list[Event] = []
     for number in range(400):
-        said = rng.choices(letters if number % 2 else common, k=150) + rng.choices(
+        spoken = rng.choices(letters if number % 2 else common, k=150) + rng.choices(
             "ab \u0301", k=50
         )
-        rng.shuffle(said)
+        rng.shuffle(spoken)
         topics = rng.sample(TOPICS, 2)
-        events.append({"id": str(number), "text": "".join(said), "topics": topics})
+        events.append({"id": str(number), "text": "".join(spoken), "topics": topics})
     lanes = ("mmp:loss=2", "perceptron")
     compare(run(tmp_path, events, lanes, 256), replay(events, lanes))
 
@@ -259,9 +259,9 @@ def test_much_text(tmp_path: Path) -> None:
     events: list[Event] = []
     for number in range(2000):
         topics = rng.sample(range(20), rng.randint(0, 4))
-        said = rng.choices(words, zipf, k=rng.randint(5, 25))
-        said += [words[100 + topic * 7 + rng.randint(0, 6)] for topic in topics for _ in range(4)]
-        event: Event = {"id": str(number), "text": " ".join(said)}
+        spoken = rng.choices(words, zipf, k=rng.randint(5, 25))
+        spoken += [words[100 + topic * 7 + rng.randint(0, 6)] for topic in topics for _ in range(4)]
+        event: Event = {"id": str(number), "text": " ".join(spoken)}
         names = [f"t{topic}" for topic in topics]
         if number % 5:
             events.append({**event, "topics": names})

@@ -41,7 +41,7 @@ both_slacks = pytest.mark.parametrize("slack", ["one", "each"])
 # The search
 
 
-class Found:
+class ScoredCase:
     """What the search says of one query."""
 
     def __init__(self, scores: Sequence[float], relevant: Sequence[bool], loss: str) -> None:
@@ -71,14 +71,14 @@ def check_search(
 ) -> list[int]:
     """The search found a ranking, says what it is worth, and none is worth more."""
     rounding = 1e-13 * (1.0 + max(abs(score) for score in scores))
-    found = Found(scores, relevant, loss)
-    order = found.order(scores, relevant)
+    actual = ScoredCase(scores, relevant, loss)
+    order = actual.order(scores, relevant)
     true = sorted(range(len(relevant)), key=lambda item: not relevant[item])
     plane = joint(true, relevant, np.eye(len(scores))) - joint(order, relevant, np.eye(len(scores)))
-    assert found.shares == pytest.approx(plane, abs=1e-12)
-    assert found.loss == pytest.approx(loss_of(order, relevant, loss), abs=1e-12)
-    assert found.slack == pytest.approx(violation(order, scores, relevant, loss), abs=rounding)
-    assert found.slack == pytest.approx(worst, abs=rounding), (scores, relevant)
+    assert actual.shares == pytest.approx(plane, abs=1e-12)
+    assert actual.loss == pytest.approx(loss_of(order, relevant, loss), abs=1e-12)
+    assert actual.slack == pytest.approx(violation(order, scores, relevant, loss), abs=rounding)
+    assert actual.slack == pytest.approx(worst, abs=rounding), (scores, relevant)
     return order
 
 

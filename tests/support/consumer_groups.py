@@ -74,10 +74,10 @@ class GroupWatch(Background):
         admin = KafkaAdminClient(**connection_options(self._settings))
         while not self._ending.wait(LOOK_S):
             try:
-                found = admin.describe_groups([self._group])[self._group]
+                group = admin.describe_groups([self._group])[self._group]
             except KafkaError:  # there is no group yet, or no coordinator
                 continue
-            self.history.append(as_moment(found))
+            self.history.append(as_moment(group))
         admin.close()
 
     @property
@@ -107,16 +107,16 @@ class GroupWatch(Background):
         return last
 
 
-def as_moment(found: dict[str, Any]) -> Moment:
+def as_moment(description: dict[str, Any]) -> Moment:
     """The state of a group, asked from the broker."""
     owners = [
         (partition, member["member_id"])
-        for member in found["members"]
+        for member in description["members"]
         for topic in (member["member_assignment"] or {}).get("assigned_partitions", ())
         for partition in topic["partitions"]
     ]
-    members = frozenset(member["member_id"] for member in found["members"])
-    return Moment(time.time(), found["group_state"], members, tuple(sorted(owners)))
+    members = frozenset(member["member_id"] for member in description["members"])
+    return Moment(time.time(), description["group_state"], members, tuple(sorted(owners)))
 
 
 class Flow(Background):
@@ -158,15 +158,15 @@ def passages(streaming: Streaming) -> list[Passage]:
         (message.partition, message.offset): message.timestamp
         for message in streaming.read(stream.documents, stream.partitions)
     }
-    found: dict[tuple[int, int], int] = {}
+    collected: dict[tuple[int, int], int] = {}
     for message in streaming.read(stream.blocks, 1):
         record = decode_record(message.value or b"", f"offset {message.offset}")
         for span, offset in zip(record.span_of.tolist(), record.offsets.tolist(), strict=True):
             place = (record.spans[span].partition, offset)
-            found.setdefault(place, message.timestamp)  # later ones are duplicates
-    assert found.keys() == arrived.keys()
+            collected.setdefault(place, message.timestamp)  # later ones are duplicates
+    assert collected.keys() == arrived.keys()
     return [
-        Passage(place[0], arrived[place] / 1000, (found[place] - arrived[place]) / 1000)
+        Passage(place[0], arrived[place] / 1000, (collected[place] - arrived[place]) / 1000)
         for place in arrived
     ]
 

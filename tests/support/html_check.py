@@ -62,5 +62,5 @@ class Page(HTMLParser):
             self.problems.append(f"is labelled by {value}, which is not there")
 
     def values(self, tag: str, attribute: str) -> list[str]:
-        found = (attributes.get(attribute) for name, attributes in self.tags if name == tag)
-        return [value for value in found if value is not None]
+        actual = (attributes.get(attribute) for name, attributes in self.tags if name == tag)
+        return [value for value in actual if value is not None]

@@ -185,8 +185,8 @@ class Streaming:
     def address(self, name: str) -> str:
         """The URL of the metrics of a worker's newest process; empty until they are served."""
         output = (self.folder / f"{name}.log").read_bytes()[self._began[name] :].decode()
-        found = re.search(r"metrics = (http://\S+)", output)
-        return found[1] if found else ""
+        match = re.search(r"metrics = (http://\S+)", output)
+        return match[1] if match else ""
 
     def shown_lanes(self, name: str) -> set[str]:
         """The lanes in the metrics of a worker; a lane is there once it has caught up."""
@@ -215,16 +215,16 @@ class Streaming:
         """All committed records of a topic, once as many as wanted are there and no more arrive."""
         consumer: Any = new_consumer(self.config.kafka, auto_offset_reset="earliest")
         consumer.assign([TopicPartition(topic, p) for p in range(partitions)])
-        found: list[Message] = []
+        collected: list[Message] = []
         quiet_since, until = time.monotonic(), time.monotonic() + seconds
         while time.monotonic() < until:
             for messages in consumer.poll(200).values():
-                found += messages
+                collected += messages
                 quiet_since = time.monotonic()
-            if len(found) >= wanted and time.monotonic() - quiet_since > 1.5:
+            if len(collected) >= wanted and time.monotonic() - quiet_since > 1.5:
                 break
         consumer.close(autocommit=False)
-        return found
+        return collected
 
     def rankings(self, wanted: int, seconds: float = PATIENCE_S) -> list[Message]:
         return self.read(self.stream.rankings, self.stream.partitions, wanted, seconds)
@@ -265,11 +265,11 @@ class Streaming:
 
         def there() -> bool:
             try:
-                found = admin.list_group_offsets(groups)
+                offsets = admin.list_group_offsets(groups)
             except KafkaError:
                 return False  # a broker is away
             return all(
-                place in found[group] and found[group][place].offset >= end
+                place in offsets[group] and offsets[group][place].offset >= end
                 for group in groups
                 for place, end in ends.items()
             )
@@ -304,7 +304,9 @@ class Streaming:
         return engine, rankings
 
 
-def assert_exact(streaming: Streaming, found: list[Message], events: Iterable[bytes]) -> None:
+def assert_exact(
+    streaming: Streaming, ranking_messages: list[Message], events: Iterable[bytes]
+) -> None:
     """Each document is ranked once per lane, and rankings and model equal those of a faultless run.
 
     The learner must have reached the end of the log, and must have been stopped cleanly.
@@ -312,7 +314,7 @@ def assert_exact(streaming: Streaming, found: list[Message], events: Iterable[by
     parsed = [orjson.loads(event) for event in events]
     ids = Counter(event["id"] for event in parsed if "text" in event)  # the others are late labels
     lanes = [lane.parsed.name for lane in streaming.stream.lanes]
-    values = [message.value or b"" for message in found]
+    values = [message.value or b"" for message in ranking_messages]
     ranked = Counter((event["id"], event["lane"]) for event in map(orjson.loads, values))
     assert ranked == {(id_, lane): count for id_, count in ids.items() for lane in lanes}
     engine, expected = streaming.undisturbed()

@@ -144,8 +144,8 @@ class Monitored:
         name = f'wirerank_rounds_total{{job="{job}"}}'
 
         def enough() -> bool:
-            found = self.prometheus.query(f"{name}[10m]")
-            times = {t for series in found for t, value in series["values"] if float(value) > 0}
+            answer = self.prometheus.query(f"{name}[10m]")
+            times = {t for series in answer for t, value in series["values"] if float(value) > 0}
             return len([t for t in times if t > since]) >= ENOUGH_SCRAPES
 
         wait_for(enough, f"{ENOUGH_SCRAPES} scrapes of {job}")

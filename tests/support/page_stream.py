@@ -73,7 +73,7 @@ def as_file(events: Sequence[Event], path: Path) -> str:
     """Events as a source that a replay reads."""
     with path.open("wb") as file:
         for event in events:
-            told = {**event._asdict(), "features": event.content}
-            del told["content"]
-            file.write(orjson.dumps({k: v for k, v in told.items() if v is not None}) + b"\n")
+            shown = {**event._asdict(), "features": event.content}
+            del shown["content"]
+            file.write(orjson.dumps({k: v for k, v in shown.items() if v is not None}) + b"\n")
     return str(path)

@@ -78,7 +78,7 @@ class PlayedTopic:
         consumer: Any = new_consumer(self.kafka)
         try:
             numbers = sorted(consumer.partitions_for_topic(self.name))
-            found = []
+            collected = []
             for number in numbers:
                 place = TopicPartition(self.name, number)
                 end = consumer.end_offsets([place])[place]
@@ -87,8 +87,8 @@ class PlayedTopic:
                 messages: list[Message] = []
                 while consumer.position(place) < end:
                     messages += consumer.poll(500).get(place, [])
-                found.append(messages)
-            return found
+                collected.append(messages)
+            return collected
         finally:
             consumer.close(autocommit=False)
 

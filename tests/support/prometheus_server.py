@@ -22,11 +22,11 @@ READY_WITHIN_S = 30.0
 
 def program(name: str) -> str:
     """Debian's prometheus or promtool; skips the test if it is not there."""
-    found = shutil.which(name)
-    if found is None:
+    actual = shutil.which(name)
+    if actual is None:
         missing("prometheus", "apt install prometheus (for its programs; the service is not used)")
         raise AssertionError
-    return found
+    return actual
 
 
 class Prometheus:

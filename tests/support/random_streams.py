@@ -33,14 +33,14 @@ class Stream:
 
     def segment(self, start: int, stop: int) -> Segment:
         """The happenings from `start` to `stop`, with the rows that they need."""
-        mine = self.happenings[start:stop]
-        rows = sorted({h.row for h in mine})
+        part = self.happenings[start:stop]
+        rows = sorted({h.row for h in part})
         place = {row: i for i, row in enumerate(rows)}
         seen = max((h.row for h in self.happenings[:stop] if h.topics is None), default=-1)
         terms = len(self._features_until(seen))
         lengths = [len(self.documents[row]) for row in rows]
         number = {feature: i for i, feature in enumerate(self.features)}
-        labels = [[h.known.index(t) for t in h.topics or ()] for h in mine]
+        labels = [[h.known.index(t) for t in h.topics or ()] for h in part]
         ranked = {h.row: len(h.known) for h in self.happenings if h.topics is None}
         # A stream may lack the ranking of a row, as if that had been in an earlier segment.
         return Segment(
@@ -50,12 +50,12 @@ class Stream:
                 np.array([v for row in rows for v in self.documents[row].values()], np.float64),
             ),
             Steps(
-                np.array([place[h.row] for h in mine], np.int32),
-                np.array([h.topics is not None for h in mine], np.bool_),
-                np.array([len(h.known) for h in mine], np.int32),
+                np.array([place[h.row] for h in part], np.int32),
+                np.array([h.topics is not None for h in part], np.bool_),
+                np.array([len(h.known) for h in part], np.int32),
                 np.cumsum([0, *map(len, labels)]).astype(np.int64),
                 np.array([label for row in labels for label in row], np.int32),
-                np.array([ranked.get(h.row, len(h.known)) for h in mine], np.int32),
+                np.array([ranked.get(h.row, len(h.known)) for h in part], np.int32),
             ),
             terms,
             max((len(h.known) for h in self.happenings[:stop]), default=0),

@@ -61,13 +61,13 @@ def follow(
     end = len(stream.happenings) if last is None else last
     for start, stop in pairwise([first, *sorted(cuts), end]):
         segment = stream.segment(start, stop)
-        said = RankScores(len(segment.rows))
-        learner.follow(segment, said)
+        predicted = RankScores(len(segment.rows))
+        learner.follow(segment, predicted)
         rows = stream.rows(start, stop)
         for happening in stream.happenings[start:stop]:
             if happening.topics is None:
-                mine = said.matrix[rows.index(happening.row)]
-                emitted[happening.row] = (int(mine[RANK]), float(mine[SCORE]))
+                row_scores = predicted.matrix[rows.index(happening.row)]
+                emitted[happening.row] = (int(row_scores[RANK]), float(row_scores[SCORE]))
     return emitted
 
 

@@ -173,13 +173,13 @@ def write_standin(folder: Path, documents: int, seed: int = 0, packed: bool = Fa
 
 def with_parents(leaves: Ints, parents: list[int]) -> list[int]:
     """The topics and all their ancestors, sorted."""
-    found = set[int]()
+    collected = set[int]()
     for leaf in leaves.tolist():
         topic = leaf
         while topic >= 0:
-            found.add(topic)
+            collected.add(topic)
             topic = parents[topic]
-    return sorted(found)
+    return sorted(collected)
 
 
 def open_file(folder: Path, name: str, packed: bool) -> IO[bytes] | gzip.GzipFile:

@@ -41,15 +41,15 @@ class Scrape:
     def get(self, name: str, **labels: str) -> float | None:
         """The one sample of this name whose labels include these, if there is one."""
         wanted = labels.items()
-        found = [v for (n, has), v in self.samples.items() if n == name and wanted <= set(has)]
-        assert len(found) <= 1, f"{name} {labels} is not one sample, but {len(found)}"
-        return found[0] if found else None
+        actual = [v for (n, has), v in self.samples.items() if n == name and wanted <= set(has)]
+        assert len(actual) <= 1, f"{name} {labels} is not one sample, but {len(actual)}"
+        return actual[0] if actual else None
 
     def value(self, name: str, **labels: str) -> float:
         """The same, if it must be there."""
-        found = self.get(name, **labels)
-        assert found is not None, f"there is no {name} {labels}"
-        return found
+        actual = self.get(name, **labels)
+        assert actual is not None, f"there is no {name} {labels}"
+        return actual
 
 
 def scrape(registry: CollectorRegistry) -> Scrape:

@@ -52,16 +52,16 @@ def test_rubbish_is_no_record() -> None:
     rng = random.Random(3)
     batch = batch_of(rng, 20, 0)
     good = bytes(batch._buffer[batch._pos :])
-    found = np.empty((20, COLUMNS), np.int64)
-    assert locate_records(np.frombuffer(good, np.uint8), 0, 20, found)
+    actual = np.empty((20, COLUMNS), np.int64)
+    assert locate_records(np.frombuffer(good, np.uint8), 0, 20, actual)
     for _ in range(3000):
         data = bytearray(good)
         for _ in range(rng.randrange(1, 4)):
             data[rng.randrange(len(data))] = rng.randrange(256)
         data = data[: rng.randrange(len(data) + 1)] if rng.random() < 0.3 else data
         letters = np.frombuffer(bytes(data), np.uint8)
-        if locate_records(letters, 0, 20, found):
-            there = found[found[:, 2] >= 0]
+        if locate_records(letters, 0, 20, actual):
+            there = actual[actual[:, 2] >= 0]
             assert (there[:, 2] <= there[:, 3]).all()
             assert (there[:, 3] <= len(letters)).all()
     broken = batch_of(rng, 5, 0)
@@ -106,12 +106,12 @@ def test_a_topic_read_in_both_ways(broker: str) -> None:
                 decode_in_batches(consumer)
             consumer.assign([where])
             consumer.seek(where, start)
-            found: list[Any] = []
+            collected: list[Any] = []
             end = consumer.end_offsets([where])[where]
             until = time.monotonic() + 20
             while consumer.position(where) < end and time.monotonic() < until:
-                found += [m for ms in consumer.poll(200, max_records=most).values() for m in ms]
-            read.append([(m.topic, m.partition, m.offset, m.timestamp, m.value) for m in found])
+                collected += [m for ms in consumer.poll(200, max_records=most).values() for m in ms]
+            read.append([(m.topic, m.partition, m.offset, m.timestamp, m.value) for m in collected])
             consumer.close(autocommit=False)
         assert read[0] == read[1]
         assert read[0]

@@ -31,12 +31,12 @@ def test_the_hash_is_that_of_the_client() -> None:
 def read(settings: KafkaSettings, topic: str, partitions: int, wanted: int) -> list[Any]:
     consumer: Any = new_consumer(settings, auto_offset_reset="earliest")
     consumer.assign([TopicPartition(topic, p) for p in range(partitions)])
-    found: list[Any] = []
+    collected: list[Any] = []
     until = time.monotonic() + 30
-    while len(found) < wanted and time.monotonic() < until:
-        found += [m for messages in consumer.poll(500).values() for m in messages]
+    while len(collected) < wanted and time.monotonic() < until:
+        collected += [m for messages in consumer.poll(500).values() for m in messages]
     consumer.close(autocommit=False)
-    return sorted(found, key=lambda m: (m.partition, m.offset))
+    return sorted(collected, key=lambda m: (m.partition, m.offset))
 
 
 @pytest.mark.parametrize("sizes", [(0, 40), (100, 2000), (60_000, 400_000)])

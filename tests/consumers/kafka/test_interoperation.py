@@ -56,10 +56,10 @@ def test_kcat_writes_documents_and_reads_rankings(broker: str, tmp_path: Path) -
         for name in ("tokenize-0", "learn"):
             assert streaming.end(name) == 0, streaming.log(name)
     rankings = [line.split(b" ", 1) for line in output.splitlines()]
-    found = [(key.decode(), json.loads(value)) for key, value in rankings]
-    assert len(found) == 240
-    assert {key for key, _ in found} == {json.loads(event)["id"] for event in events}
-    for key, event in found:
+    actual = [(key.decode(), json.loads(value)) for key, value in rankings]
+    assert len(actual) == 240
+    assert {key for key, _ in actual} == {json.loads(event)["id"] for event in events}
+    for key, event in actual:
         assert event["id"] == key
         assert set(event) == {"id", "lane", "round", "ranking", "time"}
     assert "reason=not_json" in headers
@@ -100,19 +100,19 @@ def test_the_brokers_own_tools_show_groups_and_lag(broker: str, tmp_path: Path) 
             "consumer.group.ConsumerGroupCommand", "--bootstrap-server", broker, "--list"
         )
         assert {tokenizers, *groups} <= set(listed.split())
-        found = described()
+        actual = described()
         for partition in (0, 1):
-            assert found[tokenizers, stream.documents, partition] == ("80", "80", "0")
+            assert actual[tokenizers, stream.documents, partition] == ("80", "80", "0")
         for group in groups:
-            reached, end, lag = found[group, stream.blocks, 0]
+            reached, end, lag = actual[group, stream.blocks, 0]
             assert int(end) == blocks
             assert int(lag) == blocks - int(reached) > 0
         streaming.start("learn")
         assert len(streaming.rankings(320)) == 320
         assert streaming.end("learn") == 0
-        found = described()
+        actual = described()
         for group in groups:
-            assert found[group, stream.blocks, 0] == (str(blocks), str(blocks), "0")
+            assert actual[group, stream.blocks, 0] == (str(blocks), str(blocks), "0")
 
 
 def test_ninjs_from_somebody_elses_producer(broker: str, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_two_streams_in_one_configuration(broker: str, tmp_path: Path) -> None:
             try:
                 for streaming, documents in zip((first, second), events, strict=True):
                     streaming.produce(documents)
-                found = [
+                published = [
                     [message.value for message in streaming.rankings(80)]
                     for streaming in (first, second)
                 ]
@@ -168,7 +168,7 @@ def test_two_streams_in_one_configuration(broker: str, tmp_path: Path) -> None:
                 process.terminate()
                 code = process.wait(60)
         assert code == 0, (tmp_path / "run.log").read_text()
-        for streaming, rankings in zip((first, second), found, strict=True):
+        for streaming, rankings in zip((first, second), published, strict=True):
             assert rankings == streaming.undisturbed()[1]
             assert len(rankings) == 80
         assert (tmp_path / "snapshots" / first.name).is_dir()

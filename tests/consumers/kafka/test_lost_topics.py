@@ -32,10 +32,10 @@ def run(streaming: Streaming, events: list[bytes], wanted: int) -> list[bytes | 
     for name in ("tokenize-0", "learn"):
         streaming.start(name)
     streaming.produce(events)
-    found = [message.value for message in streaming.rankings(wanted)]
+    published = [message.value for message in streaming.rankings(wanted)]
     for name in ("tokenize-0", "learn"):
         assert streaming.end(name) == 0, streaming.log(name)
-    return found
+    return published
 
 
 def set_going(streaming: Streaming) -> None:
@@ -43,8 +43,8 @@ def set_going(streaming: Streaming) -> None:
     for name in ("tokenize-0", "learn"):
         streaming.start(name)
     streaming.produce(list(open_source("synthetic:10,topics=12,seed=3")))
-    found = len(streaming.rankings(110))
-    assert found == 110, streaming.diagnosis()
+    published = len(streaming.rankings(110))
+    assert published == 110, streaming.diagnosis()
 
 
 def admin_of(streaming: Streaming) -> Any:  # noqa: ANN401
@@ -80,15 +80,15 @@ def test_documents_that_were_deleted_unread(streaming: Streaming) -> None:
 def test_documents_that_were_deleted_after_they_were_read(streaming: Streaming) -> None:
     """Documents that were read may be deleted."""
     cut(streaming, streaming.stream.documents)
-    found = run(streaming, list(open_source("synthetic:50,topics=12,seed=2")), 150)
-    assert found == streaming.undisturbed()[1]
+    results = run(streaming, list(open_source("synthetic:50,topics=12,seed=2")), 150)
+    assert results == streaming.undisturbed()[1]
 
 
 def test_a_log_that_was_cut_after_it_was_read(streaming: Streaming) -> None:
     """A lane with a snapshot can continue; a new lane cannot."""
     cut(streaming, streaming.stream.blocks)
-    found = run(streaming, list(open_source("synthetic:50,topics=12,seed=2")), 150)
-    assert len(found) == len(set(found)) == 150
+    results = run(streaming, list(open_source("synthetic:50,topics=12,seed=2")), 150)
+    assert len(results) == len(set(results)) == 150
     streaming.configure([LANE, "perceptron"])
     streaming.start("learn")
     assert streaming.code("learn") == NEEDS_A_PERSON
@@ -133,11 +133,11 @@ def test_documents_that_are_deleted_while_workers_run(streaming: Streaming) -> N
     created = f"created the missing Kafka topics {streaming.stream.documents}"
     assert eventually(lambda: created in streaming.log("tokenize-0"), 40)
     streaming.produce(open_source("synthetic:50,topics=12,seed=2"))
-    found = [message.value for message in streaming.rankings(160)]
+    published = [message.value for message in streaming.rankings(160)]
     for name in ("tokenize-0", "learn"):
         assert streaming.end(name) == 0, streaming.log(name)
-    assert found == streaming.undisturbed()[1]
-    assert len(found) == 160
+    assert published == streaming.undisturbed()[1]
+    assert len(published) == 160
 
 
 def test_a_topic_that_is_deleted_before_it_is_watched(broker: str) -> None:
@@ -152,7 +152,7 @@ def test_rankings_that_are_deleted_while_workers_run(streaming: Streaming) -> No
     streaming.produce(open_source("synthetic:50,topics=12,seed=2"))
     created = f"created the missing Kafka topics {streaming.stream.rankings}"
     assert eventually(lambda: created in streaming.log("learn"), 90), streaming.log("learn")
-    found = [message.value for message in streaming.rankings(50)]
+    published = [message.value for message in streaming.rankings(50)]
     for name in ("tokenize-0", "learn"):
         assert streaming.end(name) == 0, streaming.log(name)
-    assert found == streaming.undisturbed()[1][110:]
+    assert published == streaming.undisturbed()[1][110:]

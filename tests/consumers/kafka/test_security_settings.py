@@ -116,8 +116,8 @@ def test_a_listener_with_tls_is_recognised() -> None:
 
 def test_a_listener_without_tls_is_recognised_if_it_speaks() -> None:
     with server(rubbish) as where:
-        found = find_refusal(KafkaSettings(bootstrap=where, security_protocol="SSL"))
-    assert "check kafka.security_protocol" in str(found)
+        actual = find_refusal(KafkaSettings(bootstrap=where, security_protocol="SSL"))
+    assert "check kafka.security_protocol" in str(actual)
 
 
 def test_clients_that_could_not_be_made_leave_nothing_behind(
@@ -130,11 +130,11 @@ def test_clients_that_could_not_be_made_leave_nothing_behind(
     def held() -> set[object]:
         """Threads and open files, each by what it is, because others may be closed meanwhile."""
         gc.collect()
-        found: set[object] = set(threading.enumerate())
+        collected: set[object] = set(threading.enumerate())
         for descriptor in os.listdir("/proc/self/fd"):
             with suppress(FileNotFoundError):  # the listing itself was one
-                found.add(os.readlink(f"/proc/self/fd/{descriptor}"))
-        return found
+                collected.add(os.readlink(f"/proc/self/fd/{descriptor}"))
+        return collected
 
     before = held()
     for new_client in (new_admin, new_consumer, new_producer) * 5:

@@ -22,19 +22,19 @@ FIRST, SECOND, THIRD = "mmp:loss=1", "perceptron:average=true,norm=l2", "mmp:los
 
 def by_lane(messages: list[Message]) -> dict[str, list[bytes]]:
     """The rankings of each lane, in the order they were published."""
-    found: dict[str, list[bytes]] = defaultdict(list)
+    collected: dict[str, list[bytes]] = defaultdict(list)
     for message in messages:
         value = message.value or b""
-        found[orjson.loads(value)["lane"]].append(value)
-    return found
+        collected[orjson.loads(value)["lane"]].append(value)
+    return collected
 
 
 def expected_of(streaming: Streaming) -> dict[str, list[bytes]]:
     """The rankings of the whole log by an engine with the present lanes, without faults."""
-    found: dict[str, list[bytes]] = defaultdict(list)
+    collected: dict[str, list[bytes]] = defaultdict(list)
     for value in streaming.undisturbed()[1]:
-        found[orjson.loads(value)["lane"]].append(value)
-    return found
+        collected[orjson.loads(value)["lane"]].append(value)
+    return collected
 
 
 def end_all(streaming: Streaming) -> None:
@@ -54,12 +54,12 @@ def test_a_lane_that_is_added_later_catches_up_and_joins(broker: str, tmp_path: 
         streaming.configure([FIRST, SECOND, THIRD])
         streaming.start("learn")
         streaming.produce(events[600:])
-        found = by_lane(streaming.rankings(2700))
+        published = by_lane(streaming.rankings(2700))
         end_all(streaming)
         log = streaming.log("learn")
         expected = expected_of(streaming)
-    assert set(found) == {FIRST, SECOND, "third"}
-    assert found == expected
+    assert set(published) == {FIRST, SECOND, "third"}
+    assert published == expected
     assert f"{SECOND}, third: resuming at offset 0 of the log" in log
     assert "caught up with the others at offset" in log
 
@@ -81,11 +81,14 @@ def test_a_new_lane_survives_kills_on_its_way(broker: str, tmp_path: Path) -> No
             streaming.kill("learn")
         streaming.start("learn")
         streaming.wait_learned()
-        found = by_lane(streaming.rankings(1600))
+        published = by_lane(streaming.rankings(1600))
         end_all(streaming)
         expected = expected_of(streaming)
-    assert {lane: len(set(values)) for lane, values in found.items()} == {FIRST: 800, SECOND: 800}
-    assert found == expected
+    assert {lane: len(set(values)) for lane, values in published.items()} == {
+        FIRST: 800,
+        SECOND: 800,
+    }
+    assert published == expected
 
 
 def test_a_watched_lane_writes_nothing_until_it_is_published(broker: str, tmp_path: Path) -> None:
@@ -102,9 +105,9 @@ def test_a_watched_lane_writes_nothing_until_it_is_published(broker: str, tmp_pa
         assert snapshot.lanes == [FIRST, SECOND]  # it was followed all the same
         streaming.configure([FIRST, SECOND])
         streaming.start("learn")
-        found = by_lane(streaming.rankings(400))
+        published = by_lane(streaming.rankings(400))
         end_all(streaming)
-        assert found == expected_of(streaming)
+        assert published == expected_of(streaming)
 
 
 def test_lanes_move_between_workers(broker: str, tmp_path: Path) -> None:
@@ -120,9 +123,9 @@ def test_lanes_move_between_workers(broker: str, tmp_path: Path) -> None:
             streaming.rankings(300 * (number + 1))
             for worker in workers:
                 assert streaming.end(worker) == 0, streaming.log(worker)
-        found = by_lane(streaming.rankings(900))
+        published = by_lane(streaming.rankings(900))
         end_all(streaming)
-        assert found == expected_of(streaming)
+        assert published == expected_of(streaming)
 
 
 @pytest.mark.parametrize("shift", [-3, None])
@@ -156,7 +159,7 @@ def test_an_offset_that_was_forgotten_doubles_nothing(
         admin.close()
         streaming.start("learn")
         streaming.produce(events[120:])
-        found = by_lane(streaming.rankings(200))
+        published = by_lane(streaming.rankings(200))
         end_all(streaming)
-        assert found == expected_of(streaming)
+        assert published == expected_of(streaming)
         assert "but a snapshot shows that" in streaming.log("learn")

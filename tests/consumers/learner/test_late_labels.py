@@ -66,10 +66,10 @@ def test_labels_are_matched_over_partitions_and_counted(broker: str, tmp_path: P
         streaming.start("learn")
         streaming.wait_learned()
         written = [event for events, _ in steps for event in events]
-        found = streaming.rankings(len(LANES) * 97)
+        published = streaming.rankings(len(LANES) * 97)
         for name in ("learn", "tokenize-0"):
             assert streaming.end(name) == 0, streaming.log(name)
-        assert_exact(streaming, found, written)
+        assert_exact(streaming, published, written)
         content = streaming.snapshot().content
     assert content["rounds"] == 20 + 20 + 5 + 5
     assert content["expired_documents"] == 30
@@ -114,10 +114,10 @@ def test_scattered_labels_over_kills_and_restarts(seed: int, broker: str, tmp_pa
                 assert streaming.end("learn") in (0, -signal.SIGTERM), streaming.log("learn")
         streaming.start("learn")
         streaming.wait_learned()
-        found = streaming.rankings(len(LANES) * 900)
+        published = streaming.rankings(len(LANES) * 900)
         for name in ("learn", "tokenize-0", "tokenize-1"):
             assert streaming.end(name) == 0, streaming.log(name)
-        assert_exact(streaming, found, events)
+        assert_exact(streaming, published, events)
         content = streaming.snapshot().content
     for counted in ("expired_documents", "unmatched_labels"):
         assert content[counted] > 0, counted  # or this proves little

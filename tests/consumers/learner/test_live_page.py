@@ -98,7 +98,7 @@ def test_the_page_of_a_learner_that_is_killed_and_comes_back(
         streaming.start("learn", "--page", "--page-port", str(port))
         for start in range(600, 900, 10):
             streaming.produce(events[start : start + 10])
-        found = [message.value for message in streaming.rankings(1800)]
+        published = [message.value for message in streaming.rankings(1800)]
         assert eventually(shows(address, 900, 3)), streaming.log("learn")
         expect(figure(page, "Documents ranked")).to_have_text("900", timeout=20_000)
         engine, rankings = streaming.undisturbed()
@@ -113,7 +113,7 @@ def test_the_page_of_a_learner_that_is_killed_and_comes_back(
         for name in ("tokenize-0", "learn"):
             assert streaming.end(name) == 0, streaming.log(name)
     watched = f'"lane":"{WATCHED}"'.encode()
-    assert found == [ranking for ranking in rankings if watched not in ranking]
+    assert published == [ranking for ranking in rankings if watched not in ranking]
     assert learned(update) == learned(expected)
     assert update["table"] == expected["table"]
     assert update["against"] == expected["against"]

@@ -89,10 +89,10 @@ def test_topics_and_ranks_over_kills_equal_the_embedded_replay(broker: str, tmp_
             streaming.kill("learn")
         streaming.start("learn")
         streaming.wait_learned()
-        found = streaming.rankings(len(rankings))
+        published = streaming.rankings(len(rankings))
         end_all(streaming)
-        assert_exact(streaming, found, events)
-        assert sorted(message.value or b"" for message in found) == sorted(rankings)
+        assert_exact(streaming, published, events)
+        assert sorted(message.value or b"" for message in published) == sorted(rankings)
         assert curves_in_snapshot(streaming) == curves
         content = streaming.snapshot().content
         shown = CliRunner().invoke(new_app(), ["inspect", str(streaming.config.snapshots.folder)])
@@ -132,10 +132,10 @@ def test_an_ordinal_lane_that_is_added_later_follows_from_the_beginning(
         streaming.start("learn")
         streaming.produce(events[500:])
         streaming.wait_learned()
-        found = streaming.rankings(3 * documents_in(events))
+        published = streaming.rankings(3 * documents_in(events))
         end_all(streaming)
-        assert by_lane(found) == expected_of(streaming)  # in order, too
-        assert_exact(streaming, found, events)
+        assert by_lane(published) == expected_of(streaming)  # in order, too
+        assert_exact(streaming, published, events)
         assert (
             f"{RANKS}, widrow-hoff:ranks=5,rate=0.1,norm=l2: resuming at offset 0"
             in streaming.log("learn")
@@ -159,10 +159,10 @@ def test_lanes_of_both_kinds_move_between_workers(broker: str, tmp_path: Path) -
                 assert streaming.end(worker) == 0, streaming.log(worker)
         streaming.start("learn")
         streaming.wait_learned()
-        found = streaming.rankings(2 * documents_in(events))
+        published = streaming.rankings(2 * documents_in(events))
         end_all(streaming)
-        assert by_lane(found) == expected_of(streaming)  # in order, too
-        assert_exact(streaming, found, events)
+        assert by_lane(published) == expected_of(streaming)  # in order, too
+        assert_exact(streaming, published, events)
 
 
 def test_an_ordinal_lane_beside_shards(broker: str, tmp_path: Path) -> None:
@@ -173,11 +173,11 @@ def test_an_ordinal_lane_beside_shards(broker: str, tmp_path: Path) -> None:
             streaming.start(name)
         streaming.produce(events)
         streaming.wait_learned()
-        found = by_lane(streaming.rankings(2 * documents_in(events)))
+        published = by_lane(streaming.rankings(2 * documents_in(events)))
         end_all(streaming)
         expected = expected_of(streaming)
-        assert found[RANKS] == expected[RANKS]
-        assert len(found[TOPICS]) == len(expected[TOPICS]) == documents_in(events)
+        assert published[RANKS] == expected[RANKS]
+        assert len(published[TOPICS]) == len(expected[TOPICS]) == documents_in(events)
         content = streaming.snapshot().content
     assert content["topics"] == []
     assert content["ranks"]["rounds"] > 100

@@ -82,10 +82,10 @@ def test_stackers_over_kills_equal_the_embedded_replay(
         bring_up(streaming, "learn")
         streaming.produce(events[place:])
         streaming.wait_learned()
-        found = streaming.rankings(len(rankings))
+        published = streaming.rankings(len(rankings))
         end_all(streaming)
-        assert_exact(streaming, found, events)
-        assert sorted(message.value or b"" for message in found) == sorted(rankings)
+        assert_exact(streaming, published, events)
+        assert sorted(message.value or b"" for message in published) == sorted(rankings)
         content = streaming.snapshot().content
         assert len(set(places_of(streaming, FIRST))) > 3  # or this proves little
     for counted in ("expired_documents", "unmatched_labels", "pending", "early"):
@@ -117,10 +117,10 @@ def test_a_stacker_that_is_added_later_catches_up_over_kills_and_is_taken_away_a
         streaming.start("learn")
         streaming.produce(events[700 + 3 * size :])
         streaming.wait_learned()
-        found = streaming.rankings(3 * documents_in(events))
+        published = streaming.rankings(3 * documents_in(events))
         assert streaming.end("learn") == 0, streaming.log("learn")
-        assert by_lane(found) == expected_of(streaming)  # in order, too
-        assert_exact(streaming, found, events)  # as if it had been there from the beginning
+        assert by_lane(published) == expected_of(streaming)  # in order, too
+        assert_exact(streaming, published, events)  # as if it had been there from the beginning
         places, others = places_of(streaming, "slow"), places_of(streaming, SECOND)
         assert places[0] == 0
         assert 0 < places[1] < others[-3]  # it was killed on its way
@@ -130,9 +130,9 @@ def test_a_stacker_that_is_added_later_catches_up_over_kills_and_is_taken_away_a
         more = [event.replace(b'"id":"', b'"id":"more-') for event in scattered(4, 100)]
         streaming.produce(more)
         streaming.wait_learned()
-        found += streaming.rankings(len(found) + 2 * documents_in(more))[len(found) :]
+        published += streaming.rankings(len(published) + 2 * documents_in(more))[len(published) :]
         end_all(streaming)
-        of_bases = [m for m in found if orjson.loads(m.value or b"")["lane"] != "slow"]
+        of_bases = [m for m in published if orjson.loads(m.value or b"")["lane"] != "slow"]
         assert_exact(streaming, of_bases, [*events, *more])
 
 
@@ -154,18 +154,18 @@ def test_the_others_do_not_wait_for_a_stacker_that_catches_up(broker: str, tmp_p
         places: set[tuple[int | None, int | None]] = set()
 
         def is_done() -> bool:
-            found = committed_offsets(streaming.config.kafka, [front, behind], log)
-            places.add((found[front], found[behind]))
-            return found[behind] == end
+            published = committed_offsets(streaming.config.kafka, [front, behind], log)
+            places.add((published[front], published[behind]))
+            return published[behind] == end
 
         streaming.start("learn")
         assert eventually(is_done, 120), streaming.log("learn")
         on_its_way = {place for ahead, place in places if ahead == end and place not in (None, end)}
         # Between these steps the others had their turn. A fast machine doubles them from 2 on.
         assert len(on_its_way) > 1, places
-        found = streaming.rankings(3 * documents_in(events))
+        published = streaming.rankings(3 * documents_in(events))
         end_all(streaming)
-        assert by_lane(found) == expected_of(streaming)
+        assert by_lane(published) == expected_of(streaming)
 
 
 def test_a_stacker_in_a_worker_of_its_own(broker: str, tmp_path: Path) -> None:
@@ -195,15 +195,15 @@ def test_a_stacker_in_a_worker_of_its_own(broker: str, tmp_path: Path) -> None:
         page = f"http://127.0.0.1:{port}/"
         assert eventually(lambda: page_update(page)["status"]["documents"] == documents_in(events))
         assert [lane["name"] for lane in page_update(page)["lanes"]] == ["stacked"]
-        found = streaming.rankings(3 * documents_in(events))
+        published = streaming.rankings(3 * documents_in(events))
         for worker in apart:
             assert streaming.end(worker) == 0, streaming.log(worker)
         streaming.start("learn")
         streaming.wait_learned()
         assert len(places_of(streaming, "stacked")) == 3
         end_all(streaming)
-        assert by_lane(found) == expected_of(streaming)  # in order, too
-        assert_exact(streaming, found, events)
+        assert by_lane(published) == expected_of(streaming)  # in order, too
+        assert_exact(streaming, published, events)
         assert "live page failed" not in streaming.log("learn@stacked")
 
 
@@ -225,10 +225,10 @@ def test_the_copies_of_a_stacker_push_out_no_snapshots(broker: str, tmp_path: Pa
         streaming.produce(events[500:])
         streaming.start(f"learn@{FIRST}")
         streaming.wait_learned()
-        found = streaming.rankings(3 * documents_in(events))
+        published = streaming.rankings(3 * documents_in(events))
         end_all(streaming)
         assert places_of(streaming, FIRST, f"learn@{FIRST}")[-1] == rested
-        assert by_lane(found) == expected_of(streaming)
+        assert by_lane(published) == expected_of(streaming)
 
 
 def test_a_stacker_of_a_lane_that_is_divided(broker: str, tmp_path: Path) -> None:
@@ -249,12 +249,12 @@ def test_a_stacker_of_a_lane_that_is_divided(broker: str, tmp_path: Path) -> Non
             for name in killed:
                 bring_up(streaming, name)
         streaming.wait_learned()
-        found = by_lane(streaming.rankings(3 * documents_in(events)))
+        published = by_lane(streaming.rankings(3 * documents_in(events)))
         end_all(streaming)
         expected = expected_of(streaming)
-        assert found["stacked"] == expected["stacked"]
-        assert found[SECOND] == expected[SECOND]
-        assert [plain(value) for value in found[FIRST]] == [plain(v) for v in expected[FIRST]]
+        assert published["stacked"] == expected["stacked"]
+        assert published[SECOND] == expected[SECOND]
+        assert [plain(value) for value in published[FIRST]] == [plain(v) for v in expected[FIRST]]
 
 
 def test_a_lane_is_divided_and_made_whole_under_its_stacker(broker: str, tmp_path: Path) -> None:
@@ -273,12 +273,12 @@ def test_a_lane_is_divided_and_made_whole_under_its_stacker(broker: str, tmp_pat
                 streaming.wait_learned()
             for worker in ("learn", *workers):
                 assert streaming.end(worker) == 0, streaming.log(worker)[-3000:]
-        found = by_lane(streaming.rankings(3 * documents_in(events)))
+        published = by_lane(streaming.rankings(3 * documents_in(events)))
         end_all(streaming)
         expected = expected_of(streaming)
-        assert found["stacked"] == expected["stacked"]
-        assert found[SECOND] == expected[SECOND]
-        assert [plain(value) for value in found[FIRST]] == [plain(v) for v in expected[FIRST]]
+        assert published["stacked"] == expected["stacked"]
+        assert published[SECOND] == expected[SECOND]
+        assert [plain(value) for value in published[FIRST]] == [plain(v) for v in expected[FIRST]]
         assert "from the snapshot of the whole lane" in streaming.log(shards[0])
         assert "from the snapshot of 2 shards" in streaming.log("learn")
 

@@ -50,14 +50,14 @@ class Setting:
     def published(self) -> list[bytes]:
         consumer: Any = new_consumer(self.config.kafka, auto_offset_reset="earliest")
         consumer.assign([TopicPartition(self.stream.rankings, 0)])
-        found: list[bytes] = []
+        collected: list[bytes] = []
         quiet = 0
         while quiet < 5:
             polled = consumer.poll(200)
             quiet = 0 if polled else quiet + 1
-            found += [message.value for messages in polled.values() for message in messages]
+            collected += [message.value for messages in polled.values() for message in messages]
         consumer.close(autocommit=False)
-        return found
+        return collected
 
     def records(self, *values: bytes) -> list[RecordBatch]:
         return [

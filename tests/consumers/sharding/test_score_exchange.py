@@ -218,10 +218,10 @@ def test_records_are_as_documented(shards: Shards) -> None:
     consumer = new_consumer(shards.settings)
     consumer.assign([shards.where])
     consumer.seek(shards.where, 0)
-    (found,) = consumer.poll(30_000)[shards.where]
+    (actual,) = consumer.poll(30_000)[shards.where]
     consumer.close(autocommit=False)
-    assert orjson.loads(found.key or b"") == ["test", 'a "lane"', "e1", 4, 0, 0]
-    assert (found.value or b"")[:6] == b"WRSC\x01\x00"
+    assert orjson.loads(actual.key or b"") == ["test", 'a "lane"', "e1", 4, 0, 0]
+    assert (actual.value or b"")[:6] == b"WRSC\x01\x00"
 
 
 def test_how_long_a_small_exchange_takes(shards: Shards) -> None:
@@ -237,6 +237,6 @@ def test_how_long_a_small_exchange_takes(shards: Shards) -> None:
 
     running = [shards.start(timed, shards.new(shard, 2)) for shard in range(2)]
     for each in running:
-        found = each.result(60)
-        middle, most = statistics.median(found), found[int(0.99 * len(found))]
+        actual = each.result(60)
+        middle, most = statistics.median(actual), actual[int(0.99 * len(actual))]
         print(f"an exchange of 1 KB: median {middle * 1000:.1f} ms, p99 {most * 1000:.1f} ms")

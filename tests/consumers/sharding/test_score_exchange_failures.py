@@ -155,9 +155,9 @@ def test_the_topic_is_made_as_it_must_be(shards: Shards) -> None:
     assert ensure_scores_topic(shards.settings, shards.topic) == []  # the fixture has made it
     resource = ConfigResource(ConfigResourceType.TOPIC, shards.topic)
     with shards.admin() as admin:
-        (found,) = admin.describe_topics([shards.topic])
+        (actual,) = admin.describe_topics([shards.topic])
         options = admin.describe_configs([resource], config_filter="all")["topic"][shards.topic]
-    assert len(found["partitions"]) == 1
+    assert len(actual["partitions"]) == 1
     assert options["cleanup.policy"]["value"] == "delete"
     assert options["retention.ms"]["value"] == str(7 * 24 * 3600 * 1000)
     assert options["max.message.bytes"]["value"] == str(MAX_RECORD_BYTES)

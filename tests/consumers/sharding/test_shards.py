@@ -44,8 +44,8 @@ def snapshots(streaming: Streaming, lane: str, shards: int) -> list[Snapshot]:
     folders = [
         SnapshotFolder(shard_folder(whole, ShardAssignment(lane, s, shards))) for s in range(shards)
     ]
-    found = [folder.newest([]) for folder in folders]
-    return [snapshot for snapshot in found if snapshot is not None]
+    actual = [folder.newest([]) for folder in folders]
+    return [snapshot for snapshot in actual if snapshot is not None]
 
 
 def plain(value: bytes) -> tuple[Any, ...]:
@@ -56,15 +56,15 @@ def plain(value: bytes) -> tuple[Any, ...]:
 
 
 def assert_as_one(
-    streaming: Streaming, found: list[Message], events: Iterable[bytes], shards: Mapping[str, int]
+    streaming: Streaming, records: list[Message], events: Iterable[bytes], shards: Mapping[str, int]
 ) -> None:
     """Each document is ranked once per lane; order, curves and models are those of whole lanes."""
     ids = Counter(orjson.loads(event)["id"] for event in events)
-    ranked = Counter(plain(message.value or b"")[:2] for message in found)
+    ranked = Counter(plain(message.value or b"")[:2] for message in records)
     assert ranked == {(id_, lane): count for id_, count in ids.items() for lane in shards}
     engine, expected = streaming.undisturbed()
     theirs = sorted((plain(value), value) for value in expected)
-    ours = sorted((plain(message.value or b""), message.value or b"") for message in found)
+    ours = sorted((plain(message.value or b""), message.value or b"") for message in records)
     assert [event for event, _ in ours] == [event for event, _ in theirs]
     for (_, sharded), (_, other) in zip(ours, theirs, strict=True):
         scores = [
@@ -97,10 +97,10 @@ def test_shards_rank_as_one(broker: str, tmp_path: Path, events: list[bytes]) ->
             streaming.start(name)
         streaming.produce(events)
         streaming.wait_learned()
-        found = streaming.rankings(2 * len(events))
+        published = streaming.rankings(2 * len(events))
         for name in list(streaming.processes):
             assert streaming.end(name) == 0, streaming.log(name)[-3000:]
-        assert_as_one(streaming, found, events, SHARDS)
+        assert_as_one(streaming, published, events, SHARDS)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -130,10 +130,10 @@ def test_killed_shards_lose_and_double_nothing(seed: int, tmp_path: Path) -> Non
         streaming.produce(last)
         streaming.wait_learned()
         events = [*flow.written, *last]
-        found = streaming.rankings(2 * len(events))
+        published = streaming.rankings(2 * len(events))
         for name in names:
             assert streaming.end(name) == 0, streaming.log(name)[-3000:]
-        assert_as_one(streaming, found, events, SHARDS)
+        assert_as_one(streaming, published, events, SHARDS)
 
 
 def test_a_lane_is_divided_anew(broker: str, tmp_path: Path) -> None:
@@ -155,10 +155,10 @@ def test_a_lane_is_divided_anew(broker: str, tmp_path: Path) -> None:
             streaming.wait_learned()
             for name in names:
                 assert streaming.end(name) == 0, streaming.log(name)[-3000:]
-        found = streaming.rankings(len(events))
+        published = streaming.rankings(len(events))
         assert "continues at offset" in streaming.log(f"learn@{FIRST}#1")
         assert "from the snapshot of the whole lane" in streaming.log(f"learn@{FIRST}#3")
-        assert_as_one(streaming, found, events, {FIRST: 4})
+        assert_as_one(streaming, published, events, {FIRST: 4})
 
 
 @pytest.mark.parametrize(
@@ -184,12 +184,12 @@ def test_all_shards_are_run(tmp_path: Path) -> None:
     lanes = [{"spec": name, "shards": shards} for name, shards in SHARDS.items()]
     stream = {"name": "wire", "lanes": [*lanes, {"spec": "rocchio"}]}
     config = Config.model_validate({"streams": [stream]})
-    found = [child.arguments[4:] for child in children(config, tmp_path, 1)]
+    actual = [child.arguments[4:] for child in children(config, tmp_path, 1)]
     shares = [
         ShardAssignment(lane, i, count) for lane, count in SHARDS.items() for i in range(count)
     ]
     wanted = [["--lane", s.lane, "--shard", f"{s.shard}/{s.shards}"] for s in shares]
-    assert found[1:] == [[], *wanted]
+    assert actual[1:] == [[], *wanted]
     settings = config.streams[0]
     numbers = [learner_number(settings, None, None), learner_number(settings, "rocchio", None)]
     numbers += [learner_number(settings, share.lane, share) for share in shares]

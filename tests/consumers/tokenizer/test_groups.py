@@ -95,11 +95,11 @@ def test_scaling_does_not_stop_the_flow(broker: str, tmp_path: Path) -> None:
                 phase("killed", lambda: streaming.kill("tokenize-1"), 2)
                 phase("ended", lambda: streaming.end("tokenize-2"), 1)
         streaming.wait_learned()
-        found = streaming.rankings(len(LANES) * len(flow.written))
+        published = streaming.rankings(len(LANES) * len(flow.written))
         for name in ("learn", "tokenize-0"):
             assert streaming.end(name) == 0, streaming.log(name)
         assert "trying again" not in streaming.log("tokenize-0")
-        assert_exact(streaming, found, flow.written)
+        assert_exact(streaming, published, flow.written)
         passed = passages(streaming)
     assert max(passage.seconds for passage in passed) < SESSION_S + 8.0
     for name, (began, ended, kept) in phases.items():
@@ -174,10 +174,10 @@ def test_offsets_that_were_set_back_double_nothing(how: str, broker: str, tmp_pa
             streaming.start(name)
         streaming.produce(events[300:])
         streaming.wait_learned()
-        found = streaming.rankings(len(LANES) * 600)
+        published = streaming.rankings(len(LANES) * 600)
         for name in names:
             assert streaming.end(name) == 0, streaming.log(name)
-        assert_exact(streaming, found, events)
+        assert_exact(streaming, published, events)
         written = sum(
             len(decode_record(message.value or b"", "a record").block.entries)
             for message in streaming.read(streaming.stream.blocks, 1)

@@ -73,8 +73,8 @@ def some_cuts(rng: random.Random, first: int, last: int) -> list[int]:
 
 
 def same_state(one: OrdinalLearner, other: OrdinalLearner) -> bool:
-    mine, its = one.state(), other.state()
-    return mine.keys() == its.keys() and all(np.array_equal(mine[k], its[k]) for k in mine)
+    left, right = one.state(), other.state()
+    return left.keys() == right.keys() and all(np.array_equal(left[k], right[k]) for k in left)
 
 
 @every_kind
@@ -90,8 +90,8 @@ def test_learner_equals_its_twin(kind: str, options: Options, whole_numbers: boo
         learner, twin = make(**chosen), make_twin(**chosen)
         end = len(stream.happenings)
         first, second = sorted(rng.randrange(1, end) for _ in range(2))
-        said = follow(learner, stream, some_cuts(rng, 0, first), 0, first)
-        assert said == twin_says(twin, stream, 0, first), seed
+        predicted = follow(learner, stream, some_cuts(rng, 0, first), 0, first)
+        assert predicted == twin_says(twin, stream, 0, first), seed
 
         # Forgotten terms come again, but as new ones.
         keep = [i for i in range(len(stream.features)) if rng.random() < 0.7]
@@ -100,13 +100,13 @@ def test_learner_equals_its_twin(kind: str, options: Options, whole_numbers: boo
         learner.forget(np.array(keep, np.int64))
         twin.forget(set(gone))
         stream.features = kept + gone
-        said = follow(learner, stream, some_cuts(rng, first, second), first, second)
-        assert said == twin_says(twin, stream, first, second), seed
+        predicted = follow(learner, stream, some_cuts(rng, first, second), first, second)
+        assert predicted == twin_says(twin, stream, first, second), seed
 
         restored = make(**chosen)
         restored.restore(learner.state())
-        said = follow(restored, stream, some_cuts(rng, second, end), second, end)
-        assert said == twin_says(twin, stream, second, end), seed
+        predicted = follow(restored, stream, some_cuts(rng, second, end), second, end)
+        assert predicted == twin_says(twin, stream, second, end), seed
         follow(learner, stream, [], second, end)
         assert same_state(restored, learner), seed
 
@@ -145,11 +145,11 @@ def test_rows_that_are_only_learned_are_left_alone(kind: str, options: Options) 
     stream = random_ranks(5, 5)
     stream.happenings = [h for h in stream.happenings if h.topics is not None]
     segment = stream.segment(0, len(stream.happenings))
-    said = RankScores(len(segment.rows))
-    said.matrix[:] = 3.25
+    predicted = RankScores(len(segment.rows))
+    predicted.matrix[:] = 3.25
     learner = KINDS[kind][0](**options)
-    learner.follow(segment, said)
-    assert (said.matrix == 3.25).all()
+    learner.follow(segment, predicted)
+    assert (predicted.matrix == 3.25).all()
     rounds = [h for h in stream.happenings if h.topics and int(h.topics[0]) <= 5]
     assert learner.rounds == len(rounds) < len(stream.happenings)
 
@@ -203,9 +203,9 @@ def test_summed_loss_is_within_the_papers_bound(seed: int, ranks: int) -> None:
     learner = PRank(ranks=ranks)
     total, first, last = 0.0, 0.0, 0.0
     for epoch in range(100):
-        said = RankScores(len(true))
-        learner.follow(segment, said)
-        last = np.abs(said.matrix[:, RANK] - true).sum()
+        predicted = RankScores(len(true))
+        learner.follow(segment, predicted)
+        last = np.abs(predicted.matrix[:, RANK] - true).sum()
         first = last if epoch == 0 else first
         total += last
         if last == 0:
@@ -240,20 +240,20 @@ def test_budget_equals_a_list_that_is_cut(kind: str, average: bool) -> None:
 def compare(points: Floats, true: Any, kind: str, options: Options) -> None:  # noqa: ANN401
     rate = {"rate": 0.1} if kind == "widrow-hoff" else {}
     learner = KINDS[kind][0](**options, **rate)
-    said = RankScores(len(points))
-    learner.follow(labelled(points, true), said)
+    predicted = RankScores(len(points))
+    learner.follow(labelled(points, true), predicted)
 
     poly2 = options["kernel"] == "poly2"
     vectors = products_of_two(points) if poly2 else points
     budget = options.get("budget") if poly2 else None
     average = options.get("average", False)
     dense = Dense(kind, 5, vectors.shape[1], **rate, budget=budget, average=average)
-    expected = np.zeros_like(said.matrix)
+    expected = np.zeros_like(predicted.matrix)
     for i, x in enumerate(vectors):
         expected[i] = dense.predict(x)
         dense.learn(x, int(true[i]))
-    assert np.array_equal(said.matrix[:, RANK], expected[:, RANK])
-    np.testing.assert_allclose(said.matrix[:, SCORE], expected[:, SCORE], rtol=1e-9, atol=1e-9)
+    assert np.array_equal(predicted.matrix[:, RANK], expected[:, RANK])
+    np.testing.assert_allclose(predicted.matrix[:, SCORE], expected[:, SCORE], rtol=1e-9, atol=1e-9)
     if kind == "prank":
         assert np.array_equal(learner.thresholds, dense.b)
 
@@ -265,11 +265,11 @@ def test_learns_the_papers_data(kind: str) -> None:
     rate = {"rate": 0.1} if kind == "widrow-hoff" else {}
     losses = {}
     for kernel in ("linear", "poly2"):
-        said = RankScores(len(points))
+        predicted = RankScores(len(points))
         KINDS[kind][0](kernel=kernel, average=True, budget=3000, **rate).follow(
-            labelled(points, true), said
+            labelled(points, true), predicted
         )
-        losses[kernel] = np.abs(said.matrix[:, RANK] - true)[-2000:].mean()
+        losses[kernel] = np.abs(predicted.matrix[:, RANK] - true)[-2000:].mean()
     assert losses["poly2"] < 0.6
     assert losses["linear"] > 0.9
 
@@ -282,10 +282,10 @@ def test_numbers_stay_finite(kind: str, options: Options) -> None:
     rate = {"rate": 1000.0} if kind == "widrow-hoff" else {}
     learner = KINDS[kind][0](**options, **rate)
     vectors = rng.choice([-1e75, -1e-75, 1.0, 1e75], size=(300, 20))
-    said = RankScores(300)
-    learner.follow(labelled(vectors, rng.integers(1, 6, 300).astype(np.int32)), said)
-    assert np.isfinite(said.matrix).all()
-    assert ((said.matrix[:, RANK] >= 1) & (said.matrix[:, RANK] <= 5)).all()
+    predicted = RankScores(300)
+    learner.follow(labelled(vectors, rng.integers(1, 6, 300).astype(np.int32)), predicted)
+    assert np.isfinite(predicted.matrix).all()
+    assert ((predicted.matrix[:, RANK] >= 1) & (predicted.matrix[:, RANK] <= 5)).all()
     assert all(np.isfinite(np.asarray(array, float)).all() for array in learner.state().values())
 
 
@@ -339,6 +339,6 @@ def test_halves_are_rounded_up_and_ranks_are_clipped() -> None:
     for rank, then, expected in [(1, 1.5, 2), (1, 1.49, 1), (1, 7.0, 3), (1, -3.0, 1)]:
         learner.restore({"rounds": np.array(0), "thresholds": np.zeros(0), "weights": np.zeros(1)})
         learner.follow(labelled(np.ones((1, 1)), np.array([rank], np.int32)), RankScores(1))
-        said = RankScores(1)
-        learner.follow(labelled(np.array([[then]]), np.array([rank], np.int32)), said)
-        assert said.matrix[0].tolist() == [expected, then]
+        predicted = RankScores(1)
+        learner.follow(labelled(np.array([[then]]), np.array([rank], np.int32)), predicted)
+        assert predicted.matrix[0].tolist() == [expected, then]

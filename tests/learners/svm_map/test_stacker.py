@@ -25,15 +25,15 @@ class Stream:
         self.rows, self.topics = rows, 12
         numbers = np.random.default_rng(seed)
         self.labels = [rng.sample(range(8), rng.randrange(4)) for _ in range(rows)]
-        said = numbers.normal(size=(lanes, rows, self.topics))
+        lane_scores = numbers.normal(size=(lanes, rows, self.topics))
         for lane in range(lanes):
             for row in range(rows):
-                said[lane, row, self.labels[row]] += lane
+                lane_scores[lane, row, self.labels[row]] += lane
         if seed % 3 == 0:
-            said = np.round(2 * said)  # many ties
+            lane_scores = np.round(2 * lane_scores)  # many ties
         if seed % 4 == 1:
-            said[0, ::7] = 0.0  # a lane that says nothing now and then
-        self.said = said * 10.0 ** numbers.integers(-3, 4, size=(lanes, 1, 1))
+            lane_scores[0, ::7] = 0.0  # a lane that says nothing now and then
+        self.lane_scores = lane_scores * 10.0 ** numbers.integers(-3, 4, size=(lanes, 1, 1))
         happenings = [(float(row), row, False) for row in range(rows)]
         delay = rng.choice([0.0, 30.0]) if late else 0.0
         happenings += [
@@ -46,7 +46,7 @@ class Stream:
 
     def others(self) -> list[DenseScores]:
         """The scores of the lanes, as a stacker takes them."""
-        return [DenseScores(lane) for lane in self.said]
+        return [DenseScores(lane) for lane in self.lane_scores]
 
     def segment(self) -> Segment:
         labels = [self.labels[row] if learn else [] for row, learn in self.happenings]
@@ -55,7 +55,7 @@ class Stream:
             np.array([learn for _, learn in self.happenings]),
             np.array(self.known, np.int32),
             np.cumsum([0, *map(len, labels)]),
-            np.array([label for mine in labels for label in mine], np.int32),
+            np.array([label for of_row in labels for label in of_row], np.int32),
             np.array(self.known, np.int32),
         )
         nothing = Rows(np.zeros(self.rows + 1, np.int64), np.empty(0, np.int32), np.empty(0))
@@ -79,15 +79,15 @@ def test_the_stacker_equals_its_twin(seed: int) -> None:
     options = {**OPTIONS, "depth": rng.choice([1, 3, 50]), "window": rng.choice([1, 20, 500])}
     options["proof"] = rng.choice([0.0, 1.0, 2.0])
     cuts = [rng.randrange(len(stream.happenings)) for _ in range(rng.randrange(9))]
-    found = combined(Stacker(**options), stream, cuts)  # type: ignore[arg-type]
-    twin = SlowStacker(len(stream.said), **options)  # type: ignore[arg-type]
+    actual = combined(Stacker(**options), stream, cuts)  # type: ignore[arg-type]
+    twin = SlowStacker(len(stream.lane_scores), **options)  # type: ignore[arg-type]
     for (row, learn), known in zip(stream.happenings, stream.known, strict=True):
-        said = stream.said[:, row, :known].tolist()
+        lane_scores = stream.lane_scores[:, row, :known].tolist()
         if learn:
-            twin.learn(said, stream.labels[row])
+            twin.learn(lane_scores, stream.labels[row])
         else:
-            assert found[row, :known].tolist() == twin.score(said), row
-            assert not found[row, known:].any()
+            assert actual[row, :known].tolist() == twin.score(lane_scores), row
+            assert not actual[row, known:].any()
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -125,20 +125,20 @@ def test_a_lane_that_does_better_is_followed() -> None:
     """One lane is always right, the other always wrong; before the first refit both count alike."""
     stream = Stream(5, rows=60, lanes=2, late=False)
     for row, labels in enumerate(stream.labels):
-        stream.said[0, row] = [float(topic in labels) for topic in range(stream.topics)]
-        stream.said[1, row] = -3.0 * stream.said[0, row]
+        stream.lane_scores[0, row] = [float(topic in labels) for topic in range(stream.topics)]
+        stream.lane_scores[1, row] = -3.0 * stream.lane_scores[0, row]
     stacker = Stacker(refit=20, window=20)
     scores = combined(stacker, stream, [])
     assert stacker.followed == 0
-    assert np.array_equal(scores[30], np.append(stream.said[0, 30, :9], np.zeros(3)))
+    assert np.array_equal(scores[30], np.append(stream.lane_scores[0, 30, :9], np.zeros(3)))
 
 
 def test_how_much_proof_the_weights_need() -> None:
     """Lanes that know the same, but err apart: together they are ahead, by no thousand errors."""
     stream = Stream(2, rows=600)
-    stream.said[:] = np.random.default_rng(2).normal(size=stream.said.shape)
+    stream.lane_scores[:] = np.random.default_rng(2).normal(size=stream.lane_scores.shape)
     for row, labels in enumerate(stream.labels):
-        stream.said[:, row, labels] += 1.5
+        stream.lane_scores[:, row, labels] += 1.5
     follows = {}
     for proof in (0.0, 2.0, 1000.0):
         stacker = Stacker(refit=100, window=400, proof=proof)
@@ -163,7 +163,7 @@ def test_which_lanes_are_combined() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "told"),
+    ("of", "message"),
     [
         ("of=[rocchio]", "These can be combined: mmp"),
         ("of=mmp", "as [lane,...]"),
@@ -173,11 +173,11 @@ def test_which_lanes_are_combined() -> None:
         ("of=[other]", "topic lanes"),
     ],
 )
-def test_lanes_that_cannot_be_combined(of: str, told: str) -> None:
+def test_lanes_that_cannot_be_combined(of: str, message: str) -> None:
     specs = [parse_spec(t) for t in ("mmp", "prank:ranks=3", "svm-map:name=other", f"svm-map:{of}")]
     with pytest.raises(OptionError) as error:
         resolved(specs)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_stacker_alone() -> None:

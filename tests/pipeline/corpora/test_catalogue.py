@@ -98,8 +98,8 @@ def test_follows_a_redirect(server: str, tmp_path: Path) -> None:
 
 def test_wrong_checksum_keeps_nothing(server: str, tmp_path: Path) -> None:
     wanted = corpus(f"{server}/whole", CONTENT[::-1])
-    found = hashlib.sha256(CONTENT).hexdigest()
-    assert f"its sha256 is {found}" in refused(wanted, tmp_path)
+    actual = hashlib.sha256(CONTENT).hexdigest()
+    assert f"its sha256 is {actual}" in refused(wanted, tmp_path)
 
 
 def test_truncated(server: str, tmp_path: Path) -> None:

@@ -40,16 +40,16 @@ def part(number: int, query: int) -> str:
 
 def test_a_file(tmp_path: Path) -> None:
     """Documents are in order of falling name, as in trec_eval; without names in file order."""
-    found = read_letor(write(tmp_path))
-    assert found.queries == ("10", "q-11")
-    assert found.documents == ("GX03", "GX02", "GX01", "1", "2")
-    assert found.grades.tolist() == [0, 1, 2, 0, 0]
-    assert [known.tolist() for known in found.known] == [[2, 1], []]
-    assert found.with_relevant().tolist() == [0]
-    assert found.functions == ("1", "2", "3")
+    queries = read_letor(write(tmp_path))
+    assert queries.queries == ("10", "q-11")
+    assert queries.documents == ("GX03", "GX02", "GX01", "1", "2")
+    assert queries.grades.tolist() == [0, 1, 2, 0, 0]
+    assert [known.tolist() for known in queries.known] == [[2, 1], []]
+    assert queries.with_relevant().tolist() == [0]
+    assert queries.functions == ("1", "2", "3")
     nan = float("nan")
     np.testing.assert_array_equal(
-        found.values, [[-0.03, 0, 7], [0, nan, 0], [0.5, 1.25, 0], [1, 0, 0], [2, 0, 2]]
+        queries.values, [[-0.03, 0, 7], [0, nan, 0], [0.5, 1.25, 0], [1, 0, 0], [2, 0, 2]]
     )
 
 
@@ -73,9 +73,9 @@ def test_the_five_parts(tmp_path: Path, packed: bool) -> None:
         path = tmp_path / "mq.tar.xz"
         with tarfile.open(path, "w:xz") as tar:
             tar.add(folder, "MQ")
-    found = read_letor(path)
-    assert found.queries == ("1", "2", "3", "4", "5")
-    assert found.parts == ("S1", "S2", "S3", "S4", "S5")
+    queries = read_letor(path)
+    assert queries.queries == ("1", "2", "3", "4", "5")
+    assert queries.parts == ("S1", "S2", "S3", "S4", "S5")
 
 
 @pytest.mark.parametrize(
@@ -172,10 +172,10 @@ def test_options_that_there_are_not(tmp_path: Path, options: str, message: str) 
 
 
 def test_mq2008(shared_corpus: Callable[[str], Path]) -> None:
-    found = read_letor(shared_corpus("letor"))
-    assert len(found) == 784
-    assert found.values.shape == (15_211, 46)
-    assert np.bincount(found.grades).tolist() == [12_279, 2_001, 931]
-    assert len(found.with_relevant()) == 784 - 220
-    assert [found.parts.count(f"S{n}") for n in range(1, 6)] == [157, 157, 157, 157, 156]
-    assert not np.isnan(found.values).any()
+    queries = read_letor(shared_corpus("letor"))
+    assert len(queries) == 784
+    assert queries.values.shape == (15_211, 46)
+    assert np.bincount(queries.grades).tolist() == [12_279, 2_001, 931]
+    assert len(queries.with_relevant()) == 784 - 220
+    assert [queries.parts.count(f"S{n}") for n in range(1, 6)] == [157, 157, 157, 157, 156]
+    assert not np.isnan(queries.values).any()

@@ -22,10 +22,10 @@ SharedCorpus = Callable[[str], Path]
 
 
 def events(source: Source) -> list[dict[str, Any]]:
-    found = [json.loads(raw) for raw in source]
-    assert source.total == len(found)
+    documents = [json.loads(raw) for raw in source]
+    assert source.total == len(documents)
     assert not source.topics
-    return found
+    return documents
 
 
 @pytest.mark.parametrize(("name", "separator"), [("u.data", "\t"), ("ratings.dat", "::")])
@@ -165,10 +165,10 @@ def test_ratings_must_be_there_once(tmp_path: Path) -> None:
 
 
 def test_movielens_100k(shared_corpus: SharedCorpus) -> None:
-    found = events(MovieLens(shared_corpus("movielens")))
-    assert len(found) == 737
-    assert {event["id"].split("-")[0] for event in found} == {"405"}
-    assert [event["time"] for event in found] == sorted(event["time"] for event in found)
-    values = Counter(value for event in found for value in event["features"].values())
+    documents = events(MovieLens(shared_corpus("movielens")))
+    assert len(documents) == 737
+    assert {event["id"].split("-")[0] for event in documents} == {"405"}
+    assert [event["time"] for event in documents] == sorted(event["time"] for event in documents)
+    values = Counter(value for event in documents for value in event["features"].values())
     assert set(values) == {-0.5, -0.25, 0.25, 0.5}
-    assert all("405" not in event["features"] for event in found)
+    assert all("405" not in event["features"] for event in documents)

@@ -194,15 +194,17 @@ def test_archive_is_read_in_place(tmp_path: Path, kind: str, order: str) -> None
 
 def test_the_collection(shared_corpus: SharedCorpus) -> None:
     source = Newsgroups(shared_corpus("newsgroups"))
-    found = events(source)
-    assert source.total == len(found) == 11_314
+    documents = events(source)
+    assert source.total == len(documents) == 11_314
     assert len(source.topics) == 20
-    assert len({event["id"] for event in found}) == 11_314
-    counts = {topic: sum(event["topics"] == [topic] for event in found) for topic in source.topics}
+    assert len({event["id"] for event in documents}) == 11_314
+    counts = {
+        topic: sum(event["topics"] == [topic] for event in documents) for topic in source.topics
+    }
     assert (counts["alt.atheism"], counts["rec.sport.hockey"]) == (480, 600)
-    assert all(event["title"] for event in found)
+    assert all(event["title"] for event in documents)
     # Without dates the groups still come side by side, from the first posts on.
-    assert {event["topics"][0] for event in found[:100]} == set(source.topics)
+    assert {event["topics"][0] for event in documents[:100]} == set(source.topics)
 
 
 def test_the_collection_shuffled(shared_corpus: SharedCorpus) -> None:

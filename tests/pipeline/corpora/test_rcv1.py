@@ -62,11 +62,11 @@ def pack(path: Path) -> None:
 
 
 def events(source: Source) -> list[dict[str, Any]]:
-    found = [json.loads(raw) for raw in source]
-    assert source.total == len(found)
+    documents = [json.loads(raw) for raw in source]
+    assert source.total == len(documents)
     for raw in source:
         parse_event(raw)
-    return found
+    return documents
 
 
 def ids(source: Source) -> list[str]:
@@ -313,8 +313,8 @@ def test_entities_are_never_expanded(tmp_path: Path) -> None:
         b'<!ENTITY f SYSTEM "file:///etc/passwd">]>'
     )
     item = b'<newsitem itemid="5" date="1996-08-20"><text><p>&b; &f; &amp;</p></text></newsitem>'
-    (found,) = events(Rcv1(write_story(tmp_path, laughs + item)))
-    assert found["text"] == "&b; &f; &"
+    (actual,) = events(Rcv1(write_story(tmp_path, laughs + item)))
+    assert actual["text"] == "&b; &f; &"
 
 
 @pytest.mark.parametrize(
@@ -375,12 +375,14 @@ def test_the_standin_is_like_the_corpus(tmp_path: Path) -> None:
     assert len(list(folder.glob("lyrl2004_tokens_*.dat.gz"))) == 5
     source = Rcv1(folder)
     assert len(source.topics) == 103
-    found = events(source)
-    assert [int(event["id"]) for event in found] == sorted(int(event["id"]) for event in found)
-    words = [event["text"].split() for event in found]
+    documents = events(source)
+    assert [int(event["id"]) for event in documents] == sorted(
+        int(event["id"]) for event in documents
+    )
+    words = [event["text"].split() for event in documents]
     assert 60 < sum(len(set(of_document)) for of_document in words) / len(words) < 90
-    assert 2.8 < sum(len(event["topics"]) for event in found) / len(found) < 3.6
-    late = [i for i, event in enumerate(found) if "GMIL" in event["topics"]]
+    assert 2.8 < sum(len(event["topics"]) for event in documents) / len(documents) < 3.6
+    late = [i for i, event in enumerate(documents) if "GMIL" in event["topics"]]
     assert len(late) == 5
-    assert min(late) > 0.9 * len(found)
+    assert min(late) > 0.9 * len(documents)
     assert FULL_SIZE == 804_414

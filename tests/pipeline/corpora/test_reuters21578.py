@@ -125,8 +125,8 @@ def test_topics_only_where_labelled(
     ],
 )
 def test_dates(text: str, expected: tuple[int, ...] | None) -> None:
-    found = parse_date(text)
-    assert found == (datetime(*expected, tzinfo=UTC) if expected else None)  # type: ignore[arg-type,misc]
+    actual = parse_date(text)
+    assert actual == (datetime(*expected, tzinfo=UTC) if expected else None)  # type: ignore[arg-type,misc]
 
 
 def test_order_is_date_then_newid_over_all_files(tmp_path: Path) -> None:
@@ -153,9 +153,9 @@ def test_undated_story_follows_its_neighbour(tmp_path: Path) -> None:
         story(4, date=early),
         story(5, date="?"),
     )
-    found = events(Reuters21578(tmp_path))
-    assert [event["id"] for event in found] == ["4", "5", "1", "2", "3"]
-    assert [event["id"] for event in found if "time" not in event] == ["5", "1", "3"]
+    documents = events(Reuters21578(tmp_path))
+    assert [event["id"] for event in documents] == ["4", "5", "1", "2", "3"]
+    assert [event["id"] for event in documents if "time" not in event] == ["5", "1", "3"]
 
 
 def test_no_date_at_all_leaves_newid_order(tmp_path: Path) -> None:
@@ -236,8 +236,8 @@ def test_only_the_largest_classes(
 
 
 def test_one_label_of_all_stories(tmp_path: Path) -> None:
-    found = events(Reuters21578(largest(tmp_path), labels="last"))
-    assert [event.get("topics") for event in found] == [
+    documents = events(Reuters21578(largest(tmp_path), labels="last"))
+    assert [event.get("topics") for event in documents] == [
         *(["earn"], ["earn"], ["corn"], ["acq"], ["acq"]),
         None,
         [],
@@ -314,7 +314,7 @@ def test_repeated_newid_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sgml", "found"),
+    ("sgml", "problem"),
     [
         ("", "0 stories begin and 0 are complete"),
         ("<html>", "0 stories begin and 0 are complete"),
@@ -322,7 +322,7 @@ def test_repeated_newid_is_refused(tmp_path: Path) -> None:
         (story(1).replace('NEWID="1"', 'NEWID="x"'), "expected a number as its NEWID"),
     ],
 )
-def test_damaged_file_is_named(tmp_path: Path, sgml: str, found: str) -> None:
+def test_damaged_file_is_named(tmp_path: Path, sgml: str, problem: str) -> None:
     write_stories(tmp_path, sgml)
-    with pytest.raises(SourceError, match=rf"reut2-000\.sgm: .*{found}"):
+    with pytest.raises(SourceError, match=rf"reut2-000\.sgm: .*{problem}"):
         list(Reuters21578(tmp_path))

@@ -35,7 +35,7 @@ def test_the_collection_has_its_known_counts(shared_corpus: SharedCorpus) -> Non
     for story in stories:
         if story.modapte:
             halves[story.modapte].append(story)
-    assert {half: len(found) for half, found in halves.items()} == {"train": 9603, "test": 3299}
+    assert {half: len(actual) for half, actual in halves.items()} == {"train": 9603, "test": 3299}
     both = set.intersection(
         *({topic for story in half for topic in story.topics} for half in halves.values())
     )
@@ -46,14 +46,16 @@ def test_the_collection_has_its_known_counts(shared_corpus: SharedCorpus) -> Non
 
 
 def test_the_collection_s_events(shared_corpus: SharedCorpus) -> None:
-    found = {event["id"]: event for event in events(Reuters21578(shared_corpus("reuters21578")))}
-    assert len(found) == 21_578
-    assert sum("topics" in event for event in found.values()) == 9603 + 3299 + 574
-    assert not any("blah" in event["text"].lower().split() for event in found.values())
-    assert found["17192"]["time"] == "1987-03-31T05:12:19.12Z"  # its hour is written 605
-    assert found["15370"]["time"] == "1987-04-09T00:00:00.00Z"  # with a remark behind it
+    documents = {
+        event["id"]: event for event in events(Reuters21578(shared_corpus("reuters21578")))
+    }
+    assert len(documents) == 21_578
+    assert sum("topics" in event for event in documents.values()) == 9603 + 3299 + 574
+    assert not any("blah" in event["text"].lower().split() for event in documents.values())
+    assert documents["17192"]["time"] == "1987-03-31T05:12:19.12Z"  # its hour is written 605
+    assert documents["15370"]["time"] == "1987-04-09T00:00:00.00Z"  # with a remark behind it
     controls = {chr(code) for code in range(32)} - {"\n"}
-    assert not any(controls & set(event["text"]) for event in found.values())
+    assert not any(controls & set(event["text"]) for event in documents.values())
 
 
 def test_the_collection_s_modapte_split(shared_corpus: SharedCorpus) -> None:

@@ -90,12 +90,12 @@ def signs(sample: list[Event]) -> dict[str, set[str]]:
 
 
 def test_neighbours_share_words_and_strangers_do_not() -> None:
-    found = signs(events(20_000, 40))
+    actual = signs(events(20_000, 40))
     for number in range(38):
-        words, next_one = found[f"class-{number:05}"], found[f"class-{number + 1:05}"]
+        words, next_one = actual[f"class-{number:05}"], actual[f"class-{number + 1:05}"]
         assert words - next_one
         assert words & next_one
-        assert not words & found[f"class-{(number + 20) % 40:05}"]
+        assert not words & actual[f"class-{(number + 20) % 40:05}"]
 
 
 def test_drift_gives_the_words_of_some_classes_to_others() -> None:

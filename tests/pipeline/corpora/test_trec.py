@@ -47,29 +47,29 @@ def write(folder: Path) -> str:
 
 
 def test_the_union_of_runs(tmp_path: Path) -> None:
-    found = read_trec(write(tmp_path))
-    assert found.functions == ("one", "two")
-    assert found.queries == ("9", "10")  # 77 was not judged, 11 not retrieved
-    assert found.documents == ("e", "d", "c", "b", "a", "a")
-    assert found.grades.tolist() == [2, 0, 0, 1, 0, 0]
-    assert [known.tolist() for known in found.known] == [[2, 1, 1], []]
+    queries = read_trec(write(tmp_path))
+    assert queries.functions == ("one", "two")
+    assert queries.queries == ("9", "10")  # 77 was not judged, 11 not retrieved
+    assert queries.documents == ("e", "d", "c", "b", "a", "a")
+    assert queries.grades.tolist() == [2, 0, 0, 1, 0, 0]
+    assert [known.tolist() for known in queries.known] == [[2, 1, 1], []]
     nan = float("nan")
-    np.testing.assert_array_equal(found.values[:, 0], [nan, -1, 2, 2, 3.5, 5])
-    np.testing.assert_array_equal(found.values[:, 1], [1000, nan, nan, 900, nan, nan])
+    np.testing.assert_array_equal(queries.values[:, 0], [nan, -1, 2, 2, 3.5, 5])
+    np.testing.assert_array_equal(queries.values[:, 1], [1000, nan, nan, 900, nan, nan])
 
 
 def test_average_precision_is_that_of_trec_eval(tmp_path: Path) -> None:
     """Ties by falling name, stated ranks ignored, unretrieved relevant documents counted."""
-    found = read_trec(write(tmp_path))
-    one, two = (average_precisions(found, column) for column in found.values.T)
+    queries = read_trec(write(tmp_path))
+    one, two = (average_precisions(queries, column) for column in queries.values.T)
     assert one[0] == pytest.approx(1 / 3 / 3)  # a, c, b, d
     assert two[0] == pytest.approx((1 + 1) / 3)  # e, b
 
 
 def test_only_the_first_documents_of_a_run_count(tmp_path: Path) -> None:
-    found = read_trec(write(tmp_path), depth=2)
-    assert found.documents == ("e", "c", "b", "a", "a")  # of b and c the later name is first
-    assert np.isnan(found.values[2, 0])
+    queries = read_trec(write(tmp_path), depth=2)
+    assert queries.documents == ("e", "c", "b", "a", "a")  # of b and c the later name is first
+    assert np.isnan(queries.values[2, 0])
     with pytest.raises(SourceError, match="depth=0 is too small; expected the number"):
         read_trec(str(tmp_path), depth=0)
 
@@ -84,8 +84,8 @@ def test_folders_files_and_patterns(tmp_path: Path) -> None:
     assert [p.name for p in trec_files(f"{runs},{runs}/judged")[0]] == ["one", "two.gz"]
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "one").write_text(RUN_A)
-    found = read_trec(f"{tmp_path}/*/one,{tmp_path}/qrels")
-    assert len(set(found.functions)) == 2
+    queries = read_trec(f"{tmp_path}/*/one,{tmp_path}/qrels")
+    assert len(set(queries.functions)) == 2
 
 
 PROSE = "Six words and a number, 2 of them\n" * 30
@@ -101,10 +101,10 @@ def test_what_is_no_run_is_left_out_and_named(tmp_path: Path) -> None:
     (runs / "binary").write_bytes(bytes(range(256)) * 2000)
     names = ["README", "binary", "notes.md", "prose.txt", "qrels.old"]
     for one in (where, f"{runs}/*,{tmp_path}/qrels"):
-        found = trec_files(one)
-        assert [path.name for path in found.runs] == ["one", "two.gz"]
-        assert [path.name for path in found.left_out] == names
-        (remark,) = found.remarks()
+        actual = trec_files(one)
+        assert [path.name for path in actual.runs] == ["one", "two.gz"]
+        assert [path.name for path in actual.left_out] == names
+        (remark,) = actual.remarks()
         assert remark.startswith("trec: these files are left out, because their names or first 20 ")
         assert remark.endswith(f": {', '.join(names)}.")
     assert read_trec(where).functions == ("one", "two")

@@ -29,17 +29,17 @@ def test_every_word_is_an_event(tmp_path: Path) -> None:
 
 
 def test_a_word_in_the_middle_has_fifteen_features() -> None:
-    found = neighbours(["a", "b", "c", "d", "e", "f", "g"], 3)
-    assert len(found) == 15
-    assert "-1:c 1:e" in found
-    assert "-1:c 1:e 2:f" in found
-    assert not any("0:" in run for run in found)
+    actual = neighbours(["a", "b", "c", "d", "e", "f", "g"], 3)
+    assert len(actual) == 15
+    assert "-1:c 1:e" in actual
+    assert "-1:c 1:e 2:f" in actual
+    assert not any("0:" in run for run in actual)
 
 
 def test_where_sentences_end() -> None:
     text = 'Well... so?! "Yes." No.1 a.b!? c..d\n\n\n e'
-    found = [part.strip() for part in SENTENCE_END.split(text)]
-    assert found == ["Well", "so", '"Yes', '" No.1 a.b', "c..d", "e"]
+    actual = [part.strip() for part in SENTENCE_END.split(text)]
+    assert actual == ["Well", "so", '"Yes', '" No.1 a.b', "c..d", "e"]
 
 
 def test_a_long_line_of_dots_takes_no_time() -> None:

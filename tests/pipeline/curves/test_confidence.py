@@ -38,16 +38,16 @@ def losses(seed: int, lanes: int, rounds: int) -> list[Floats]:
     """Of each lane rounds x measures; what is not compared does not exist."""
     rng = np.random.default_rng(seed)
     measured = [np.full((rounds, len(MEASURES)), np.nan) for _ in range(lanes)]
-    for lane, mine in enumerate(measured):
-        mine[:, LOSS1] = rng.random(rounds) < 0.2 + 0.1 * lane
-        mine[:, LOSS3] = rng.random(rounds) ** 3
+    for lane, of_lane in enumerate(measured):
+        of_lane[:, LOSS1] = rng.random(rounds) < 0.2 + 0.1 * lane
+        of_lane[:, LOSS3] = rng.random(rounds) ** 3
     return measured
 
 
 def followed(measured: list[Floats], block: int) -> LaneDifferences:
     differences = LaneDifferences(len(measured))
     for start in range(0, len(measured[0]), block):
-        differences.follow([mine[start : start + block] for mine in measured])
+        differences.follow([of_lane[start : start + block] for of_lane in measured])
     return differences
 
 
@@ -56,7 +56,7 @@ def test_the_twin_agrees() -> None:
     differences = followed(measured, 64)
     for later in range(4):
         for earlier in range(later):
-            found = differences.between(earlier, later)
+            actual = differences.between(earlier, later)
             for place, loss in enumerate((LOSS1, LOSS3)):
                 slow = SlowDifference()
                 for one, other in zip(measured[earlier], measured[later], strict=True):
@@ -65,7 +65,7 @@ def test_the_twin_agrees() -> None:
                 assert tally.tolist() == [slow.rounds, slow.sum, slow.spread]
                 # Six pairs, two losses, two sides.
                 margin = slow.margin(ALPHA / 24)
-                interval = found[LOSSES[place]]
+                interval = actual[LOSSES[place]]
                 mean = slow.sum / 600
                 assert interval.mean == mean
                 assert interval.low == pytest.approx(mean - margin, rel=1e-9)
@@ -98,12 +98,14 @@ def test_the_order_of_lanes_is_no_matter() -> None:
 
 def test_lanes_that_meet_are_compared_from_then_on() -> None:
     measured = losses(7, 3, 300)
-    apart = [followed([mine[:200] for mine in part], 50) for part in (measured[:2], measured[2:])]
+    apart = [
+        followed([of_lane[:200] for of_lane in part], 50) for part in (measured[:2], measured[2:])
+    ]
     apart[0].append(apart[1], [2])
     apart[0].arrange([2, 0, 1])
     apart[0].follow([measured[place][200:] for place in (2, 0, 1)])
     assert apart[0].between(1, 2) == followed(measured, 50).between(0, 1)
-    newer = followed([mine[200:] for mine in measured], 50)
+    newer = followed([of_lane[200:] for of_lane in measured], 50)
     assert apart[0].between(0, 2) == newer.between(2, 1)
 
 
@@ -204,7 +206,7 @@ def test_it_shrinks() -> None:
     measured = losses(5, 2, 20_000)
     differences, widths = LaneDifferences(2), []
     for start, stop in ((0, 200), (200, 2_000), (2_000, 20_000)):
-        differences.follow([mine[start:stop] for mine in measured])
+        differences.follow([of_lane[start:stop] for of_lane in measured])
         interval = differences.between(0, 1)["loss1"]
         widths.append(interval.high - interval.low)
     assert widths[1] < 0.45 * widths[0]
@@ -253,14 +255,14 @@ def test_the_report_compares_what_the_curves_say() -> None:
         assert list(lane["against"]) == [other for other in LANES if other != name]
         for other, by_loss in lane["against"].items():
             assert list(by_loss) == ["loss1", "loss3"]
-            for loss, found in by_loss.items():
+            for loss, actual in by_loss.items():
                 expected = lane[loss] - report[other][loss]
-                assert found["difference"] == pytest.approx(expected, abs=1e-12)
-                assert found["rounds"] == lane["rounds"] > 200
-                assert -1 <= found["low"] <= found["difference"] <= found["high"] <= 1
+                assert actual["difference"] == pytest.approx(expected, abs=1e-12)
+                assert actual["rounds"] == lane["rounds"] > 200
+                assert -1 <= actual["low"] <= actual["difference"] <= actual["high"] <= 1
                 mirrored = report[other]["against"][name][loss]
-                assert found["better"] == mirrored["better"]
-                assert found["low"] == -mirrored["high"]
+                assert actual["better"] == mirrored["better"]
+                assert actual["low"] == -mirrored["high"]
 
 
 def test_a_restart_changes_nothing() -> None:
@@ -291,8 +293,8 @@ def test_a_snapshot_without_comparisons_is_compared_from_there_on() -> None:
     assert again.differences.between(0, 1)["loss1"].rounds == 0
     feed(engine, 300, 400, 50)
     feed(again, 300, 400, 50)
-    mine, whole = (e.differences.between(0, 1)["loss1"] for e in (again, engine))
-    assert 0 < mine.rounds < whole.rounds
+    of_lane, whole = (e.differences.between(0, 1)["loss1"] for e in (again, engine))
+    assert 0 < of_lane.rounds < whole.rounds
     assert again.lanes[0].curve.rounds == whole.rounds
 
 

@@ -22,11 +22,11 @@ def rounds(seed: int, length: int) -> tuple[RankScores, Steps, list[tuple[int, i
     """What was said of so many rows, the steps that learn them, and the pairs of said and true."""
     rng = random.Random(seed)
     true = [rng.randrange(1, RANKS + 1) for _ in range(length)]
-    said = [min(RANKS, max(1, rank + rng.randrange(-1, 2))) for rank in true]
+    predicted = [min(RANKS, max(1, rank + rng.randrange(-1, 2))) for rank in true]
     scores = RankScores(length)
-    scores.matrix[:, 0] = said
+    scores.matrix[:, 0] = predicted
     steps = learned([[rank - 1] for rank in true], RANKS)
-    return scores, steps, list(zip(said, true, strict=True))
+    return scores, steps, list(zip(predicted, true, strict=True))
 
 
 def followed(scores: RankScores, steps: Steps, cuts: list[int]) -> RankCurve:
@@ -46,7 +46,7 @@ def test_points_are_the_means_of_their_rounds() -> None:
     assert [p.round for p in points] == [*filter(slow_is_kept, range(1, length)), length]
     for point in points[::40] + points[-1:]:
         so_far = pairs[: point.round]
-        off = [abs(said - true) for said, true in so_far]
+        off = [abs(predicted - true) for predicted, true in so_far]
         assert point.values["ranking_loss"] == pytest.approx(sum(off) / len(off), rel=1e-12)
         assert point.values["hit_rate"] == pytest.approx(off.count(0) / len(off), rel=1e-12)
         tau = tau_by_definition(so_far[-WINDOW:])
@@ -69,7 +69,7 @@ def test_rounds_are_compared_by_their_share_of_the_largest_loss() -> None:
     scores, steps, pairs = rounds(3, 50)
     curve = RankCurve(RANKS)
     measured = curve.follow(steps, scores)
-    off = np.array([abs(said - true) for said, true in pairs])
+    off = np.array([abs(predicted - true) for predicted, true in pairs])
     assert np.array_equal(measured[:, 0] * curve.spans[0], off)
     assert np.array_equal(measured[:, 2], off > 0)
 

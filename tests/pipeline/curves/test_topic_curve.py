@@ -71,8 +71,8 @@ def test_topics_that_rankings_lack_are_misses_in_every_point(block: int) -> None
         row[count:] = 0.0
     relevant[0], ranked[0] = {0, 1}, 0
     measures = [
-        slow_measures(row.tolist(), mine, count)
-        for row, mine, count in zip(scores, relevant, ranked, strict=True)
+        slow_measures(row.tolist(), of_row, count)
+        for row, of_row, count in zip(scores, relevant, ranked, strict=True)
     ]
     curve = curve_of(scores, relevant, block, ranked)
     first, *_ = points = list(curve.all_points())
@@ -83,14 +83,14 @@ def test_topics_that_rankings_lack_are_misses_in_every_point(block: int) -> None
             expected = sum(existing) / len(existing) if existing else None
             assert value == (None if expected is None else pytest.approx(expected, rel=1e-12))
     hits = [
-        (len([r for r in mine if r < count]), len(mine))
-        for mine, count in zip(relevant, ranked, strict=True)
-        if mine
+        (len([r for r in of_row if r < count]), len(of_row))
+        for of_row, count in zip(relevant, ranked, strict=True)
+        if of_row
     ]
-    assert any(found < every for found, every in hits)
+    assert any(actual < every for actual, every in hits)
     # Nobody finds in a whole ranking what it lacks.
     _, recall = curve.precision_recall()
-    assert recall[-1] == pytest.approx(sum(found / every for found, every in hits) / len(hits))
+    assert recall[-1] == pytest.approx(sum(actual / every for actual, every in hits) / len(hits))
     assert recall[-1] < 0.9
 
 
@@ -99,14 +99,14 @@ def test_each_topic_has_its_own_part_of_loss_3(block: int) -> None:
     scores, relevant = rounds(5, 400)
     relevant[7] = set(range(TOPICS))  # none is irrelevant: a round of loss 0 for each
     counts, sums = [0.0] * TOPICS, [0.0] * TOPICS
-    for row, mine in zip(scores.tolist(), relevant, strict=True):
-        losses = slow_topic_losses(row, mine)
+    for row, of_row in zip(scores.tolist(), relevant, strict=True):
+        losses = slow_topic_losses(row, of_row)
         for topic, loss in losses.items():
             counts[topic] += 1
             sums[topic] += loss
-        if mine:
-            together = sum(losses.values()) / len(mine)
-            assert together == pytest.approx(slow_measures(row, mine)["loss3"])
+        if of_row:
+            together = sum(losses.values()) / len(of_row)
+            assert together == pytest.approx(slow_measures(row, of_row)["loss3"])
     topic_rounds, topic_loss = curve_of(scores, relevant, block).topic_losses()
     assert topic_rounds.tolist() == counts
     assert topic_loss.tolist() == sums
@@ -158,16 +158,16 @@ def test_precision_recall_and_max_f1() -> None:
     scores, relevant = rounds(3, 200)
     curve = curve_of(scores, relevant, 64)
     ranks = []
-    for row, mine in zip(scores.tolist(), relevant, strict=True):
+    for row, of_row in zip(scores.tolist(), relevant, strict=True):
         order = sorted(range(TOPICS), key=lambda r: (-row[r], r))
-        ranks.append([order.index(r) + 1 for r in mine])
-    ranks = [mine for mine in ranks if mine]
+        ranks.append([order.index(r) + 1 for r in of_row])
+    ranks = [of_row for of_row in ranks if of_row]
     best = 0.0
     precision, recall = curve.precision_recall()
     for r in range(1, TOPICS + 1):
-        hits = [sum(rank <= r for rank in mine) for mine in ranks]
+        hits = [sum(rank <= r for rank in of_row) for of_row in ranks]
         p = sum(h / r for h in hits) / len(ranks)
-        q = sum(h / len(mine) for h, mine in zip(hits, ranks, strict=True)) / len(ranks)
+        q = sum(h / len(of_row) for h, of_row in zip(hits, ranks, strict=True)) / len(ranks)
         assert precision[r - 1] == pytest.approx(p)
         assert recall[r - 1] == pytest.approx(q)
         best = max(best, 2 * p * q / (p + q) if p + q else 0.0)

@@ -67,10 +67,10 @@ def test_corpora_are_found_by_name_wherever_they_lie(tmp_path: Path) -> None:
     posts = write_newsgroups(tmp_path / "20newsgroups" / "20news-bydate-train")
     (tmp_path / "reuters").mkdir()
     stories = write_reuters(tmp_path / "reuters" / "reuters21578")
-    found = find_data(FeatureFocusText.needs, [str(tmp_path)])
+    actual = find_data(FeatureFocusText.needs, [str(tmp_path)])
     # The folder above would do as well: it opens as the corpus that its name promises.
-    assert found["newsgroups"] in (posts, posts.parent)
-    assert found["reuters21578"] in (stories, stories.parent)
+    assert actual["newsgroups"] in (posts, posts.parent)
+    assert actual["reuters21578"] in (stories, stories.parent)
     assert find_data(FeatureFocusText.needs, [f"newsgroups:{posts}"]) == {"newsgroups": posts}
 
 
@@ -91,14 +91,14 @@ def test_a_fingerprint_of_a_pattern_is_of_all_that_match(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("a")
-    found = [fingerprint(Path("*.txt"))]
+    actual = [fingerprint(Path("*.txt"))]
     Path("b.txt").write_text("b")
-    found.append(fingerprint(Path("*.txt")))
+    actual.append(fingerprint(Path("*.txt")))
     Path("b.txt").write_text("c")
-    found.append(fingerprint(Path("*.txt")))
+    actual.append(fingerprint(Path("*.txt")))
     Path("b.md").write_text("d")
-    assert len(set(found)) == 3
-    assert fingerprint(Path("*.txt")) == found[-1]
+    assert len(set(actual)) == 3
+    assert fingerprint(Path("*.txt")) == actual[-1]
 
 
 def test_a_fingerprint_is_also_of_files_behind_links(tmp_path: Path) -> None:
@@ -167,9 +167,9 @@ def test_sign_test_against_the_binomial_by_hand(
     wins: int, losses: int, ties: int, p: float
 ) -> None:
     ours = [1.0] * wins + [0.0] * losses + [0.5] * ties
-    found = sign_test(ours, [0.5] * len(ours))
-    assert found[:3] == (wins, losses, ties)
-    assert found.p == pytest.approx(p)
+    actual = sign_test(ours, [0.5] * len(ours))
+    assert actual[:3] == (wins, losses, ties)
+    assert actual.p == pytest.approx(p)
 
 
 def test_ranks_and_measures_by_hand() -> None:
@@ -181,8 +181,8 @@ def test_ranks_and_measures_by_hand() -> None:
         0,
     ]  # level: the earlier class first
     assert true_class_ranks(scores, labels, -np.inf).tolist() == [2, 1, 2]
-    found = recall_measures(np.array([2, 1, 0, 6]))
-    assert found == {"r1": 0.25, "r5": 0.5, "mrr": pytest.approx((0.5 + 1 + 1 / 6) / 4)}
+    actual = recall_measures(np.array([2, 1, 0, 6]))
+    assert actual == {"r1": 0.25, "r5": 0.5, "mrr": pytest.approx((0.5 + 1 + 1 / 6) / 4)}
 
 
 def test_a_table_shows_the_paper_and_the_difference() -> None:

@@ -19,8 +19,8 @@ class Renamed(Tiny):
 
 
 def read(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = orjson.loads(path.read_bytes())
-    return found
+    actual: dict[str, Any] = orjson.loads(path.read_bytes())
+    return actual
 
 
 def names(folder: Path) -> set[str]:
@@ -68,13 +68,13 @@ def test_a_run_goes_on_from_parts_of_another_version_and_says_so(tmp_path: Path)
 
 def test_columns_and_pictures_are_described(tmp_path: Path) -> None:
     run_tiny(tmp_path)
-    found = read(tmp_path / "results.json")
-    first = found["tables"]["comparison"]["columns"][0]
+    results = read(tmp_path / "results.json")
+    first = results["tables"]["comparison"]["columns"][0]
     assert first == {
         "key": "r1", "title": "R1", "digits": 3, "with_deviation": True, "better": 1,
         "starred_below": None,
     }  # fmt: skip
-    (drawing,) = found["drawings"]
+    (drawing,) = results["drawings"]
     assert drawing["title"] == "A picture"
     assert "tiny data: R1" in drawing["text"]
     assert "a method" in drawing["text"]

@@ -109,11 +109,11 @@ def test_without_data_or_packages_it_is_left_out_and_that_is_said(
     (among / "cup").write_text("tea")
     result = wirerank("experiment", "all", "--data", "tea:cup", "--quick")
     assert result.exit_code == 0, result.output
-    found = lines(result.stdout)
-    assert found["with-tea"].startswith("ran")
-    assert found["with-milk"] == "left out needs --data milk:PATH (a file that says milk)"
+    shown_lines = lines(result.stdout)
+    assert shown_lines["with-tea"].startswith("ran")
+    assert shown_lines["with-milk"] == "left out needs --data milk:PATH (a file that says milk)"
     expected = "left out needs no_such_package: pip install 'wirerank[experiments]'"
-    assert found["unpacked"] == expected
+    assert shown_lines["unpacked"] == expected
     assert "wirerank corpora" in result.stderr
     assert not (among / "experiments" / "with-milk").exists()
     choose(monkeypatch, WithMilk)
@@ -127,10 +127,10 @@ def test_a_failure_of_one_does_not_keep_the_others_from_being_run(
     (among / "cup").write_text("coffee")
     result = wirerank("experiment", "all", "--data", "tea:cup", "--out", "out")
     assert result.exit_code == 1
-    found = lines(result.stdout)
-    assert found["failing"] == "FAILED ZeroDivisionError: of all things"
-    assert found["with-tea"] == "FAILED cup is no tea"
-    assert found["tiny"].startswith("ran")
+    shown_lines = lines(result.stdout)
+    assert shown_lines["failing"] == "FAILED ZeroDivisionError: of all things"
+    assert shown_lines["with-tea"] == "FAILED cup is no tea"
+    assert shown_lines["tiny"].startswith("ran")
     assert "ZeroDivisionError" in result.stderr
 
 
@@ -150,10 +150,10 @@ def test_a_signal_ends_all_of_it_and_the_same_command_goes_on(
     arguments = ("experiment", "all", "--out", "out", "--splits", "4")
     stopped = wirerank(*arguments)
     assert stopped.exit_code == 128 + signal.SIGINT
-    found = lines(stopped.stdout)
-    assert found["pulled"].startswith("interrupted")
-    assert found["pulled"].endswith("2 of 4 parts are done and stored")
-    assert found["tiny"] == "not begun"
+    shown_lines = lines(stopped.stdout)
+    assert shown_lines["pulled"].startswith("interrupted")
+    assert shown_lines["pulled"].endswith("2 of 4 parts are done and stored")
+    assert shown_lines["tiny"] == "not begun"
     assert "run the same command again to continue" in stopped.stderr
     kept = {path: path.stat().st_mtime_ns for path in (among / "out").glob("*/parts/*")}
     assert len(kept) == 2
@@ -169,6 +169,6 @@ def test_a_signal_in_the_last_part_keeps_the_next_from_beginning(
     choose(monkeypatch, Pulled, Tiny)
     stopped = wirerank("experiment", "all", "--out", "out", "--splits", "2")
     assert stopped.exit_code == 128 + signal.SIGINT
-    found = lines(stopped.stdout)
-    assert found["pulled"].startswith("ran")
-    assert found["tiny"] == "not begun"
+    shown_lines = lines(stopped.stdout)
+    assert shown_lines["pulled"].startswith("ran")
+    assert shown_lines["tiny"] == "not begun"

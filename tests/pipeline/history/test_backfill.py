@@ -87,15 +87,15 @@ def test_a_synthetic_corpus_in_prometheus() -> None:
         assert check_points(server, curve, dates) > 200
         # As a dashboard asks: at the date of a document, and at any time between two.
         for number in (1, 128, 256, 420):
-            found = values(server.query("wirerank_round_averaged_loss", dates[number - 1] / 1000))
-            assert found == {key: own[number] for key, own in curve.items()}
+            answer = values(server.query("wirerank_round_averaged_loss", dates[number - 1] / 1000))
+            assert answer == {key: own[number] for key, own in curve.items()}
             rounds = values(server.query("wirerank_rounds_total", dates[number - 1] / 1000))
             assert set(rounds.values()) == {float(number)}
             sums = values(server.query("wirerank_loss_total", dates[number - 1] / 1000))
             with_topics = values(
                 server.query("wirerank_rounds_with_topics_total", dates[number - 1] / 1000)
             )
-            for (lane, loss), average in found.items():
+            for (lane, loss), average in answer.items():
                 over = number if loss.startswith("loss") else with_topics[lane, ""]
                 assert sums[lane, loss] == pytest.approx(over * average, rel=1e-12)
         check_regular_moments(server, source, dates)
@@ -106,8 +106,8 @@ def check_regular_moments(server: Prometheus, source: str, dates: Sequence[int])
     for minute in (dates[300] // 60_000, dates[395] // 60_000):
         so_far = sum(date <= 60_000 * minute for date in dates)
         curve = run_curve(source, "--limit", str(so_far))
-        found = values(server.query("wirerank_round_averaged_loss", 60 * minute))
-        assert found == {key: own[so_far] for key, own in curve.items()}
+        answer = values(server.query("wirerank_round_averaged_loss", 60 * minute))
+        assert answer == {key: own[so_far] for key, own in curve.items()}
         window = "increase(wirerank_rounds_total[30m]) / 1800"  # a document in about 36 s
         assert all(0.01 < rate < 0.1 for rate in values(server.query(window, 60 * minute)).values())
 

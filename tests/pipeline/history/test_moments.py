@@ -73,8 +73,8 @@ def dated_events(seed: int, length: int, mean_gap_s: float) -> list[Event]:
     events, now = [], 541_000_000.0
     for event in random_events(seed, length):
         now += rng.choice((0.0, rng.expovariate(1 / mean_gap_s)))
-        said = now - rng.choice((0, 0, 0, 5000))
-        time = None if rng.random() < 0.2 else as_text(int(1000 * said))
+        stated = now - rng.choice((0, 0, 0, 5000))
+        time = None if rng.random() < 0.2 else as_text(int(1000 * stated))
         events.append(event._replace(time=time))
     return events
 
@@ -110,19 +110,19 @@ def expected_moments(events: Sequence[Event], step_s: int) -> dict[int, tuple[in
     dated: dict[int, int] = {}
     for time, rounds, _ in states:
         dated.setdefault(rounds, time)
-    found: dict[int, tuple[int, Averages]] = {}
+    collected: dict[int, tuple[int, Averages]] = {}
     step_ms = 1000 * step_s
     # Every round is a point of the curve up to the 128th, then every other one up to the 256th.
     for time, rounds, averages in states:
         if dated[rounds] == time and (rounds <= 128 or rounds % 2 == 0):
-            found[time] = (rounds, averages)
+            collected[time] = (rounds, averages)
     first, last = dated[states[0][1]], states[-1][0]
     for step in range(-(-first // step_ms), last // step_ms + 1):
-        found[step * step_ms] = next(
+        collected[step * step_ms] = next(
             state[1:] for state in reversed(states) if state[0] <= step * step_ms
         )
-    found[dated[states[-1][1]]] = found[last] = states[-1][1:]
-    return found
+    collected[dated[states[-1][1]]] = collected[last] = states[-1][1:]
+    return collected
 
 
 @pytest.mark.parametrize("mean_gap_s", [0.5, 30.0, 40_000.0])

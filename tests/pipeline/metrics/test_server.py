@@ -199,8 +199,8 @@ def test_a_replay_shows_its_curves_while_it_runs(tmp_path: Path) -> None:
     ) as process:  # fmt: skip
         assert process.stdin is not None
         assert process.stderr is not None
-        said = next(line for line in process.stderr if line.startswith(b"metrics = "))
-        url = said.split()[-1].decode()
+        announcement = next(line for line in process.stderr if line.startswith(b"metrics = "))
+        url = announcement.split()[-1].decode()
         for start in range(0, 300, 60):
             process.stdin.writelines(events[start : start + 60])
             process.stdin.write(b"rubbish\n")

@@ -33,13 +33,13 @@ Topics = dict[tuple[str, str], tuple[float, float]]  # by lane and topic: rounds
 
 def shown(scraped: Scrape) -> Topics:
     """What a scrape says of topics."""
-    found: Topics = {}
+    collected: Topics = {}
     for (name, labels), rounds in scraped.samples.items():
         if name == "wirerank_topic_rounds_total":
-            mine = dict(labels)
-            loss = scraped.value("wirerank_topic_loss_total", **mine)
-            found[mine["lane"], mine["topic"]] = (rounds, loss)
-    return found
+            of_lane = dict(labels)
+            loss = scraped.value("wirerank_topic_loss_total", **of_lane)
+            collected[of_lane["lane"], of_lane["topic"]] = (rounds, loss)
+    return collected
 
 
 def by_hand(rankings: Path, source: str) -> Topics:
@@ -48,7 +48,7 @@ def by_hand(rankings: Path, source: str) -> Topics:
     A topic that a ranking lacks was found with its own labels, and joins with a score of 0.
     """
     labels = {(event := orjson.loads(raw))["id"]: event["topics"] for raw in open_source(source)}
-    found: Topics = defaultdict(lambda: (0.0, 0.0))
+    collected: Topics = defaultdict(lambda: (0.0, 0.0))
     for line in rankings.read_bytes().splitlines():
         event = orjson.loads(line)
         scores = {place["topic"]: place["score"] for place in event["ranking"]}
@@ -56,9 +56,9 @@ def by_hand(rankings: Path, source: str) -> Topics:
         names = list(scores)
         relevant = {names.index(topic) for topic in labels[event["id"]]}
         for number, loss in slow_topic_losses(list(scores.values()), relevant).items():
-            rounds, so_far = found[event["lane"], names[number]]
-            found[event["lane"], names[number]] = (rounds + 1, so_far + loss)
-    return dict(found)
+            rounds, so_far = collected[event["lane"], names[number]]
+            collected[event["lane"], names[number]] = (rounds + 1, so_far + loss)
+    return dict(collected)
 
 
 class Scraping(Progress):
@@ -104,12 +104,14 @@ def test_no_more_topics_than_asked_for_and_the_others_together(tmp_path: Path) -
     everything = by_hand(tmp_path / "rankings.jsonl", SOURCE)
     some = shown(last)
     for lane in LANES:
-        mine = {topic: value for (own, topic), value in some.items() if own == lane}
-        assert len(mine) == 3 + 1
-        rest = [v for (own, topic), v in everything.items() if own == lane and topic not in mine]
+        of_lane = {topic: value for (own, topic), value in some.items() if own == lane}
+        assert len(of_lane) == 3 + 1
+        rest = [v for (own, topic), v in everything.items() if own == lane and topic not in of_lane]
         assert len(rest) == 12 - 3
-        assert mine.pop(OTHERS) == tuple(map(math.fsum, zip(*rest, strict=True)))
-        assert {(lane, topic): value for topic, value in mine.items()}.items() <= everything.items()
+        assert of_lane.pop(OTHERS) == tuple(map(math.fsum, zip(*rest, strict=True)))
+        assert {
+            (lane, topic): value for topic, value in of_lane.items()
+        }.items() <= everything.items()
     assert shown(scraped_replay(tmp_path, 3, block=1000)[-1]) == some
 
 

@@ -26,7 +26,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
 
 
-def told(address: str) -> dict[str, Any]:
+def latest_update(address: str) -> dict[str, Any]:
     with urllib.request.urlopen(f"{address}updates", timeout=10) as answer:  # noqa: S310
         update: dict[str, Any] = orjson.loads(answer.read())
     return update
@@ -34,7 +34,7 @@ def told(address: str) -> dict[str, Any]:
 
 def wait_for_state(address: str, state: str) -> dict[str, Any]:
     until = time.monotonic() + 30
-    while (update := told(address))["status"]["state"] != state:
+    while (update := latest_update(address))["status"]["state"] != state:
         assert time.monotonic() < until, update["status"]
         time.sleep(0.05)
     return update
@@ -42,8 +42,8 @@ def wait_for_state(address: str, state: str) -> dict[str, Any]:
 
 def address_from(file: IO[bytes]) -> str:
     for line in file:
-        if found := re.search(rb"live page: (http://127.0.0.1:\d+/)", line):
-            return found[1].decode()
+        if match := re.search(rb"live page: (http://127.0.0.1:\d+/)", line):
+            return match[1].decode()
     raise AssertionError("no address was said")
 
 
@@ -81,11 +81,11 @@ def test_a_pipe_is_shown_as_it_comes() -> None:
             process.stdin.write(b'{"id":%d,"text":"x","topics":["a"]}\n' % number)
             process.stdin.flush()
             until = time.monotonic() + 30
-            while (status := told(address)["status"])["documents"] < number:
+            while (status := latest_update(address)["status"])["documents"] < number:
                 assert time.monotonic() < until, status
                 time.sleep(0.05)
-        assert told(address)["heading"]["source"] == "standard input"
-        documents = told(address)["documents"]
+        assert latest_update(address)["heading"]["source"] == "standard input"
+        documents = latest_update(address)["documents"]
         assert [document["id"] for document in documents] == ["1", "2", "3"]
         process.stdin.close()
         assert process.wait(30) == 0

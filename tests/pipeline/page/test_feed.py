@@ -29,11 +29,11 @@ def test_points_are_those_of_the_curves() -> None:
     stream = Stream()
     for start in range(0, 900, 150):
         stream.process([small(n) for n in range(start, start + 150)])
-    for told, lane in zip(stream.feed.sample.lanes, stream.engine.lanes, strict=True):
+    for entry, lane in zip(stream.feed.sample.lanes, stream.engine.lanes, strict=True):
         kept = [(p.round, p.values) for p in lane.curve.points()]
-        assert [(point.round, point.values) for point in told.points] == kept
-        assert told.values == {**lane.curve.last().values, **lane.curve.derived()}
-        assert told.rounds == 900
+        assert [(point.round, point.values) for point in entry.points] == kept
+        assert entry.values == {**lane.curve.last().values, **lane.curve.derived()}
+        assert entry.rounds == 900
 
 
 def test_points_have_the_time_of_their_documents() -> None:
@@ -76,19 +76,19 @@ def test_what_is_new_adds_up_to_the_whole() -> None:
         since = update["version"]
         for name, column in update["lanes"][1]["curve"].items():
             gathered.setdefault(name, []).extend(column)
-        numbers += [told["number"] for told in update["documents"]]
+        numbers += [entry["number"] for entry in update["documents"]]
     whole = orjson.loads(as_json(stream))
     assert gathered == whole["lanes"][1]["curve"]
-    assert numbers[-LAST_DOCUMENTS:] == [told["number"] for told in whole["documents"]]
+    assert numbers[-LAST_DOCUMENTS:] == [entry["number"] for entry in whole["documents"]]
     assert len(set(numbers)) == len(numbers)
 
 
 def test_samples_never_change() -> None:
     stream = Stream()
     stream.process([small(n) for n in range(100)])
-    before, told = stream.feed.sample, as_json(stream)
+    before, entry = stream.feed.sample, as_json(stream)
     stream.process([unlabelled("d98", {"x": 1.0}), *(small(n) for n in range(100, 300))])
-    assert orjson.dumps(update_since(before, 0), default=tuple) == told
+    assert orjson.dumps(update_since(before, 0), default=tuple) == entry
     assert stream.feed.sample.version > before.version
 
 
@@ -144,7 +144,7 @@ def test_all_documents_of_a_slow_stream_are_shown_and_few_of_a_fast_one() -> Non
         fast.process([small(number)], seconds=0.01)
     slow.feed.idle()
     fast.feed.idle()
-    last = [told.explained.number for told in slow.feed.sample.last_documents]
+    last = [entry.explained.number for entry in slow.feed.sample.last_documents]
     assert last == list(range(15, 21))
     assert fast.feed.sample.last_documents[-1].explained.number == LAST_DOCUMENTS
     assert fast.feed.wanted() == 0
@@ -209,7 +209,7 @@ def test_a_page_changes_no_result(tmp_path: Path) -> None:
     assert run_of(feed, tmp_path, "shown") == run_of(None, tmp_path, "alone")
     sample = feed.sample
     assert sample.state == ENDED
-    assert [told.explained.number for told in sample.last_documents] == list(range(2995, 3001))
+    assert [entry.explained.number for entry in sample.last_documents] == list(range(2995, 3001))
 
 
 def test_a_lane_that_joins_is_shown_from_its_beginning() -> None:
@@ -232,7 +232,7 @@ def test_a_lane_that_joins_is_shown_from_its_beginning() -> None:
     shown = stream.feed.sample
     assert {lane.rounds for lane in shown.lanes} == {230}
     assert shown.rate == pytest.approx(30)
-    assert {len(told.explained.rankings) for told in shown.last_documents} == {3}
+    assert {len(entry.explained.rankings) for entry in shown.last_documents} == {3}
     pairs = orjson.loads(as_json(stream))["against"]
     assert [[row["rounds"] for row in rows] for rows in pairs] == [[30, 30], [30, 230], [30, 230]]
 

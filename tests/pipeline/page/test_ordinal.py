@@ -29,7 +29,7 @@ MIXED = ("mmp:loss=1", "prank:ranks=5", "perceptron", "widrow-hoff:ranks=5,rate=
 RANK_TITLES = [title for title, *_ in RANK_COLUMNS]
 
 
-def told(stream: Stream, since: int = 0) -> dict[str, Any]:
+def latest_update(stream: Stream, since: int = 0) -> dict[str, Any]:
     content: dict[str, Any] = orjson.loads(
         orjson.dumps(update_since(stream.feed.sample, since), default=tuple)
     )
@@ -43,7 +43,7 @@ def late_rank(id_: str, rank: int) -> Event:
 def test_curves_have_the_measures_that_the_table_has() -> None:
     stream = Stream(MIXED)
     stream.process([ranked(n) for n in range(300)])
-    of_topics, ordinal, *_ = told(stream)["lanes"]
+    of_topics, ordinal, *_ = latest_update(stream)["lanes"]
     assert (of_topics["ranks"], ordinal["ranks"]) == (None, 5)
     points = list(stream.engine.lanes[1].curve.points())
     hits = [point.values["hit_rate"] for point in points]
@@ -58,7 +58,7 @@ def test_lanes_of_a_kind_are_compared_by_their_own_losses() -> None:
     of_topics, of_ranks = run_header(Stream(MIXED).feed.sample)["compared"]
     assert (of_topics["lanes"], of_topics["titles"]) == ((0, 2), ["loss1 %", "loss3 %"])
     assert (of_ranks["lanes"], of_ranks["titles"]) == ((1, 3), ["rank loss", "miss %"])
-    pairs = told(Stream(MIXED))["against"]
+    pairs = latest_update(Stream(MIXED))["against"]
     assert [[row["other"] for row in rows] for rows in pairs] == [[2], [3], [0], [1]]
     alone = run_header(Stream(["perceptron", "prank:ranks=3"]).feed.sample)
     assert alone["compared"] == []
@@ -79,7 +79,7 @@ def test_labels_of_either_kind_are_shown_when_they_come() -> None:
         assert (shown.true, shown.rank) == ((("t3", (1, None)),), rank)
         assert shown.stamp > version
         assert shown.explained.rounds == [20, rounds]
-    news_of = [document["rank"] for document in told(stream, version)["documents"]]
+    news_of = [document["rank"] for document in latest_update(stream, version)["documents"]]
     assert news_of == [2, 4]
 
 
@@ -90,13 +90,13 @@ def test_a_rank_that_no_lane_learns_is_no_news() -> None:
     version = stream.feed.sample.version
     stream.process([late_rank("late", 4)])
     assert stream.feed.sample.version > version
-    assert told(stream, version)["documents"] == []
+    assert latest_update(stream, version)["documents"] == []
 
 
 def test_rounds_are_told_by_kind() -> None:
     stream = Stream(["mmp:loss=1", "prank:ranks=5"])
     stream.process([small(n) for n in range(10)] + [ranked(n) for n in range(10, 13)])
-    assert told(stream)["status"]["groups"] == [
+    assert latest_update(stream)["status"]["groups"] == [
         {"kind": "topics", "rounds": 13, "waiting": 0},
         {"kind": "ranks", "rounds": 3, "waiting": 10},
     ]
@@ -154,12 +154,12 @@ def test_who_is_better_is_asked_of_lanes_of_a_kind(
     for lane in report:
         page.select_option("#compared", label=lane)
         expect(page.locator("#pairs caption")).to_have_text(f"{lane} against the others")
-        found = {other: losses for other, losses in report[lane]["against"].items() if losses}
-        assert page.locator("#pairs tbody th").all_inner_texts() == list(found)
-        for row, losses in zip(page.locator("#pairs tbody tr").all(), found.values(), strict=True):
-            said = row.locator("td").all_inner_texts()[2::2]
+        actual = {other: losses for other, losses in report[lane]["against"].items() if losses}
+        assert page.locator("#pairs tbody th").all_inner_texts() == list(actual)
+        for row, losses in zip(page.locator("#pairs tbody tr").all(), actual.values(), strict=True):
+            texts = row.locator("td").all_inner_texts()[2::2]
             winners = [losses[loss]["better"] for loss in losses]
-            assert said == [f"{w} is better" if w else "undecided so far" for w in winners]
+            assert texts == [f"{w} is better" if w else "undecided so far" for w in winners]
 
 
 def test_an_ordinal_stream_begins_with_its_own_measure(view: Viewer) -> None:

@@ -92,8 +92,8 @@ def end_of_line(pixels: Longs, colour: str) -> float | None:
 def ticks(page: Page) -> list[tuple[float, float]]:
     """The numbers at the axis and how far down they stand, from the top."""
     plain = str.maketrans("\N{MINUS SIGN}", "-", ",")
-    found = [(float(text.translate(plain)), y) for text, y in page.evaluate(TICKS)]
-    return sorted(found, key=lambda tick: tick[1])
+    actual = [(float(text.translate(plain)), y) for text, y in page.evaluate(TICKS)]
+    return sorted(actual, key=lambda tick: tick[1])
 
 
 def read_off(at: list[tuple[float, float]], y: float, logarithmic: bool) -> tuple[float, float]:
@@ -129,5 +129,5 @@ def test_the_picture_says_what_the_report_says(view: Viewer, ended: Ended, schem
             assert len(at) >= 2
             assert all(one > next_ for (one, _), (next_, _) in pairwise(at)), at
             low, high = read_off(at, y, measure in ("loss2", "loss3", "coverage"))
-            told = report[lane][measure] * SCALES[measure]
-            assert low <= told <= high, (measure, lane, at)
+            reported = report[lane][measure] * SCALES[measure]
+            assert low <= reported <= high, (measure, lane, at)

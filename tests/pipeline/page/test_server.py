@@ -45,7 +45,7 @@ def body(response: HTTPResponse) -> bytes:
     return response.body  # type: ignore[attr-defined, no-any-return]
 
 
-def told(server: PageServer, query: str = "") -> dict[str, object]:
+def latest_update(server: PageServer, query: str = "") -> dict[str, object]:
     response = ask(server, f"/updates{query}")
     assert response.status == 200
     update: dict[str, object] = orjson.loads(body(response))
@@ -55,20 +55,20 @@ def told(server: PageServer, query: str = "") -> dict[str, object]:
 def test_the_first_answer_is_whole_and_the_next_only_what_is_new(
     server: PageServer, stream: Stream
 ) -> None:
-    first = told(server)
+    first = latest_update(server)
     assert first["heading"]["source"] == "a test"  # type: ignore[index]
     assert first["lanes"][0]["curve"]["round"] == list(range(1, 101))  # type: ignore[index]
     query = f"?run={first['run']}&since={first['version']}"
     assert ask(server, f"/updates{query}").status == 204
     stream.process([small(n) for n in range(100, 120)])
-    second = told(server, query)
+    second = latest_update(server, query)
     assert "heading" not in second
     assert second["lanes"][0]["curve"]["round"] == list(range(101, 121))  # type: ignore[index]
     assert second["status"]["documents"] == 120  # type: ignore[index]
 
 
 def test_a_viewer_of_another_run_starts_from_the_beginning(server: PageServer) -> None:
-    assert "heading" in told(server, "?run=other&since=99999")
+    assert "heading" in latest_update(server, "?run=other&since=99999")
 
 
 @pytest.mark.parametrize("since", ["-1", "x", "1e3", "9" * 16, "", "%D9%A1"])
@@ -130,11 +130,11 @@ def test_a_port_that_is_taken_is_explained(server: PageServer, stream: Stream) -
 def test_the_port_is_free_again_afterwards(stream: Stream) -> None:
     with PageServer(stream.feed) as server:
         port = port_of(server)
-        told(server)
+        latest_update(server)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=5)
     with PageServer(stream.feed, port) as server:
-        told(server)
+        latest_update(server)
 
 
 def silent(port: int) -> socket.socket:
@@ -163,7 +163,7 @@ def test_clients_that_hang_are_dropped(
     with PageServer(stream.feed) as server:
         port = port_of(server)
         clients = [hang(port) for _ in range(20)]
-        assert told(server)["version"]  # others are served meanwhile
+        assert latest_update(server)["version"]  # others are served meanwhile
         until = time.monotonic() + 15
         while server.connections and time.monotonic() < until:
             time.sleep(0.05)
@@ -178,7 +178,7 @@ def test_a_client_that_hangs_does_not_hold_up_the_end(
     started = time.monotonic()
     with PageServer(stream.feed) as server:
         client = asks_and_does_not_read(port_of(server))
-        told(server)
+        latest_update(server)
     client.close()
     assert time.monotonic() - started < 5
     assert capfd.readouterr().err == ""
@@ -200,5 +200,5 @@ def test_rubbish_is_answered_and_forgotten(
     client.sendall(b"\x00\xff rubbish\r\n\r\n")
     assert client.recv(100).startswith(b"HTTP/1.1 400")
     client.close()
-    told(server)
+    latest_update(server)
     assert capfd.readouterr().err == ""

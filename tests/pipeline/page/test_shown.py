@@ -51,10 +51,10 @@ def test_numbers_are_those_of_the_report(
         for row in rows
     ]
     assert stars == [[cell.endswith("*") for cell in row[1:]] for row in printed]
-    told = outcome.report[LANES[0]]
-    expect(figure(page, "Documents ranked")).to_have_text(f"{told['documents']:,}")
-    expect(figure(page, "Rounds learned")).to_have_text(f"{told['rounds']:,}")
-    speed = f"{told['documents_per_second']:,.0f}"
+    reported = outcome.report[LANES[0]]
+    expect(figure(page, "Documents ranked")).to_have_text(f"{reported['documents']:,}")
+    expect(figure(page, "Rounds learned")).to_have_text(f"{reported['rounds']:,}")
+    speed = f"{reported['documents_per_second']:,.0f}"
     expect(figure(page, "Documents/s")).to_have_text(speed)
     assert page.locator("#through-text").inner_text() == "2,500 of 2,500 (100 %)"
 
@@ -68,25 +68,25 @@ def test_who_is_better_is_what_the_report_says(
     expect(page.locator("#state")).to_have_text("ended")
     best = min(LANES, key=lambda name: outcome.report[name]["loss1"])
     expect(page.locator("#pairs caption")).to_have_text(f"{best} against the others")
-    said = set()
+    texts = set()
     for lane in LANES:
         page.select_option("#compared", label=lane)
         expect(page.locator("#pairs caption")).to_have_text(f"{lane} against the others")
         rows = page.locator("#pairs tbody tr").all()
         against = outcome.report[lane]["against"]
-        for row, (other, found) in zip(rows, against.items(), strict=True):
+        for row, (other, actual) in zip(rows, against.items(), strict=True):
             cells = row.locator("th, td").all_inner_texts()
-            expected = [other, f"{found['loss1']['rounds']:,}"]
+            expected = [other, f"{actual['loss1']['rounds']:,}"]
             for loss, digits in (("loss1", 2), ("loss3", 3)):
-                numbers = (found[loss][key] for key in ("difference", "low", "high"))
+                numbers = (actual[loss][key] for key in ("difference", "low", "high"))
                 mean, low, high = (f"{100 * number:z.{digits}f}" for number in numbers)
-                better = found[loss]["better"]
+                better = actual[loss]["better"]
                 verdict = f"{better} is better" if better else "undecided so far"
                 expected += [f"{mean} ({low} to {high})".replace("-", "\u2212"), verdict]
-                said.add(verdict)
+                texts.add(verdict)
             assert cells == expected
-    assert "undecided so far" in said
-    assert len(said) > 1
+    assert "undecided so far" in texts
+    assert len(texts) > 1
 
 
 def test_who_is_better_is_followed_live(view: Viewer, stream: Stream, server: PageServer) -> None:
@@ -142,15 +142,18 @@ def test_where_there_is_no_curve_there_are_no_axes(
     view: Viewer, stream: Stream, server: PageServer
 ) -> None:
     page = view(server.address)
-    ticks, told = page.locator("#chart .xtick, #chart .ytick"), page.locator("#chart .annotation")
-    expect(told).to_have_text("No rounds yet.")
+    ticks, reported = (
+        page.locator("#chart .xtick, #chart .ytick"),
+        page.locator("#chart .annotation"),
+    )
+    expect(reported).to_have_text("No rounds yet.")
     expect(ticks).to_have_count(0)
     stream.process([small(n) for n in range(40)])
-    expect(told).to_have_count(0)
+    expect(reported).to_have_count(0)
     expect(page.locator("#chart .xtick").first).to_have_text("1")
     for switch in page.locator("#switches input").all():
         switch.uncheck()
-    expect(told).to_have_text("All lanes are switched off.")
+    expect(reported).to_have_text("All lanes are switched off.")
     expect(ticks).to_have_count(0)
     page.locator("#switches input").first.check()
     expect(page.locator("#chart .ytick").first).to_have_text("0")

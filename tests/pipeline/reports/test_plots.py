@@ -59,11 +59,11 @@ def test_every_line_is_the_curve_of_its_lane(
     axes = iter(figure.axes)
     colours: dict[str, set[str]] = {}
     for panels in rows:
-        mine = [lane for lane in engine.lanes if lane.is_ordinal == (panels is RANK_PANELS)]
+        panel_lanes = [lane for lane in engine.lanes if lane.is_ordinal == (panels is RANK_PANELS)]
         for panel in panels:
             axis = next(axes)
             assert axis.get_title().startswith(panel.label)
-            for line, lane in zip(axis.get_lines(), mine, strict=True):
+            for line, lane in zip(axis.get_lines(), panel_lanes, strict=True):
                 assert line.get_label() == lane.name
                 colours.setdefault(lane.name, set()).add(str(line.get_color()))
                 points = list(lane.curve.all_points())
@@ -72,7 +72,7 @@ def test_every_line_is_the_curve_of_its_lane(
                 expected = [math.nan if v is None else panel.scale * v for v in values]
                 assert np.asarray(line.get_ydata()).tolist() == pytest.approx(expected, nan_ok=True)
     assert next(axes, None) is None
-    assert [len(found) for found in colours.values()] == [1] * len(lanes)
+    assert [len(actual) for actual in colours.values()] == [1] * len(lanes)
     assert len(set.union(*colours.values())) == len(lanes)
     (legend,) = figure.legends
     assert {text.get_text() for text in legend.get_texts()} == set(lanes)

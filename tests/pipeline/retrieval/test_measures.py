@@ -52,13 +52,13 @@ def test_by_hand() -> None:
     """Relevant at places 2 and 4 of five, one of them of grade 2, and a third never retrieved."""
     queries = query_set([0, 2, 0, 1, 0], unseen=([1],))
     scores = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
-    found = dict(zip(MEASURES, measured(queries, scores)[0], strict=True))
-    assert found["ap"] == pytest.approx((1 / 2 + 2 / 4) / 3)
-    assert (found["p@1"], found["p@5"], found["p@10"]) == (0.0, 2 / 5, 2 / 10)
+    actual = dict(zip(MEASURES, measured(queries, scores)[0], strict=True))
+    assert actual["ap"] == pytest.approx((1 / 2 + 2 / 4) / 3)
+    assert (actual["p@1"], actual["p@5"], actual["p@10"]) == (0.0, 2 / 5, 2 / 10)
     got = 3 / np.log2(3) + 1 / np.log2(5)
     best = 3 / np.log2(2) + 1 / np.log2(3) + 1 / np.log2(4)
-    assert found["ndcg@5"] == pytest.approx(got / best)
-    assert found["ndcg@1"] == 0.0
+    assert actual["ndcg@5"] == pytest.approx(got / best)
+    assert actual["ndcg@1"] == 0.0
 
 
 def test_against_brute_force() -> None:
@@ -76,10 +76,10 @@ def test_against_brute_force() -> None:
 def test_the_best_of_all_rankings_has_an_ndcg_of_one() -> None:
     grades = np.array([0, 2, 1, 0, 1])
     known = np.array([2, 1, 1])
-    found = [ndcg(grades[list(order)], known, 3) for order in permutations(range(5))]
-    assert max(found) == pytest.approx(1.0)
+    actual = [ndcg(grades[list(order)], known, 3) for order in permutations(range(5))]
+    assert max(actual) == pytest.approx(1.0)
     assert ndcg(grades[[1, 2, 4, 0, 3]], known, 3) == pytest.approx(1.0)
-    assert sum(value > 1.0 - 1e-9 for value in found) == 4  # the two 1s and the two 0s swap
+    assert sum(value > 1.0 - 1e-9 for value in actual) == 4  # the two 1s and the two 0s swap
 
 
 def test_against_scikit_learn() -> None:
@@ -89,11 +89,11 @@ def test_against_scikit_learn() -> None:
         grades = rng.integers(0, 4, 12)
         grades[0] = 1
         scores = rng.normal(size=12)
-        (found,) = measured(query_set(grades.tolist()), scores)
+        (actual,) = measured(query_set(grades.tolist()), scores)
         ap = metrics.average_precision_score(grades > 0, scores)
         gains = metrics.ndcg_score([2.0**grades - 1], [scores], k=5)
-        assert found[MEASURES.index("ap")] == pytest.approx(ap)
-        assert found[MEASURES.index("ndcg@5")] == pytest.approx(gains)
+        assert actual[MEASURES.index("ap")] == pytest.approx(ap)
+        assert actual[MEASURES.index("ndcg@5")] == pytest.approx(gains)
 
 
 def test_ties_are_ranked_as_listed_and_what_has_no_score_is_not() -> None:
@@ -133,10 +133,10 @@ def test_wilcoxon_of_few_queries_is_exact_and_drops_those_that_are_level() -> No
     rng = np.random.default_rng(11)
     for _ in range(20):
         ours, others = rng.normal(0.3, 1, 9), rng.normal(size=9)
-        found = signed_rank_test(np.append(ours, 0.5), np.append(others, 0.5))
-        assert found.ties == 1
-        assert found.wins + found.losses == 9
-        assert found.p == pytest.approx(exact_p(ours - others))
+        actual = signed_rank_test(np.append(ours, 0.5), np.append(others, 0.5))
+        assert actual.ties == 1
+        assert actual.wins + actual.losses == 9
+        assert actual.p == pytest.approx(exact_p(ours - others))
 
 
 def test_nothing_but_level_queries_is_no_difference() -> None:
@@ -147,7 +147,7 @@ def test_nothing_but_level_queries_is_no_difference() -> None:
 def test_a_textbook_example() -> None:
     """The example of Wilcoxon (1945): cross- and self-fertilised plants, T = 24, n = 15."""
     differences = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
-    found = signed_rank_test([float(d) for d in differences], [0.0] * 15)
-    assert (found.wins, found.losses) == (13, 2)
-    assert found.p == pytest.approx(0.0413, abs=5e-5)
-    assert found.significant
+    actual = signed_rank_test([float(d) for d in differences], [0.0] * 15)
+    assert (actual.wins, actual.losses) == (13, 2)
+    assert actual.p == pytest.approx(0.0413, abs=5e-5)
+    assert actual.significant

@@ -14,15 +14,15 @@ from tests.support.two_queries import NOT, two_queries
 
 
 def test_scores_are_brought_to_the_same_scale_within_queries() -> None:
-    found = normalised(two_queries(), "minmax")
-    np.testing.assert_array_equal(found[:, 0], [0.0, 0.25, 1.0, 1.0, 0.0])
-    np.testing.assert_array_equal(found[:, 1], [0.0, NOT, 0.0, NOT, 0.0])
-    found = normalised(two_queries(), "percentile")
-    np.testing.assert_array_equal(found[:, 0], [0.0, 0.5, 1.0, 1.0, 0.0])
-    np.testing.assert_array_equal(found[:, 1], [0.5, NOT, 0.5, NOT, 0.0])
-    found = normalised(two_queries(), "place")
-    assert found[2, 0] == found[3, 0] == found[4, 1] == 1.0
-    assert found[1, 0] == pytest.approx(1 - np.log(2) / np.log(4))
+    actual = normalised(two_queries(), "minmax")
+    np.testing.assert_array_equal(actual[:, 0], [0.0, 0.25, 1.0, 1.0, 0.0])
+    np.testing.assert_array_equal(actual[:, 1], [0.0, NOT, 0.0, NOT, 0.0])
+    actual = normalised(two_queries(), "percentile")
+    np.testing.assert_array_equal(actual[:, 0], [0.0, 0.5, 1.0, 1.0, 0.0])
+    np.testing.assert_array_equal(actual[:, 1], [0.5, NOT, 0.5, NOT, 0.0])
+    actual = normalised(two_queries(), "place")
+    assert actual[2, 0] == actual[3, 0] == actual[4, 1] == 1.0
+    assert actual[1, 0] == pytest.approx(1 - np.log(2) / np.log(4))
 
 
 @pytest.mark.parametrize("how", ["minmax", "place", "percentile"])

@@ -41,8 +41,8 @@ def test_a_ranker_comes_back_bit_for_bit(tmp_path: Path, normalise: str, cuts: i
 def test_documents_by_falling_score() -> None:
     queries = two_queries()
     description = Description.fitted(Form("minmax", 0), queries.values)
-    found = Ranker(queries.functions, description, np.array([1.0, 0.0])).ranked(queries, top=2)
-    assert found == {"1": [("c", 1.0), ("d", 0.25)], "2": [("b", 1.0), ("a", 0.0)]}
+    actual = Ranker(queries.functions, description, np.array([1.0, 0.0])).ranked(queries, top=2)
+    assert actual == {"1": [("c", 1.0), ("d", 0.25)], "2": [("b", 1.0), ("a", 0.0)]}
 
 
 def test_other_functions_are_refused() -> None:

@@ -21,20 +21,20 @@ def test_stories_have_the_last_of_their_largest_classes(tmp_path: Path) -> None:
     path = write_stories(
         tmp_path, *(story(i + 1, labels=of_story) for i, of_story in enumerate(labels))
     )
-    found = reuters_largest(path)
-    assert found.classes == list(letters)
-    assert found.labels.tolist() == [*range(10), *range(10), 0]  # z is the smallest
+    actual = reuters_largest(path)
+    assert actual.classes == list(letters)
+    assert actual.labels.tolist() == [*range(10), *range(10), 0]  # z is the smallest
 
 
 def test_posts_have_their_groups(tmp_path: Path) -> None:
-    found = newsgroups(write_newsgroups(tmp_path / "posts"))
-    assert found.classes == sorted(GROUPS)
-    assert np.bincount(found.labels).tolist() == [POSTS] * len(GROUPS)
-    assert not any("Newsgroups:" in text for text in found.texts)
-    some = found.sample(10, 3)
-    assert [found.texts.index(text) for text in some.texts] != list(range(10))
+    actual = newsgroups(write_newsgroups(tmp_path / "posts"))
+    assert actual.classes == sorted(GROUPS)
+    assert np.bincount(actual.labels).tolist() == [POSTS] * len(GROUPS)
+    assert not any("Newsgroups:" in text for text in actual.texts)
+    some = actual.sample(10, 3)
+    assert [actual.texts.index(text) for text in some.texts] != list(range(10))
     for text, label in zip(some.texts, some.labels, strict=True):
-        assert found.labels[found.texts.index(text)] == label
+        assert actual.labels[actual.texts.index(text)] == label
 
 
 def test_a_single_class_is_refused(tmp_path: Path) -> None:
@@ -52,9 +52,9 @@ def test_a_single_class_is_refused(tmp_path: Path) -> None:
 
 def test_reuters_is_that_of_the_paper(shared_corpus: Callable[[str], Path]) -> None:
     """9.4k documents; ranking classes by frequency gives R1 0.42 and R5 0.86."""
-    found = reuters_largest(shared_corpus("reuters21578"))
-    assert len(found.texts) == 9_393
-    sizes = [count for _, count in Counter(found.labels.tolist()).most_common()]
+    actual = reuters_largest(shared_corpus("reuters21578"))
+    assert len(actual.texts) == 9_393
+    sizes = [count for _, count in Counter(actual.labels.tolist()).most_common()]
     assert len(sizes) == 10
     assert sizes[0] / 9_393 == pytest.approx(0.42, abs=0.005)
     assert sum(sizes[:5]) / 9_393 == pytest.approx(0.86, abs=0.005)

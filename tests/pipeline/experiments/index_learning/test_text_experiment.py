@@ -36,9 +36,9 @@ def run(data: Path, out: Path, *more: str) -> dict[str, Any]:
     arguments = ("--data", str(data), "--out", str(out), "--quiet", *more)
     result = wirerank("experiment", NAME, *arguments)
     assert result.exit_code == 0, result.output
-    found: dict[str, Any] = orjson.loads((out / "results.json").read_bytes())
-    found["stdout"] = result.stdout
-    return found
+    results: dict[str, Any] = orjson.loads((out / "results.json").read_bytes())
+    results["stdout"] = result.stdout
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +54,8 @@ def without_times(value: Any) -> Any:  # noqa: ANN401 - JSON
     return [without_times(one) for one in value] if isinstance(value, list) else value
 
 
-def row(found: dict[str, Any], table: str, label: str) -> dict[str, Any]:
-    (wanted,) = (one for one in found["tables"][table]["rows"] if one["label"] == label)
+def row(outcomes: dict[str, Any], table: str, label: str) -> dict[str, Any]:
+    (wanted,) = (one for one in outcomes["tables"][table]["rows"] if one["label"] == label)
     return dict(wanted)
 
 
@@ -120,17 +120,17 @@ def test_the_baseline_ranks_by_frequency(whole: tuple[dict[str, Any], Path], dat
 
 
 def test_everything_is_written(whole: tuple[dict[str, Any], Path]) -> None:
-    found, out = whole
+    actual, out = whole
     for name in ("comparison-r1", "comparison-r5", "passes", "w-min", "d-max", "options"):
         assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert b"<svg" in (out / f"{name}.svg").read_bytes()
-    for table in found["tables"]:
+    for table in actual["tables"]:
         with (out / f"{table}.csv").open() as file:
             assert next(csv.reader(file))[:3] == ["row", "measure", "ours"]
-    assert set(found["sha256"]) == {"newsgroups", "reuters21578"}
-    assert found["seed"] == SEED
-    assert "FF margin 0.5, 1 pass" in found["stdout"]
-    assert "  difference" in found["stdout"]
+    assert set(actual["sha256"]) == {"newsgroups", "reuters21578"}
+    assert actual["seed"] == SEED
+    assert "FF margin 0.5, 1 pass" in actual["stdout"]
+    assert "  difference" in actual["stdout"]
 
 
 def test_the_difference_is_ours_less_the_papers(whole: tuple[dict[str, Any], Path]) -> None:
@@ -172,8 +172,8 @@ def test_an_interrupted_run_goes_on_and_finds_the_same(
     assert len(kept) == 5
 
     monkeypatch.undo()
-    found = run(data, tmp_path, "--seed", str(SEED), "--splits", str(SPLITS))
-    assert without_times(found) == without_times(whole[0])
+    results = run(data, tmp_path, "--seed", str(SEED), "--splits", str(SPLITS))
+    assert without_times(results) == without_times(whole[0])
     after = {name: (tmp_path / "parts" / name).stat().st_mtime_ns for name in kept}
     assert after == kept  # what was done was not done again
 
@@ -208,8 +208,8 @@ def test_another_seed_is_another_run(
 def test_changed_data_are_not_mixed_with_results_of_before(data: Path, tmp_path: Path) -> None:
     only = tmp_path / "20news"
     write_newsgroups(only)
-    found = run(only, tmp_path / "out", "--quick")
-    assert any("Reuters-21578" in remark and "left out" in remark for remark in found["remarks"])
+    results = run(only, tmp_path / "out", "--quick")
+    assert any("Reuters-21578" in remark and "left out" in remark for remark in results["remarks"])
     (only / GROUPS[0] / "100").write_text("Subject: changed\n\nchanged\n")
     arguments = ("--data", str(only), "--out", str(tmp_path / "out"), "--quick")
     refused = wirerank("experiment", NAME, *arguments)

@@ -34,19 +34,19 @@ def events(text: Path) -> list[tuple[dict[str, int], str]]:
 
 
 def test_examples_are_the_events_of_the_source(text: Path) -> None:
-    found, expected = words_as_examples(text), events(text)
-    assert len(found.train) == len(expected)
+    actual, expected = words_as_examples(text), events(text)
+    assert len(actual.train) == len(expected)
     numbers: dict[str, int] = {}
     of_number: dict[int, str] = {}
     for i, (features, word) in enumerate(expected):
-        terms, values = found.train.rows.row(i)
-        assert found.classes[found.train.labels[i]] == word
+        terms, values = actual.train.rows.row(i)
+        assert actual.classes[actual.train.labels[i]] == word
         assert len(terms) == len(features)
         assert np.sum(values**2) == pytest.approx(1.0)
         for term, name in zip(terms.tolist(), features, strict=True):
             assert numbers.setdefault(name, term) == term  # one number for one feature, and back
             assert of_number.setdefault(term, name) == name
-    assert found.terms == len(numbers)
+    assert actual.terms == len(numbers)
     assert any(len(name) == 255 for _, name in expected)  # the longest that a word can be
 
 
@@ -56,11 +56,11 @@ def test_rare_features_are_those_of_training(text: Path) -> None:
     first, second = (every.train.select(n) for n in np.split(np.arange(len(every.train)), [half]))
     split = Split(first, second, every.terms, every.classes)
     seen = Counter(name for features, _ in events(text)[:half] for name in features)
-    found = without_rare(split, 3)
-    assert found.terms == sum(count >= 3 for count in seen.values())
+    actual = without_rare(split, 3)
+    assert actual.terms == sum(count >= 3 for count in seen.values())
     for i, (features, _) in enumerate(events(text)[half:]):
         kept = sum(seen[name] >= 3 for name in features)
-        terms, values = found.test.rows.row(i)
+        terms, values = actual.test.rows.row(i)
         assert len(terms) == kept
         assert values.tolist() == pytest.approx([1.0 / math.sqrt(kept)] * kept if kept else [])
 
@@ -68,12 +68,12 @@ def test_rare_features_are_those_of_training(text: Path) -> None:
 def run(text: Path, out: Path, *more: str) -> dict[str, Any]:
     result = wirerank("experiment", NAME, "--data", f"text:{text}", "--out", str(out), *more)
     assert result.exit_code == 0, result.output
-    found: dict[str, Any] = orjson.loads((out / "results.json").read_bytes())
-    return found
+    results: dict[str, Any] = orjson.loads((out / "results.json").read_bytes())
+    return results
 
 
 def test_r1_is_that_of_plain_twins(text: Path, tmp_path: Path) -> None:
-    found = run(text, tmp_path, "--splits", "1", "--unconstrained")
+    results = run(text, tmp_path, "--splits", "1", "--unconstrained")
     every = events(text)
     order = np.random.default_rng([0, 0]).permutation(len(every)).tolist()
     cut = round(0.1 * len(every))
@@ -90,11 +90,11 @@ def test_r1_is_that_of_plain_twins(text: Path, tmp_path: Path) -> None:
         best = max(votes, key=lambda word: (votes[word], -classes.index(word)), default=None)
         right += best == unit[i][1]
         frequent += max(classes, key=lambda word: seen[word]) == unit[i][1]
-    rows = {one["label"]: one["ours"] for one in found["tables"]["comparison-words"]["rows"]}
+    rows = {one["label"]: one["ours"] for one in results["tables"]["comparison-words"]["rows"]}
     assert rows["FF margin 0, 1 pass"]["r1"]["value"] == pytest.approx(right / cut)
     assert rows["FreqBaseline"]["r1"]["value"] == pytest.approx(frequent / cut)
     assert 0 < right < cut
-    free = found["tables"]["unconstrained-words"]["rows"]
+    free = results["tables"]["unconstrained-words"]["rows"]
     assert [one["paper"]["r1"]["value"] for one in free] == [0.274, 0.276]
     for name in (
         "comparison-r1.png",
@@ -118,10 +118,12 @@ def test_an_archive_is_read_as_its_folder_is(text: Path, tmp_path: Path) -> None
         open_source(f"text:{archive}")
 
 
-@pytest.mark.parametrize(("text", "found"), [("", "no words"), ("Stop. Go! Now?", "0 words with")])
-def test_a_text_with_nothing_to_predict_is_refused(tmp_path: Path, text: str, found: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"), [("", "no words"), ("Stop. Go! Now?", "0 words with")]
+)
+def test_a_text_with_nothing_to_predict_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "a.txt").write_text(text)
     run = wirerank("experiment", NAME, "--data", f"text:{tmp_path}", "--out", str(tmp_path / "out"))
     assert run.exit_code == 2
-    assert found in run.stderr
+    assert message in run.stderr
     assert "expected a text" in run.stderr

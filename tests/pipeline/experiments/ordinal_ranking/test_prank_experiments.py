@@ -24,18 +24,18 @@ ROUNDS = 150
 def run(name: str, out: Path, *more: str) -> dict[str, Any]:
     result = wirerank("experiment", name, "--quick", "--out", str(out), *more)
     assert result.exit_code == 0, result.output
-    found: dict[str, Any] = orjson.loads((out / "results.json").read_bytes())
+    results: dict[str, Any] = orjson.loads((out / "results.json").read_bytes())
     for time in ("seconds", "finished"):  # all else is the same every time
-        del found["run"][time]
-    return found
+        del results["run"][time]
+    return results
 
 
 def dense_losses(learner: Dense, vectors: Floats, ranks: list[int]) -> list[int]:
-    found = []
+    collected = []
     for x, y in zip(vectors, ranks, strict=True):
-        found.append(abs(learner.predict(x)[0] - y))
+        collected.append(abs(learner.predict(x)[0] - y))
         learner.learn(x, y)
-    return found
+    return collected
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("short")
 def test_synthetic_losses_are_those_of_a_dense_computation(tmp_path: Path) -> None:
-    found = run("prank-synthetic", tmp_path, "--splits", "2", "--seed", "3")
+    results = run("prank-synthetic", tmp_path, "--splits", "2", "--seed", "3")
 
     def plain(kind: str, use: int, number: int, **options: Any) -> list[int]:  # noqa: ANN401
         points, ranks = papers_data([3, use, number], ROUNDS)
@@ -58,12 +58,12 @@ def test_synthetic_losses_are_those_of_a_dense_computation(tmp_path: Path) -> No
         for rate in rates
     }
     for rate, ends in tried.items():
-        kept = [found["parts"][f"held-out sequence {n}"]["losses"][f"wh {rate}"] for n in (1, 2)]
+        kept = [results["parts"][f"held-out sequence {n}"]["losses"][f"wh {rate}"] for n in (1, 2)]
         assert [loss for (loss,) in kept] == pytest.approx(ends)
     best = min(rates, key=lambda rate: np.mean(tried[rate]))
     rounds = kept_rounds(ROUNDS, prank_synthetic.SHOWN)
     for number in range(2):
-        part = found["parts"][f"sequence {number + 1}"]
+        part = results["parts"][f"sequence {number + 1}"]
         assert part["chosen"] == {"wh": best}
         for key, losses in (
             ("prank", plain("prank", 0, number)),
@@ -73,11 +73,11 @@ def test_synthetic_losses_are_those_of_a_dense_computation(tmp_path: Path) -> No
             ("wh-bound", plain("widrow-hoff", 0, number, rate=1 / 18)),
         ):
             assert part["summed_losses"][key] == [np.cumsum(losses)[np.array(rounds) - 1].tolist()]
-    sums = [found["parts"][f"sequence {n}"]["summed_losses"]["prank"][0][-1] for n in (1, 2)]
-    first = found["tables"]["loss-synthetic"]["rows"][0]
+    sums = [results["parts"][f"sequence {n}"]["summed_losses"]["prank"][0][-1] for n in (1, 2)]
+    first = results["tables"]["loss-synthetic"]["rows"][0]
     assert first["label"] == "PRank"
     assert first["ours"]["round_100"]["value"] > 0
-    claims = found["tables"]["claims-synthetic"]["rows"]
+    claims = results["tables"]["claims-synthetic"]["rows"]
     assert claims[0]["ours"]["lower"]["value"] == pytest.approx(np.mean(sums) / ROUNDS)
     for name in ("curves-synthetic.png", "curves-synthetic.svg", "curves-synthetic.csv"):
         assert (tmp_path / name).stat().st_size > 0
@@ -129,8 +129,8 @@ def ratings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_movielens_losses_are_those_of_a_dense_computation(ratings: Path, tmp_path: Path) -> None:
-    found = run("prank-movielens", tmp_path, "--data", str(ratings.parent), "--splits", "4")
-    assert found["remarks"][-1] == (
+    results = run("prank-movielens", tmp_path, "--data", str(ratings.parent), "--splits", "4")
+    assert results["remarks"][-1] == (
         "Fewer than 5 viewers have rated 200 films, so that part is left out."
     )
     eligible = range(3, 10)  # viewer 3 has rated 100 films, and viewer 2 one less
@@ -153,12 +153,12 @@ def test_movielens_losses_are_those_of_a_dense_computation(ratings: Path, tmp_pa
             vectors = np.hstack([vectors, np.ones((100, 1))])
         return dense_losses(Dense(kind, 5, vectors.shape[1], **options), vectors, ranks)
 
-    ((held_part, held),) = ((k, v) for k, v in found["parts"].items() if "held-out" in k)
+    ((held_part, held),) = ((k, v) for k, v in results["parts"].items() if "held-out" in k)
     assert held_part == "least 100 held-out viewers 1 to 1"
     for rate in prank_movielens.RATES:
         expected = float(np.mean(plain(held_out[0], "widrow-hoff", rate=rate)))
         assert held["losses"][f"wh {rate:g}"] == pytest.approx([expected])
-    part = found["parts"]["least 100 viewers 1 to 4"]
+    part = results["parts"]["least 100 viewers 1 to 4"]
     chosen = part["chosen"]
     assert chosen["wh"] == min(prank_movielens.RATES, key=lambda r: held["losses"][f"wh {r:g}"][0])
     rounds = np.array(kept_rounds(100, prank_movielens.SHOWN))
@@ -187,10 +187,10 @@ def test_more_viewers_go_on_from_fewer(ratings: Path, tmp_path: Path) -> None:
 
 def test_both_numbers_of_films_are_looked_at(tmp_path: Path) -> None:
     data = write_ratings(tmp_path / "ml-1", 6, 230, 200)
-    found = run("prank-movielens", tmp_path / "out", "--data", str(data))
-    assert {"loss-least-100", "loss-least-200"} <= found["tables"].keys()
-    assert found["tables"]["loss-least-200"]["rows"][0]["ours"]["round_200"] is not None
-    assert found["tables"]["loss-least-100"]["title"].endswith("5 repetitions")
+    results = run("prank-movielens", tmp_path / "out", "--data", str(data))
+    assert {"loss-least-100", "loss-least-200"} <= results["tables"].keys()
+    assert results["tables"]["loss-least-200"]["rows"][0]["ours"]["round_200"] is not None
+    assert results["tables"]["loss-least-100"]["title"].endswith("5 repetitions")
 
 
 def test_missing_ratings_are_named(tmp_path: Path) -> None:

@@ -98,8 +98,8 @@ def test_the_confidence_interval_by_hand() -> None:
 def test_the_best_constant_is_the_median() -> None:
     ranks = np.array([1, 5, 4, 5, 3, 2])
     sequence = RankSequence(np.zeros((6, 1)), ranks)
-    found = losses_of(OrdinalMethod("c", "constant", "", ""), None, sequence, 5)
-    assert found.sum() == min(np.abs(ranks - rank).sum() for rank in range(1, 6))
+    actual = losses_of(OrdinalMethod("c", "constant", "", ""), None, sequence, 5)
+    assert actual.sum() == min(np.abs(ranks - rank).sum() for rank in range(1, 6))
 
 
 def test_settings_are_chosen_on_held_out_sequences_alone() -> None:

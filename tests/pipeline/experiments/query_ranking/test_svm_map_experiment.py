@@ -48,8 +48,8 @@ def experiment(*arguments: str) -> dict[str, Any]:
     result = wirerank("experiment", "svm-map", *arguments)
     assert result.exit_code == 0, result.stderr
     out = Path(arguments[arguments.index("--out") + 1])
-    found: dict[str, Any] = json.loads((out / "results.json").read_bytes())
-    return found
+    results: dict[str, Any] = json.loads((out / "results.json").read_bytes())
+    return results
 
 
 def write_letor(path: Path, queries: int, seed: int = 0) -> Path:
@@ -68,10 +68,10 @@ def write_letor(path: Path, queries: int, seed: int = 0) -> Path:
 
 def test_trials_are_the_papers(selector: ModelSelector) -> None:
     """10 train, 5 choose, the others are measured; parts are disjoint; all train equally often."""
-    found = trials(selector.queries, 30, seed=1).splits
+    actual = trials(selector.queries, 30, seed=1).splits
     known = set(selector.queries.with_relevant().tolist())
     trained = np.zeros(len(selector.queries), int)
-    for split in found:
+    for split in actual:
         assert (len(split.train), len(split.validation)) == (10, 5)
         sets = [set(some.tolist()) for some in (split.train, split.validation, split.test)]
         assert set.union(*sets) == known
@@ -80,7 +80,7 @@ def test_trials_are_the_papers(selector: ModelSelector) -> None:
     assert len(known) == 30
     assert set(trained) == {10}
     again = trials(selector.queries, 5, seed=1).splits  # more go on from fewer
-    assert all((a.train == b.train).all() for a, b in zip(again, found, strict=False))
+    assert all((a.train == b.train).all() for a, b in zip(again, actual, strict=False))
 
 
 def test_halves_measure_every_query_once(selector: ModelSelector) -> None:
@@ -93,11 +93,11 @@ def test_letors_folds(tmp_path: Path) -> None:
     for number in range(1, 6):
         text = f"1 qid:{number} 1:1\n0 qid:{number} 1:0\n"
         (tmp_path / f"S{number}.txt").write_text(text)
-    found = folds(read_letor(tmp_path))
-    assert found is not None
-    assert [split.train.tolist() for split in found.splits[:2]] == [[0, 1, 2], [1, 2, 3]]
-    assert [split.validation.tolist() for split in found.splits] == [[3], [4], [0], [1], [2]]
-    assert [split.test.tolist() for split in found.splits] == [[4], [0], [1], [2], [3]]
+    queries = folds(read_letor(tmp_path))
+    assert queries is not None
+    assert [split.train.tolist() for split in queries.splits[:2]] == [[0, 1, 2], [1, 2, 3]]
+    assert [split.validation.tolist() for split in queries.splits] == [[3], [4], [0], [1], [2]]
+    assert [split.test.tolist() for split in queries.splits] == [[4], [0], [1], [2], [3]]
 
 
 def test_too_few_queries_are_refused(tmp_path: Path) -> None:
@@ -141,10 +141,10 @@ def test_the_experiment_on_runs(runs: str, tmp_path: Path) -> None:
     """The table agrees with the parts; running the command again computes nothing."""
     out = str(tmp_path / "out")
     arguments = ("--data", f"trec:{runs}", "--quick", "--out", out)
-    found = experiment(*arguments)
-    parts = found["parts"]
+    results = experiment(*arguments)
+    parts = results["parts"]
     assert {name.split(" ")[1] for name in parts} == {"halves", "trials"}
-    (left_out,) = (remark for remark in found["remarks"] if "left out" in remark)
+    (left_out,) = (remark for remark in results["remarks"] if "left out" in remark)
     assert left_out.endswith(": README.md.")
     ours, best = (
         {
@@ -158,7 +158,7 @@ def test_the_experiment_on_runs(runs: str, tmp_path: Path) -> None:
         }
         for key in ("map", "best")
     )
-    rows = {row["label"]: row["ours"] for row in found["tables"]["trec-halves"]["rows"]}
+    rows = {row["label"]: row["ours"] for row in results["tables"]["trec-halves"]["rows"]}
     assert rows["SVM-map"]["ap"]["value"] == pytest.approx(np.mean(list(ours.values())))
     assert rows["SVM-map"]["p"] is None
     test = signed_rank_test(list(ours.values()), [best[query] for query in ours])
@@ -171,7 +171,7 @@ def test_the_experiment_on_runs(runs: str, tmp_path: Path) -> None:
         validated = [parts[f"trec halves half {half} {key}"]["chosen"] for half in (1, 2)]
         assert rows[label]["ap"]["value"] > 0.0
         assert key == "acc" or {one["form"] for one in validated} == {"minmax, 50 cuts"}
-    tables = found["tables"].values()
+    tables = results["tables"].values()
     every = [one["p"]["value"] for t in tables for r in t["rows"] if (one := r["ours"])["p"]]
     starred = page(find_experiments(tmp_path / "out")).count(b'title="below 0.05">**</span>')
     assert starred == sum(p < 0.05 for p in every)
@@ -194,10 +194,10 @@ def test_other_runs_are_other_data(runs: str, tmp_path: Path) -> None:
 
 def test_the_experiment_on_a_letor_file(tmp_path: Path) -> None:
     path = write_letor(tmp_path / "letor-queries.txt", 40)
-    found = experiment("--data", f"letor:{path}", "--quick", "--out", str(tmp_path / "out"))
-    rows = {row["label"]: row["ours"] for row in found["tables"]["letor-splits"]["rows"]}
+    results = experiment("--data", f"letor:{path}", "--quick", "--out", str(tmp_path / "out"))
+    rows = {row["label"]: row["ours"] for row in results["tables"]["letor-splits"]["rows"]}
     assert rows["SVM-map"]["ap"]["value"] > rows["best function"]["ap"]["value"]
-    columns = found["tables"]["letor-splits"]["columns"]
+    columns = results["tables"]["letor-splits"]["columns"]
     undecided = {column["key"] for column in columns if column["better"] != 1}
     assert undecided == {"wins", "losses", "p"}  # of all others the report marks the highest
 
@@ -224,14 +224,14 @@ def test_a_quick_run_keeps_the_folds(tmp_path: Path) -> None:
     assert len(sample.with_relevant()) == 32
     assert remarks_on_parts(sample)[0].startswith("letor: no query of S3 has a relevant document.")
     path = write_parts(tmp_path / "small", without="S3")
-    found = experiment("--data", f"letor:{path}", "--quick", "--out", str(tmp_path / "out"))
-    assert list(found["tables"]) == ["letor-folds"]
-    assert found["remarks"][1:3] == [
+    results = experiment("--data", f"letor:{path}", "--quick", "--out", str(tmp_path / "out"))
+    assert list(results["tables"]) == ["letor-folds"]
+    assert results["remarks"][1:3] == [
         "With --quick at most 40 queries are used: the first queries of each part that have "
         "relevant documents.",
         *remarks_on_parts(sample),
     ]
-    values = [row["ours"]["ap"]["value"] for row in found["tables"]["letor-folds"]["rows"]]
+    values = [row["ours"]["ap"]["value"] for row in results["tables"]["letor-folds"]["rows"]]
     assert all(0 < value <= 1 for value in values)
 
 
@@ -279,17 +279,17 @@ def test_scales_of_queries_matter_to_global_bins_alone(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     shape = Shape(systems=8, topics=60, depth=200, documents=2500)
     selector = ModelSelector(read_trec(write_runs(tmp_path, seed=5, shape=shape)))
-    found: dict[str, list[float]] = {"map": [], "global": [], "best": []}
+    actual: dict[str, list[float]] = {"map": [], "global": [], "best": []}
     for split in halves(selector.queries, seed=0).splits:
         test = selector.queries.select(split.test)
         for name, forms in (("map", None), ("global", (Form("none", 50),))):
             chosen = selector.chosen("map", split, forms or FORMS, thin=2)
-            found[name] += average_precisions(test, selector.scored(chosen, split.test)).tolist()
-        found["best"] += selector.singles()[
+            actual[name] += average_precisions(test, selector.scored(chosen, split.test)).tolist()
+        actual["best"] += selector.singles()[
             split.test, selector.best_functions(split.train)[0]
         ].tolist()
-    assert np.mean(found["map"]) > np.mean(found["best"])
-    assert np.mean(found["map"]) > np.mean(found["global"]) + 0.01
+    assert np.mean(actual["map"]) > np.mean(actual["best"])
+    assert np.mean(actual["map"]) > np.mean(actual["global"]) + 0.01
 
 
 def test_mq2008_one_fold(shared_corpus: Callable[[str], Path]) -> None:
@@ -300,7 +300,7 @@ def test_mq2008_one_fold(shared_corpus: Callable[[str], Path]) -> None:
     split: Split = protocol.splits[0]
     chosen = selector.chosen("map", split, [Form("minmax", 50)], thin=2)
     test = selector.queries.select(split.test)
-    found = mean(average_precisions(test, selector.scored(chosen, split.test)))
+    actual = mean(average_precisions(test, selector.scored(chosen, split.test)))
     best = selector.best_functions(split.train)[0]
     assert selector.queries.functions[best] == "39"
-    assert found > mean(selector.singles()[split.test, best]) - 0.01
+    assert actual > mean(selector.singles()[split.test, best]) - 0.01

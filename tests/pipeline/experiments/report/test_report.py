@@ -40,9 +40,9 @@ def done(ran: Path, tmp_path: Path) -> Path:
 
 
 def made(folder: Path) -> Page:
-    found = Page(page(find_experiments(folder)))
-    assert found.problems == []
-    return found
+    report_page = Page(page(find_experiments(folder)))
+    assert report_page.problems == []
+    return report_page
 
 
 def change(folder: Path, **changes: Any) -> None:  # noqa: ANN401 - JSON
@@ -57,23 +57,23 @@ def test_the_page_has_everything(done: Path) -> None:
     assert result.exit_code == 0, result.output
     assert result.stdout == f"{done / 'report.html'}: 1 of 1 experiments\n"
     content = (done / "report.html").read_bytes()
-    found = Page(content)
-    assert found.problems == []
+    report_page = Page(content)
+    assert report_page.problems == []
     results = orjson.loads((done / "tiny" / "results.json").read_bytes())
     for text in (
         "An experiment that takes no time", "Nobody: On Nothing (2001)", "It differs: a method.",
         "Linux", results["versions"]["wirerank"], "grid.C", "1, 10", " UTC", "held",
         "wirerank experiment tiny --seed 0 --splits 2", "not settled",
     ):  # fmt: skip
-        assert text in found.text
-    (picture,) = found.values("img", "src")
+        assert text in report_page.text
+    (picture,) = report_page.values("img", "src")
     svg = (done / "tiny" / "picture-comparison.svg").read_bytes()
     assert base64.b64decode(picture.partition("base64,")[2]) == svg
-    (alt,) = found.values("img", "alt")
+    (alt,) = report_page.values("img", "alt")
     assert alt.startswith("A picture. tiny data: R1")
-    saved = {name: name for name in found.values("a", "download")}
+    saved = {name: name for name in report_page.values("a", "download")}
     assert set(saved) == {"comparison.csv", "curve-comparison.csv"}
-    (numbers, _) = (link for link in found.values("a", "href") if link.startswith("data:"))
+    (numbers, _) = (link for link in report_page.values("a", "href") if link.startswith("data:"))
     csv = (done / "tiny" / "comparison.csv").read_bytes()
     assert base64.b64decode(numbers.partition("base64,")[2]) == csv
     assert page(find_experiments(done)) == content  # the same every time
@@ -115,9 +115,9 @@ def test_whatever_files_hold_is_text(tmp_path: Path) -> None:
     folder = tmp_path / HOSTILE.replace("/", "|")
     run_tiny(folder, HostileTiny)
     change(folder, experiment=HOSTILE, versions={HOSTILE: HOSTILE}, sha256={HOSTILE: HOSTILE})
-    found = made(tmp_path)
-    assert found.text.count(HOSTILE) > 10
-    assert [tag for tag, _ in found.tags].count("style") == 1
+    report_page = made(tmp_path)
+    assert report_page.text.count(HOSTILE) > 10
+    assert [tag for tag, _ in report_page.tags].count("style") == 1
 
 
 def test_a_hostile_picture_is_only_ever_an_image(done: Path) -> None:
@@ -156,20 +156,20 @@ def test_broken_results_are_named_and_the_others_shown(
     assert result.exit_code == 1
     assert str(done / "bad" / "results.json") in result.stderr
     assert problem in result.stderr
-    found = Page((done / "report.html").read_bytes())
-    assert found.problems == []
-    assert "1 could not be read." in found.text
-    assert f"bad/{problem}" in found.text or problem in found.text
-    assert "Nobody: On Nothing (2001)" in found.text
-    assert str(done) not in found.text  # where it lies is nobody's business
+    report_page = Page((done / "report.html").read_bytes())
+    assert report_page.problems == []
+    assert "1 could not be read." in report_page.text
+    assert f"bad/{problem}" in report_page.text or problem in report_page.text
+    assert "Nobody: On Nothing (2001)" in report_page.text
+    assert str(done) not in report_page.text  # where it lies is nobody's business
 
 
 def test_results_that_are_too_large_are_refused(
     done: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MOST_RESULTS_BYTES", 100)
-    (found,) = find_experiments(done)
-    assert found.problem.endswith("bytes; expected at most 100")
+    (actual,) = find_experiments(done)
+    assert actual.problem.endswith("bytes; expected at most 100")
 
 
 def test_an_unfinished_experiment_says_how_far_it_is(done: Path) -> None:
@@ -185,10 +185,10 @@ def test_an_unfinished_experiment_says_how_far_it_is(done: Path) -> None:
     result = wirerank("report", str(done))
     assert result.exit_code == 0, result.output
     assert "1 of 2 experiments" in result.stdout
-    found = Page((done / "report.html").read_bytes())
-    assert found.problems == []
-    assert "Not finished: 2 of 5 parts done." in found.text
-    assert "stopped (half)" in found.text
+    report_page = Page((done / "report.html").read_bytes())
+    assert report_page.problems == []
+    assert "Not finished: 2 of 5 parts done." in report_page.text
+    assert "stopped (half)" in report_page.text
     # A longer run that was interrupted leaves the results of the shorter one.
     Stopped.name = "tiny"
     run_tiny(done / "tiny", Stopped, splits=7)
@@ -207,11 +207,11 @@ def test_missing_damaged_and_linked_files_are_said(done: Path) -> None:
     result = wirerank("report", str(done))
     assert result.exit_code == 0, result.output
     assert "comparison.csv cannot be read: No such file" in result.stderr
-    found = made(done)
-    assert "Not in this page: picture-comparison.png is not a regular file" in found.text
-    assert "not in this page: curve-comparison.csv is not a regular file" in found.text
-    assert not found.values("img", "src")
-    assert not found.values("a", "download")
+    report_page = made(done)
+    assert "Not in this page: picture-comparison.png is not a regular file" in report_page.text
+    assert "not in this page: curve-comparison.csv is not a regular file" in report_page.text
+    assert not report_page.values("img", "src")
+    assert not report_page.values("a", "download")
 
 
 def test_without_an_svg_the_png_is_shown(done: Path) -> None:
@@ -222,10 +222,10 @@ def test_without_an_svg_the_png_is_shown(done: Path) -> None:
 
 def test_what_is_too_large_for_the_page_stays_outside(done: Path) -> None:
     budget = reading.Budget(100)
-    found = reading.read_folder(done, done / "tiny", budget)
-    assert found is not None
-    assert "at most" in found.pictures[0].file.problem
-    assert found.numbers[1].content  # 17 bytes
+    actual = reading.read_folder(done, done / "tiny", budget)
+    assert actual is not None
+    assert "at most" in actual.pictures[0].file.problem
+    assert actual.numbers[1].content  # 17 bytes
 
 
 def test_results_of_an_earlier_version_are_read(done: Path) -> None:
@@ -234,11 +234,11 @@ def test_results_of_an_earlier_version_are_read(done: Path) -> None:
     for table in tables.values():
         del table["columns"]
     change(done / "tiny", tables=tables)
-    found = made(done)
-    assert "0.750" in found.text
-    assert "±0.010" in found.text
-    assert found.values("img", "alt") == ["picture-comparison."]
-    assert "n.a." in found.text
+    report_page = made(done)
+    assert "0.750" in report_page.text
+    assert "±0.010" in report_page.text
+    assert report_page.values("img", "alt") == ["picture-comparison."]
+    assert "n.a." in report_page.text
 
 
 def test_odd_values_are_shown_as_they_are(done: Path) -> None:
@@ -247,18 +247,18 @@ def test_odd_values_are_shown_as_they_are(done: Path) -> None:
         deep = [[deep], {}]
     odd = {"settings": {"text": None, "flag": True}, "finished": "yesterday", "seconds": 1e300}
     change(done / "tiny", deep=deep, wide={str(n): n for n in range(3000)}, run=odd)
-    found = made(done)
-    assert "yesterday" in found.text
-    assert "nested too deep to be shown" in found.text
-    assert "--flag" in found.text
+    report_page = made(done)
+    assert "yesterday" in report_page.text
+    assert "nested too deep to be shown" in report_page.text
+    assert "--flag" in report_page.text
 
 
 def test_a_broken_record_does_not_hide_results(done: Path) -> None:
     (done / "tiny" / "run.json").write_bytes(b"{")
     assert "Nobody: On Nothing (2001)" in made(done).text
     (done / "tiny" / "results.json").unlink()
-    (found,) = find_experiments(done)
-    assert found.problem.startswith("run.json is not valid JSON")
+    (actual,) = find_experiments(done)
+    assert actual.problem.startswith("run.json is not valid JSON")
 
 
 def test_folders_are_looked_for_in_depth_but_not_through_links(done: Path) -> None:

@@ -79,8 +79,8 @@ def results(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:  # n
 
 
 def documents_of(folder: Path) -> list[Labelled | tuple[list[str], None]]:
-    found = [orjson.loads(raw) for raw in Rcv1(folder)]
-    return [(event["text"].split(), event.get("topics")) for event in found]
+    documents = [orjson.loads(raw) for raw in Rcv1(folder)]
+    return [(event["text"].split(), event.get("topics")) for event in documents]
 
 
 @pytest.fixture(scope="module")
@@ -169,14 +169,14 @@ def test_lanes_agree_with_the_plain_implementation(
         reference.measure(learner.scores(reference.unit(x) if lane.unit else x), set(relevant))
         for x, relevant in plain.test
     ]
-    found = results["parts"]["stream"]["lanes"][method.key]
+    actual = results["parts"]["stream"]["lanes"][method.key]
     for name in ("loss1", "loss2", "loss3", "one_error", "coverage", "average_precision"):
         expected = reference.mean(one[name] for one in tested)
-        assert found["measures"][name] == pytest.approx(expected), name
+        assert actual["measures"][name] == pytest.approx(expected), name
     if method.key == "rocchio":
-        assert "curve" not in found
+        assert "curve" not in actual
         return
-    curve = found["curve"]
+    curve = actual["curve"]
     assert curve["round"] == list(range(1, len(losses) + 1))
     for name in ("loss1", "loss2", "loss3"):
         sums = np.cumsum([one[name] for one in losses]) / np.arange(1, len(losses) + 1)
@@ -220,9 +220,9 @@ def test_the_svm_row_says_how_many_documents_it_saw(
     shown = wirerank("experiment", "mmp-rcv1", "--data", str(folder), "--out", str(tmp_path / "o"))
     assert shown.exit_code == 0, shown.output
     assert remark in shown.stdout
-    found = orjson.loads((tmp_path / "o" / "results.json").read_bytes())
+    actual = orjson.loads((tmp_path / "o" / "results.json").read_bytes())
     for name in ("table-3", "table-4"):
-        labels = [row["label"] for row in found["tables"][name]["rows"]]
+        labels = [row["label"] for row in actual["tables"][name]["rows"]]
         assert labels[-1] == f"linear SVM on {seen} documents (added)"
     assert (
         f"linear SVM on {seen} documents (added)"
@@ -243,9 +243,9 @@ def test_newsml_stories_give_the_same(results: Any, folder: Path, tmp_path: Path
     out = tmp_path / "out"
     result = wirerank("experiment", "mmp-rcv1", "--data", str(tmp_path), "--out", str(out))
     assert result.exit_code == 0, result.output
-    found = orjson.loads((out / "results.json").read_bytes())["parts"]["stream"]
+    actual = orjson.loads((out / "results.json").read_bytes())["parts"]["stream"]
     for key, lane in results["parts"]["stream"]["lanes"].items():
-        assert found["lanes"][key]["measures"] == lane["measures"]
+        assert actual["lanes"][key]["measures"] == lane["measures"]
 
 
 def newsml(story: dict[str, Any], day: date) -> str:
@@ -258,15 +258,15 @@ def newsml(story: dict[str, Any], day: date) -> str:
 
 
 def test_blocks_change_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
+    collected = []
     for block in (7, 1024):
         monkeypatch.setattr("pipeline.experiments.topic_ranking.stream_reader.BLOCK", block)
         corpus = Corpus(Rcv1(folder), TRAINED, DOCUMENTS, "reuters2000", lambda line: None)
         counted = count(corpus.training("counting"))
         selection = select(corpus.training("selecting"), counted)
         words = words_of(counted.vocabulary.table)
-        found.append((words, selection.chosen.tolist(), selection.before, selection.after))
-    assert found[0] == found[1]
+        collected.append((words, selection.chosen.tolist(), selection.before, selection.after))
+    assert collected[0] == collected[1]
 
 
 def test_what_cannot_be_run_is_refused(tmp_path: Path, folder: Path) -> None:

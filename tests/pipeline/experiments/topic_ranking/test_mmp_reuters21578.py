@@ -38,10 +38,10 @@ def run(out: Path, data: Path, *more: str) -> dict[str, Any]:
         "experiment", "mmp-reuters21578", "--data", str(data), "--out", str(out), *more
     )
     assert result.exit_code == 0, result.output
-    found: dict[str, Any] = orjson.loads((out / "results.json").read_bytes())
+    results: dict[str, Any] = orjson.loads((out / "results.json").read_bytes())
     for time in ("seconds", "finished"):  # all else is the same every time
-        del found["run"][time]
-    return found
+        del results["run"][time]
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def wire(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(wire: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def experiment_results(wire: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     out = tmp_path_factory.mktemp("out")
     return run(out, wire, "--splits", "2", "--seed", str(SEED)) | {"out": out}
 
@@ -72,15 +72,15 @@ def agree(part: dict[str, Any], expected: dict[str, Any]) -> None:
     ],
 )
 def test_lanes_agree_with_a_plain_computation(
-    found: dict[str, Any], fold: int, vectors: str, methods: list[str]
+    experiment_results: dict[str, Any], fold: int, vectors: str, methods: list[str]
 ) -> None:
     given = division(fold, vectors)
-    part = found["parts"][f"fold {fold + 1} {vectors}"]
+    part = experiment_results["parts"][f"fold {fold + 1} {vectors}"]
     distinct = sum(value != 0.0 for x in given.train for value in x.values())
     assert part["facts"]["distinct"] == pytest.approx(distinct / len(given.train))
-    combined = found["combined"]
+    combined = experiment_results["combined"]
     for method in methods:
-        specs = found["lanes"][method]
+        specs = experiment_results["lanes"][method]
         inner = given.held_out()
         tried = {
             spec: one_pass(spec, combined, inner)[0]["average_precision"] for spec in specs
@@ -114,26 +114,30 @@ def test_a_stacker_that_trains_in_the_pass_agrees(fold: int, of: Sequence[str]) 
 
 
 @pytest.mark.parametrize("vectors", ["whole", "enriched"])
-def test_machines_agree_with_a_plain_computation(found: dict[str, Any], vectors: str) -> None:
+def test_machines_agree_with_a_plain_computation(
+    experiment_results: dict[str, Any], vectors: str
+) -> None:
     key = "svm" if vectors == "whole" else "svm-enriched"
-    result = found["parts"][f"fold 1 {vectors}"]["methods"][key]
+    result = experiment_results["parts"][f"fold 1 {vectors}"]["methods"][key]
     assert result["converged"]
     expected = machines(result["C"], division(0, vectors))
     for name in MEASURES:
         assert result["measures"][name] == pytest.approx(expected[name], abs=0.02), name
-    assert result["C"] == max(found["C"], key=lambda cost: result["tried"][str(cost)])
+    assert result["C"] == max(experiment_results["C"], key=lambda cost: result["tried"][str(cost)])
 
 
-def test_tables_are_means_of_the_folds(found: dict[str, Any]) -> None:
+def test_tables_are_means_of_the_folds(experiment_results: dict[str, Any]) -> None:
     rows = {
         (name, row["label"]): row
         for name in ("table-1", "table-2", "against-svm", "wins-svm", "figure-3")
-        for row in found["tables"][name]["rows"]
+        for row in experiment_results["tables"][name]["rows"]
     }
     for key, label in (("arow", "AROW"), ("stacker", "stacker")):
         result, svm = (
             [
-                found["parts"][f"fold {fold} whole"]["methods"][one]["measures"]["one_error"]
+                experiment_results["parts"][f"fold {fold} whole"]["methods"][one]["measures"][
+                    "one_error"
+                ]
                 for fold in (1, 2)
             ]
             for one in (key, "svm")
@@ -152,25 +156,27 @@ def test_tables_are_means_of_the_folds(found: dict[str, Any]) -> None:
     for topics, count in counts.items():
         label = f"{topics} topic{'s' if topics > 1 else ''}"
         assert rows["figure-3", label]["ours"]["documents"]["value"] == count
-    assert found["parts"]["documents"]["topics"] == len(TOPICS)
+    assert experiment_results["parts"]["documents"]["topics"] == len(TOPICS)
     for name in ("figure-3", "figure-4", "figure-4-added", "figure-6"):
         for kind in ("png", "svg"):
-            assert (found["out"] / f"{name}.{kind}").stat().st_size > 0
+            assert (experiment_results["out"] / f"{name}.{kind}").stat().st_size > 0
 
 
 def test_going_on_gives_the_same_as_one_run(
-    found: dict[str, Any], wire: Path, tmp_path: Path
+    experiment_results: dict[str, Any], wire: Path, tmp_path: Path
 ) -> None:
-    shutil.copytree(found["out"] / "parts", tmp_path / "parts")
-    shutil.copy(found["out"] / "run.json", tmp_path)
+    shutil.copytree(experiment_results["out"] / "parts", tmp_path / "parts")
+    shutil.copy(experiment_results["out"] / "run.json", tmp_path)
     (tmp_path / "parts" / "fold-2-whole.json").unlink()
     again = run(tmp_path, wire, "--splits", "2", "--seed", str(SEED))
-    assert again == {key: value for key, value in found.items() if key != "out"}
-    names = [path.name for path in found["out"].iterdir() if path.is_file()]
+    assert again == {key: value for key, value in experiment_results.items() if key != "out"}
+    names = [path.name for path in experiment_results["out"].iterdir() if path.is_file()]
     assert {"figure-4.svg", "figure-6-points.csv"} <= set(names)
     names.remove("results.json")  # it has the times of the run, and was compared
     for name in names:
-        assert (tmp_path / name).read_bytes() == (found["out"] / name).read_bytes(), name
+        assert (tmp_path / name).read_bytes() == (experiment_results["out"] / name).read_bytes(), (
+            name
+        )
 
 
 def test_too_small_a_corpus_is_refused(tmp_path: Path) -> None:

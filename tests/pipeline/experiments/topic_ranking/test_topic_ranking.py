@@ -64,8 +64,13 @@ def test_curves_are_averaged_where_all_folds_have_a_point() -> None:
         {"round": [1, 2, 9], "loss1": [1.0, 0.5, 0.25], **losses},
         {"round": [1, 2, 8], "loss1": [0.0, 0.25, 0.0], **losses},
     ]
-    found = mean_curves(curves)
-    assert found == {"round": [1, 2], "loss1": [0.5, 0.375], "loss2": [1.0] * 2, "loss3": [0.0] * 2}
+    actual = mean_curves(curves)
+    assert actual == {
+        "round": [1, 2],
+        "loss1": [0.5, 0.375],
+        "loss2": [1.0] * 2,
+        "loss3": [0.0] * 2,
+    }
 
 
 def paper_like() -> dict[str, dict[str, float]]:
@@ -160,9 +165,9 @@ def test_machines_rank_topics_that_teach_nothing_last_or_first() -> None:
     scores, converged = svm_scores(1.0, fold)
     assert converged
     assert np.argsort(-scores, axis=1).tolist() == [[0, 1, 2, 3], [0, 2, 1, 3]]
-    found = judged(DenseScores(scores), fold)["measures"]
-    assert found["coverage"] == 2.0  # of the fourth place and the second
-    assert found["one_error"] == 1.0
+    actual = judged(DenseScores(scores), fold)["measures"]
+    assert actual["coverage"] == 2.0  # of the fourth place and the second
+    assert actual["one_error"] == 1.0
 
 
 def test_the_first_of_equal_settings_is_taken() -> None:
