@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +18,9 @@ from pipeline.storage.output_files import write_whole
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+# Matplotlib reports every font of its cache that was moved since; it then uses another one.
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
 
 
 class Panel(NamedTuple):
