@@ -27,7 +27,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.reference.stream import Event, Vector, Weights, add, dot, unit
+from tests.reference.vectors import Event, Vector, Weights, add, dot, unit
 
 WINDOW = 1000
 MEASURES = ("ranking_loss", "hit_rate", "tau_b")

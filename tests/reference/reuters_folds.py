@@ -18,16 +18,9 @@ import numpy as np
 import pytest
 
 from learners.slow.stacker import SlowStacker
-from tests.reference.stream import (
-    LEARNERS,
-    AnyLearner,
-    Rocchio,
-    Vector,
-    mean,
-    measure,
-    order,
-    unit,
-)
+from tests.reference.prototypes import Rocchio
+from tests.reference.stream import LEARNERS, AnyLearner, mean, measure, order
+from tests.reference.vectors import Vector, unit
 from tests.support.reuters_sgml import story, write_stories
 
 sklearn_svm = pytest.importorskip("sklearn.svm", reason="pip install 'wirerank[experiments]'")

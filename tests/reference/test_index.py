@@ -22,8 +22,9 @@ from pipeline.log.block import make_block
 from pipeline.text.terms import words_of
 from pipeline.text.tokenizer import Tokenizer
 from tests.reference.index import Connections, FeatureFocus, Independent
-from tests.reference.stream import Event, Result, replay
+from tests.reference.stream import Result, replay
 from tests.reference.test_stream import KINDS, TOPICS, check_stream, stream
+from tests.reference.vectors import Event
 
 LANES = (
     "feature-focus",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.reference.ordinal import MEASURES, OrdinalResult, replay_ranks
-from tests.reference.stream import Event, replay
+from tests.reference.stream import replay
 from tests.reference.test_stream import (
     Run,
     compare_curves,
@@ -21,6 +21,7 @@ from tests.reference.test_stream import (
     same,
     text,
 )
+from tests.reference.vectors import Event
 from tests.support.ranked_streams import papers_data
 
 # Every number that these lanes compare is exact where features are whole numbers.

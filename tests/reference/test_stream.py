@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from pipeline.commands.app import new_app
 from tests.reference.ordinal import OrdinalResult
-from tests.reference.stream import MEASURES, Event, Result, replay
+from tests.reference.stream import MEASURES, Result, replay
+from tests.reference.vectors import Event
 
 LANES = (
     "mmp:loss=1",

@@ -21,6 +21,8 @@ from pipeline.experiments.topic_ranking.stream_reader import Corpus
 from pipeline.experiments.topic_ranking.stream_vocabulary import count, select
 from pipeline.text.terms import words_of
 from tests.reference import stream as reference
+from tests.reference.prototypes import Rocchio as ReferenceRocchio
+from tests.reference.vectors import Vector, unit
 from tests.support.command_line import wirerank
 from tests.support.rcv1_standin import write_standin
 
@@ -39,8 +41,8 @@ class Plain(NamedTuple):
     topics: list[str]
     words: list[str]
     chosen: set[str]
-    train: list[tuple[reference.Vector, list[int]]]
-    test: list[tuple[reference.Vector, list[int]]]
+    train: list[tuple[Vector, list[int]]]
+    test: list[tuple[Vector, list[int]]]
     before: float
 
 
@@ -93,7 +95,7 @@ def plain(folder: Path) -> Plain:
     lengths = [len(df.keys() & set(words)) for words, _ in training]
     pivot = sum(lengths) / len(lengths)
 
-    def vector(words: list[str]) -> reference.Vector:
+    def vector(words: list[str]) -> Vector:
         counts = Counter(word for word in words if word in df)
         if not counts:
             return {}
@@ -107,7 +109,7 @@ def plain(folder: Path) -> Plain:
 
     def vectors(
         some: list[Labelled | tuple[list[str], None]],
-    ) -> list[tuple[reference.Vector, list[int]]]:
+    ) -> list[tuple[Vector, list[int]]]:
         return [
             (vector(words), [topics.index(topic) for topic in labels if topic in topics])
             for words, labels in some
@@ -115,7 +117,7 @@ def plain(folder: Path) -> Plain:
         ]
 
     seen = vectors(training)
-    rocchio = reference.Rocchio({})
+    rocchio = ReferenceRocchio({})
     rocchio.seen = [(x, relevant) for x, relevant in seen]
     chosen = set[str]()
     for topic in range(len(topics)):
@@ -160,13 +162,13 @@ def test_lanes_agree_with_the_plain_implementation(
     learner.join(len(plain.topics))
     losses = []
     for x, relevant in plain.train:
-        scaled = reference.unit(x) if lane.unit else x
+        scaled = unit(x) if lane.unit else x
         losses.append(reference.measure(learner.scores(scaled), set(relevant)))
         learner.learn(scaled, relevant)
-    if isinstance(learner, reference.Rocchio):
+    if isinstance(learner, ReferenceRocchio):
         learner.prototypes = [learner.prototype(r) for r in range(len(plain.topics))]
     tested = [
-        reference.measure(learner.scores(reference.unit(x) if lane.unit else x), set(relevant))
+        reference.measure(learner.scores(unit(x) if lane.unit else x), set(relevant))
         for x, relevant in plain.test
     ]
     actual = results["parts"]["stream"]["lanes"][method.key]
