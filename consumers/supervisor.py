@@ -17,7 +17,7 @@ from consumers.settings import Config
 log = logging.getLogger(__name__)
 
 # A worker that ends with this code has logged an error that needs an operator.
-NEEDS_A_PERSON = 3
+NEEDS_AN_OPERATOR = 3
 GRACE_SECONDS = 30.0
 POLL_SECONDS = 0.1
 # A worker that dies is restarted at once, but not within this time of its last start.
@@ -79,12 +79,12 @@ def supervise(workers: list[Child], stop: threading.Event) -> int:
                 ended = None if child.process is None else child.process.poll()
                 if child.process is not None and ended is None:
                     continue
-                if ended == NEEDS_A_PERSON:
+                if ended == NEEDS_AN_OPERATOR:
                     log.error(
                         "%s has stopped with an error that a restart cannot mend; see its last "
                         "error. Stopping all workers", child.name,
                     )  # fmt: skip
-                    return NEEDS_A_PERSON
+                    return NEEDS_AN_OPERATOR
                 if ended is not None:
                     log.warning("%s ended with exit code %s; restarting it", child.name, ended)
                     child.not_before = child.started + PAUSE_SECONDS

@@ -38,7 +38,7 @@ def work(config: Config, stream: StreamSettings, new_worker: Callable[[], Worker
     """Run a worker until it is asked to stop, or until it fails in a way that needs an operator."""
     from consumers import worker_loop as workers  # noqa: PLC0415 - slow to import
     from consumers.kafka.topics import ensure_topics  # noqa: PLC0415
-    from consumers.supervisor import NEEDS_A_PERSON  # noqa: PLC0415
+    from consumers.supervisor import NEEDS_AN_OPERATOR  # noqa: PLC0415
 
     def prepared() -> Worker:
         ensure_topics(config.kafka, stream)
@@ -48,7 +48,7 @@ def work(config: Config, stream: StreamSettings, new_worker: Callable[[], Worker
         workers.keep_working(prepared, workers.stopped_by_signals())
     except workers.FATAL as error:
         log.error("%s", error)
-        raise typer.Exit(NEEDS_A_PERSON) from None
+        raise typer.Exit(NEEDS_AN_OPERATOR) from None
     except Exception:
         log.critical("the worker failed in a way that was not foreseen", exc_info=True)
         raise typer.Exit(1) from None

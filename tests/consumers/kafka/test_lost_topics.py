@@ -12,7 +12,7 @@ from kafka.admin import KafkaAdminClient
 from consumers.kafka.clients import connection_options
 from consumers.kafka.topics import TopicWatch
 from consumers.settings import KafkaSettings
-from consumers.supervisor import NEEDS_A_PERSON
+from consumers.supervisor import NEEDS_AN_OPERATOR
 from pipeline.corpora import open_source
 from tests.support.kafka_stream import Streaming, eventually
 
@@ -71,7 +71,7 @@ def test_documents_that_were_deleted_unread(streaming: Streaming) -> None:
     streaming.produce(open_source("synthetic:50,topics=12,seed=2"))
     cut(streaming, streaming.stream.documents)
     streaming.start("tokenize-0")
-    assert streaming.code("tokenize-0") == NEEDS_A_PERSON
+    assert streaming.code("tokenize-0") == NEEDS_AN_OPERATOR
     message = streaming.log("tokenize-0")
     assert "were deleted by its retention before they were read" in message
     assert f"set the group wirerank.{streaming.name}.tokenize to an offset that exists" in message
@@ -91,7 +91,7 @@ def test_a_log_that_was_cut_after_it_was_read(streaming: Streaming) -> None:
     assert len(results) == len(set(results)) == 150
     streaming.configure([LANE, "perceptron"])
     streaming.start("learn")
-    assert streaming.code("learn") == NEEDS_A_PERSON
+    assert streaming.code("learn") == NEEDS_AN_OPERATOR
     assert "no usable snapshot of perceptron" in streaming.log("learn")
 
 
@@ -103,7 +103,7 @@ def test_a_log_that_was_cut_before_it_was_read(streaming: Streaming) -> None:
     assert streaming.end("tokenize-0") == 0
     cut(streaming, streaming.stream.blocks)
     streaming.start("learn")
-    assert streaming.code("learn") == NEEDS_A_PERSON
+    assert streaming.code("learn") == NEEDS_AN_OPERATOR
     assert "the log was deleted or cut since it was last read" in streaming.log("learn")
 
 
@@ -111,7 +111,7 @@ def test_a_log_that_was_deleted(streaming: Streaming) -> None:
     """A new topic of the same name is another log, and the snapshots do not belong to it."""
     delete(streaming, streaming.stream.blocks)
     streaming.start("learn")
-    assert streaming.code("learn") == NEEDS_A_PERSON
+    assert streaming.code("learn") == NEEDS_AN_OPERATOR
     assert "of another log than" in streaming.log("learn")
     assert "Move" in streaming.log("learn")
 
@@ -119,10 +119,10 @@ def test_a_log_that_was_deleted(streaming: Streaming) -> None:
 def test_a_log_that_is_deleted_while_workers_run(streaming: Streaming) -> None:
     set_going(streaming)
     delete(streaming, streaming.stream.blocks)
-    assert streaming.code("learn") == NEEDS_A_PERSON
+    assert streaming.code("learn") == NEEDS_AN_OPERATOR
     assert "the log was deleted or cut since it was last read" in streaming.log("learn")
     streaming.produce(list(open_source("synthetic:10,topics=12,seed=4")))
-    assert streaming.code("tokenize-0") == NEEDS_A_PERSON
+    assert streaming.code("tokenize-0") == NEEDS_AN_OPERATOR
     assert "the log was deleted. Restore it, or start over" in streaming.log("tokenize-0")
 
 

@@ -39,7 +39,7 @@ from tests.support.secured_broker import (
 LANE = "mmp:loss=1"
 WRONG = "wrong-battery-51d0"
 SECRETS = (PASSWORD, WRONG, KEY_PASSWORD)
-NEEDS_A_PERSON = 3
+NEEDS_AN_OPERATOR = 3
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +171,7 @@ def test_refusals_end_a_worker_with_the_remedy(secured: Secured, tmp_path: Path)
             streaming.start(name)
         for name, (_, what, remedy) in cases.items():
             code, output = streaming.code(name), streaming.log(name)
-            assert code == NEEDS_A_PERSON, output
+            assert code == NEEDS_AN_OPERATOR, output
             assert what in output
             assert remedy in output
             assert "Traceback" not in output
@@ -202,7 +202,7 @@ def test_what_is_refused_later_ends_a_worker_too(secured: Secured, tmp_path: Pat
         assert len(streaming.read(streaming.stream.blocks, 1, 1)) > 0
         secured.set_password(leaver, WRONG)
         for name, refused in words.items():
-            assert streaming.code(name) == NEEDS_A_PERSON, streaming.log(name)
+            assert streaming.code(name) == NEEDS_AN_OPERATOR, streaming.log(name)
             assert refused in streaming.log(name)
             assert "Traceback" not in streaming.log(name)
             keeps_secrets(streaming.log(name))
