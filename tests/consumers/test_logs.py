@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from consumers.settings import Config
 from consumers.supervisor import children
 from tests.conftest import REPOSITORY
 from tests.support.kafka_stream import eventually
+from tests.support.ports import free_port
 
 WORKER = "tokenizer 0 of stream newswire"
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
@@ -160,12 +160,6 @@ def test_the_supervisor_passes_its_log_options_on(config: Config, tmp_path: Path
         "learner mmp:loss=1 shard 1/2 of stream newswire",
     ]
     assert all(worker.arguments[-5:] == given for worker in workers)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-        return port
 
 
 def test_run_logs_the_settings_once_and_every_line_is_json(tmp_path: Path) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 import time
 import urllib.request
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +28,10 @@ from pipeline.page.samples import ReadProgress
 from pipeline.page.updates import update_since
 from tests.support.kafka_stream import Streaming, eventually
 from tests.support.page_texts import drawn, figure
+from tests.support.ports import free_port, neighbouring_ports
 
 LANES = ("mmp:loss=1", "perceptron:average=true,norm=l2")
 WATCHED = "mmp:loss=2"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
 
 
 def page_update(address: str) -> dict[str, Any]:
@@ -185,16 +178,6 @@ lanes = [{{spec = "mmp:loss=1"}}]
 """
 
 
-def neighbouring_ports() -> int:
-    """The first of two free ports, below those that the system gives to other programs."""
-    start = 20_000 + os.getpid() % 5_000
-    for first in range(start, start + 5_000):
-        with suppress(OSError), socket.create_server(("127.0.0.1", first)):
-            socket.create_server(("127.0.0.1", first + 1)).close()
-            return first
-    raise AssertionError("no two free ports")
-
-
 def test_each_learner_has_a_page_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "wirerank.toml"
     path.write_text(CONFIG.format(folder=tmp_path, port=1))
@@ -223,9 +206,9 @@ def test_pages_that_cannot_be_end_the_command(
 
     assert "--page-port needs --page" in refused(8000, asked=False)
     assert "leaves no port for each of 2 streams" in refused(65_535)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert f"port {port}: Address already in use" in refused(port - 1)
+    first = neighbouring_ports()
+    with socket.create_server(("127.0.0.1", first + 1)):
+        assert f"port {first + 1}: Address already in use" in refused(first)
     monkeypatch.setattr(page_checks, "find_spec", lambda name: None if name == "uvicorn" else name)
     missing = "--page needs uvicorn. Install it with: pip install 'wirerank[page]'"
     assert missing in refused(0)

@@ -18,10 +18,11 @@ from consumers.kafka_names import lane_consumer_group
 from consumers.settings import ConfigError
 from pipeline.snapshots.folder import SnapshotFolder
 from tests.consumers.learner.test_lanes import by_lane, end_all, expected_of
-from tests.consumers.learner.test_live_page import free_port, page_update
+from tests.consumers.learner.test_live_page import page_update
 from tests.consumers.learner.test_ordinal_lanes import documents_in, replayed, scattered
 from tests.consumers.sharding.test_shards import plain
 from tests.support.kafka_stream import SMALL, Streaming, assert_exact, eventually
+from tests.support.ports import free_port
 
 FIRST, SECOND = "mmp:loss=1", "perceptron:average=true,norm=l2"
 SPARSE, RANKS = "feature-focus:margin=0.1", "prank:ranks=5"

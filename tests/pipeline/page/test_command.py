@@ -19,6 +19,7 @@ import pytest
 
 from pipeline.commands import live_page
 from tests.support.command_line import WIRERANK, wirerank, write_events
+from tests.support.ports import free_port
 
 
 @pytest.fixture(autouse=True)
@@ -121,8 +122,8 @@ def test_a_failed_run_shows_where_it_failed_and_still_fails() -> None:
 
 
 def test_a_port_can_be_chosen_and_may_be_taken() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
+    port = str(free_port())
+    with socket.create_server(("127.0.0.1", int(port))):
         result = wirerank("replay", write_events(), "--page", "--page-port", port)
     assert result.exit_code == 2
     assert f"cannot be served at port {port}: Address already in use." in result.stderr
