@@ -31,7 +31,6 @@ from learners.index.kernel import (
     Index,
     IndexOptions,
     Retrieval,
-    RetrievedRows,
     follow_index,
     pack,
 )
@@ -88,10 +87,9 @@ class IndexLearner(Learner):
         """Rank and learn the steps of the segment; see `Learner.follow`."""
         sparse = SparseScores.expect(scores, segment)
         self._grow(segment.terms, segment.topics)
-        out = RetrievedRows(sparse.starts, sparse.stops, sparse.retrieved, sparse.scores)
         moved = follow_index(
-            segment.rows, segment.steps, self._index, self._options(), self._retrieval, out,
-            sparse.used,
+            segment.rows, segment.steps, self._index, self._options(), self._retrieval,
+            sparse.arrays, sparse.used,
         )  # fmt: skip
         self._index = self._index._replace(classes=moved.classes, weights=moved.weights)
         sparse.retrieved, sparse.scores = moved.out_classes, moved.out_scores

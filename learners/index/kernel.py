@@ -9,6 +9,7 @@ import numpy as np
 from learners.arrays import Bools, Floats, Ints, Longs
 from learners.jit import njit
 from learners.segment import Rows, Steps
+from learners.sparse_scores import Retrieved
 
 RETRIEVED_RANKS = 50  # a true class below this rank counts as not retrieved
 SEEN_WELL = 10.0  # with `rating`, a feature that was seen less often has smaller votes
@@ -57,15 +58,6 @@ class Retrieval(NamedTuple):
     is_retrieved: Bools
     is_relevant: Bools
     retrieved: Ints
-
-
-class RetrievedRows(NamedTuple):
-    """The scores of the retrieved classes of rows: row i has the places `starts[i]:stops[i]`."""
-
-    starts: Longs
-    stops: Longs
-    classes: Ints
-    scores: Floats
 
 
 @njit
@@ -173,25 +165,25 @@ def strengthen(
 
 @njit
 def emit(
-    row: int, count: int, retrieval: Retrieval, out: RetrievedRows, used: int
-) -> tuple[RetrievedRows, int]:
+    row: int, count: int, retrieval: Retrieval, out: Retrieved, used: int
+) -> tuple[Retrieved, int]:
     """Write the retrieved classes of a row behind the first `used` places of `out`.
 
     Returns `out`, which may have moved to get more room, and the places used then.
     """
-    if used + count > len(out.classes):
-        more = max(len(out.classes), count)
-        out = RetrievedRows(
+    if used + count > len(out.topics):
+        more = max(len(out.topics), count)
+        out = Retrieved(
             out.starts,
             out.stops,
-            np.concatenate((out.classes, np.empty(more, np.int32))),
+            np.concatenate((out.topics, np.empty(more, np.int32))),
             np.concatenate((out.scores, np.empty(more))),
         )
     out.starts[row] = used
     for i in range(count):
         chosen = retrieval.retrieved[i]
         if retrieval.tally[chosen] > 0.0:  # a vote may be too small to count
-            out.classes[used], out.scores[used] = chosen, retrieval.tally[chosen]
+            out.topics[used], out.scores[used] = chosen, retrieval.tally[chosen]
             used += 1
     out.stops[row] = used
     return out, used
@@ -210,7 +202,7 @@ class Moved(NamedTuple):
 @njit
 def follow_index(
     rows: Rows, steps: Steps, index: Index, options: IndexOptions, retrieval: Retrieval,
-    out: RetrievedRows, used: int,
+    out: Retrieved, used: int,
 ) -> Moved:  # fmt: skip
     """Take the steps in order. See `emit` for `out` and `used`."""
     lists, total, classes, weights, sizes = index
@@ -256,7 +248,7 @@ def follow_index(
         for i in range(count):
             retrieval.tally[retrieval.retrieved[i]] = 0.0
             retrieval.is_retrieved[retrieval.retrieved[i]] = False
-    return Moved(classes, weights, out.classes, out.scores, used)
+    return Moved(classes, weights, out.topics, out.scores, used)
 
 
 @njit

@@ -86,8 +86,8 @@ class SampledSvm(StreamLearner):
         return DenseScores(np.asarray(values))
 
     def forget(self, keep: Longs) -> None:
-        """Terms are never dropped here: the SVMs see a fixed set of terms."""
-        raise NotImplementedError("the SVMs see a fixed set of terms")
+        """Drop the other terms from the documents of the sample."""
+        self._rows = [rows.restricted(keep) for rows in self._rows]
 
     def result(self) -> Result:
         """The measures, the size of the sample, and how many SVMs did not converge."""
