@@ -1,7 +1,7 @@
 """Whole transcripts of replays, compared line by line with those under tests/golden.
 
 A changed number is a changed result: look at the difference, and if it is meant, write the
-transcripts anew with `WIRERANK_GOLDEN=write make test`. Rates are left out, as they vary.
+transcripts again with `WIRERANK_GOLDEN=write make test`. Rates are left out, as they vary.
 """
 
 from __future__ import annotations

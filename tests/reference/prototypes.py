@@ -73,7 +73,7 @@ class Perceptron(Learner):
 
 
 class Rocchio(Learner):
-    """Batch prototypes, made anew from all rounds so far every `refresh` rounds."""
+    """Batch prototypes, made from all rounds so far, again every `refresh` rounds."""
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)

@@ -20,10 +20,7 @@ from tests.reference.svm_map import (
     worst_path,
 )
 
-COSTS = [10.0**power for power in range(-3, 6)]
-FINE = 1e-6  # the gap that training is asked for where the reference is at hand
 both_losses = pytest.mark.parametrize("loss", ["map", "roc"])
-both_slacks = pytest.mark.parametrize("slack", ["one", "each"])
 
 
 class ScoredCase:

@@ -99,10 +99,10 @@ def test_every_mechanism_lets_in_who_knows_the_password(
     protocol: str, mechanism: str, secured: Secured, tmp_path: Path
 ) -> None:
     stream = Streaming(secured.plaintext, tmp_path, [LANE]).stream
-    anew = stream.model_copy(update={"blocks": f"{stream.name}.new-{mechanism}"})
+    changed = stream.model_copy(update={"blocks": f"{stream.name}.new-{mechanism}"})
     secured.grant(USER, stream.name)
     right = KafkaSettings(**secured.by_password(protocol, mechanism))
-    assert ensure_topics(right, anew) == [anew.blocks]
+    assert ensure_topics(right, changed) == [changed.blocks]
     wrong = KafkaSettings(**secured.by_password(protocol, mechanism, sasl_password=WRONG))
     with pytest.raises(RefusedError) as error:
         new_admin(wrong, bootstrap_timeout_ms=300)

@@ -136,7 +136,7 @@ def test_killed_shards_lose_and_double_nothing(seed: int, tmp_path: Path) -> Non
         assert_as_one(streaming, published, events, SHARDS)
 
 
-def test_a_lane_is_divided_anew(broker: str, tmp_path: Path) -> None:
+def test_a_lane_is_divided_again(broker: str, tmp_path: Path) -> None:
     """Three shards, then two, then the whole lane, then four: the rankings do not show it."""
     source = iter(open_source("synthetic:6000,topics=30"))
     events = list[bytes]()
