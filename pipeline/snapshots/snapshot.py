@@ -67,7 +67,7 @@ def take_snapshot(engine: Engine, position: int) -> Snapshot:
         "helpers": [lane.name for lane in engine.helpers],
         "combines": {lane.name: lane.combines for lane in engine.all_lanes if lane.combines},
         "documents": engine.documents,
-        "topics": engine.topics.names,
+        "topics": list(engine.topics.names),  # a copy: the engine goes on while it is written
         "topics_refused": engine.topics.refused,
         **take_group_state(engine.topic_group, "", arrays),
     }

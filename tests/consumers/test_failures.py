@@ -11,7 +11,7 @@ from consumers.kafka.log_reader import describe_log
 from deploy.kafka import Cluster
 from pipeline.corpora import open_source
 from tests.support.kafka_fixture import need_kafka
-from tests.support.kafka_stream import Streaming, eventually
+from tests.support.kafka_stream import Streaming, assert_exact, eventually
 
 LANE = "mmp:loss=1"
 
@@ -151,3 +151,24 @@ def test_a_worker_that_ends_while_a_snapshot_is_written_takes_its_last(
         assert streaming.end("learn") == 0, streaming.log("learn")
         end = describe_log(streaming.config.kafka, streaming.stream.blocks).end
         assert streaming.snapshot().position == end
+
+
+def test_a_snapshot_that_is_written_late_has_the_topics_of_its_offset(
+    broker: str, tmp_path: Path
+) -> None:
+    """The worker goes on while a snapshot is written, and discovers more topics."""
+    events = list(open_source("synthetic:300,topics=30"))
+    with Streaming(broker, tmp_path, [LANE], every=0.2) as streaming:
+        streaming.start("tokenize-0")
+        streaming.start("learn", program=("tests.support.slow_snapshots", "6"))
+        streaming.produce(events[:3])
+        assert eventually(lambda: "is on its way" in streaming.log("learn"), 120)
+        streaming.produce(events[3:200])
+        streaming.wait_learned()
+        assert eventually(lambda: "snapshot written" in streaming.log("learn"), 120)
+        streaming.kill("learn")
+        streaming.start("learn")
+        streaming.produce(events[200:])
+        streaming.wait_learned()
+        assert streaming.end("learn") == 0, streaming.log("learn")
+        assert_exact(streaming, streaming.rankings(len(events)), events)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from copy import deepcopy
 from itertools import combinations
 from pathlib import Path
 
@@ -94,6 +95,19 @@ def test_taking_a_snapshot_changes_nothing() -> None:
     for array in take_snapshot(engine, 50).arrays.values():
         array[...] = 1
     assert feed(engine, events[50:], 10) == feed(other, events[50:], 10)
+
+
+def test_a_snapshot_stays_as_it_was_taken() -> None:
+    """It is written while the engine goes on."""
+    events: list[object] = [*random_events(1, 200)]
+    engine = new_engine()
+    feed(engine, events[:50], 10)
+    snapshot = take_snapshot(engine, 50)
+    before = deepcopy(snapshot)
+    feed(engine, events[50:], 10)
+    assert snapshot.content == before.content
+    for name, array in snapshot.arrays.items():
+        assert array.tobytes() == before.arrays[name].tobytes(), name
 
 
 def test_only_the_newest_snapshots_are_kept(tmp_path: Path) -> None:
