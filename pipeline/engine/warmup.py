@@ -56,6 +56,7 @@ def warm_up(
     engine.close()
     seconds = time.perf_counter() - started
     notice.cancel()
+    notice.join()
     if seconds > PATIENCE_SECONDS:
         if is_cached(count_rows):
             cache = "cached for the next run"

@@ -82,7 +82,8 @@ class ForkServer:
             self._server.stdin.write(orjson.dumps(request) + b"\n")
             self._server.stdin.flush()
             with self.changed:
-                assert self.changed.wait_for(lambda: self._started, 120), "no answer"
+                self.changed.wait_for(lambda: self._started or self._server.poll() is not None, 120)
+                assert self._started, f"no answer; exit code of the server: {self._server.poll()}"
                 return ForkedProcess(self._started.pop(), self)
 
     def _listen(self) -> None:
@@ -96,6 +97,9 @@ class ForkServer:
                 else:
                     self.codes[pid] = code
                 self.changed.notify_all()
+        self._server.wait()
+        with self.changed:
+            self.changed.notify_all()
 
 
 @cache
