@@ -53,6 +53,7 @@ partitions = {partitions}
 {settings}
 lanes = [{lanes}]
 """
+SLOW_BROKER_S = 15.0  # how long a busy broker may take to answer
 PATIENCE_S = 180.0  # how long a test waits; measurements, not tests, check how fast things are
 SMALL = "block = 40\nmax_terms = 3000"
 
@@ -214,14 +215,21 @@ class Streaming:
     ) -> list[Message]:
         """All committed records of a topic, once as many as wanted are there and no more arrive."""
         consumer: Any = new_consumer(self.config.kafka, auto_offset_reset="earliest")
-        consumer.assign([TopicPartition(topic, p) for p in range(partitions)])
+        places = [TopicPartition(topic, p) for p in range(partitions)]
+        consumer.assign(places)
         collected: list[Message] = []
+
+        def at_the_end() -> bool:
+            ends = {place: consumer.highwater(place) for place in places}  # None: no answer yet
+            return all(end is not None and consumer.position(p) >= end for p, end in ends.items())
+
         quiet_since, until = time.monotonic(), time.monotonic() + seconds
         while time.monotonic() < until:
             for messages in consumer.poll(200).values():
                 collected += messages
                 quiet_since = time.monotonic()
-            if len(collected) >= wanted and time.monotonic() - quiet_since > 1.5:
+            quiet = time.monotonic() - quiet_since
+            if len(collected) >= wanted and quiet > 1.5 and (at_the_end() or quiet > SLOW_BROKER_S):
                 break
         consumer.close(autocommit=False)
         return collected
