@@ -26,6 +26,7 @@ import numpy as np
 from learners.arrays import Bools, Bytes, Floats, Ints, Longs
 from learners.jit import njit
 from pipeline.errors import UsageError
+from pipeline.text.normal_form import composed
 from pipeline.text.stopwords import STOPWORDS
 from pipeline.text.terms import (
     MAX_TERM_BYTES,
@@ -292,8 +293,6 @@ class Tokenizer:
         """Return the tokens of a text with blanks between them."""
         if not self._fold and text.isascii():
             return text.encode().translate(ASCII_WORDS)
-        if not text.isascii():
-            text = unicodedata.normalize("NFC", text)
-        encoded = np.frombuffer(bytearray(text.lower().encode("utf-8", "replace")), np.uint8)
+        encoded = np.frombuffer(bytearray(composed(text).lower().encode("utf-8", "replace")), np.uint8)
         number = np.frombuffer(bytearray(NUMBER.encode()), np.uint8)
         return blanked(encoded, character_kinds(), self._fold, number).tobytes()
