@@ -39,6 +39,9 @@ MAX_RECORD_BYTES = 8 << 20  # of a block; an event is smaller
 # One part of a score exchange: half of what a broker accepts by default, because the topic may have
 # been created by another program.
 PART_BYTES = 512 << 10
+# How old a client's knowledge of a topic may be: added partitions are read after about this time.
+# kafka-python asks every five minutes by default.
+METADATA_MS = 3_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ def connection_options(settings: KafkaSettings) -> dict[str, Any]:
         "bootstrap_servers": settings.bootstrap,
         "reconnect_backoff_max_ms": 1000,
         "bootstrap_timeout_ms": 5000,
+        "metadata_max_age_ms": METADATA_MS,
         **security_options(settings),
     }
 

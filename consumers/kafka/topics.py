@@ -216,6 +216,19 @@ class TopicWatch:
             self._looked = time.monotonic()
 
 
+def min_insync_replicas(replication: int) -> int:
+    """How many replicas must have a record before it counts as written.
+
+    With three replicas, two: one broker may fail, and a written record survives the next failure
+    too. Two replicas cannot have both, so they keep working with one.
+
+    >>> [min_insync_replicas(replication) for replication in (1, 2, 3, 5)]
+    [1, 1, 2, 3]
+    """
+    return (replication + 1) // 2
+
+
 def new_topic(plan: TopicPlan, replication: int) -> Any:  # noqa: ANN401 - kafka-python has no types
     """The plan in the form that kafka-python expects."""
-    return NewTopic(plan.name, plan.partitions, replication, topic_configs=plan.options)
+    options = {"min.insync.replicas": str(min_insync_replicas(replication)), **plan.options}
+    return NewTopic(plan.name, plan.partitions, replication, topic_configs=options)

@@ -12,10 +12,12 @@ import time
 from pathlib import Path
 
 import orjson
+from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
 from consumers.kafka.client_types import Admin, Message
 from consumers.kafka.clients import new_admin
+from consumers.kafka.topics import topic_plans
 from deploy.kafka import Cluster
 from pipeline.corpora import open_source
 from tests.support.consumer_groups import Flow
@@ -25,6 +27,7 @@ from tests.support.kafka_stream import Streaming, assert_exact, eventually
 LANES = ("mmp:loss=1", "perceptron:average=true,norm=l2")
 WORKERS = ("tokenize-0", "tokenize-1", "learn")
 KILLS = 8
+MIN_INSYNC = "min.insync.replicas"
 LONGEST_WAIT_S = 60.0
 
 
@@ -41,6 +44,7 @@ def test_brokers_die_one_at_a_time(tmp_path: Path) -> None:
         for name in WORKERS:
             streaming.start(name)
         admin = new_admin(streaming.config.kafka)
+        assert {topic_setting(admin, t, MIN_INSYNC) for t in created(streaming)} == {"2"}
         assert eventually(lambda: "of the log" in streaming.log("learn"), 120)
         with Flow(streaming, open_source("synthetic:50000,topics=12"), 0.015) as flow:
             for number in range(KILLS):
@@ -62,6 +66,25 @@ def test_brokers_die_one_at_a_time(tmp_path: Path) -> None:
         admin.close()
         assert_exact(streaming, published, flow.written)
         assert longest_wait(streaming, published) < LONGEST_WAIT_S
+
+
+def test_one_replica_must_be_in_sync_if_there_is_one(broker: str, tmp_path: Path) -> None:
+    with Streaming(broker, tmp_path, LANES, shards={LANES[0]: 2}) as streaming:
+        admin = new_admin(streaming.config.kafka)
+        assert {topic_setting(admin, t, MIN_INSYNC) for t in created(streaming)} == {"1"}
+        admin.close()
+
+
+def created(streaming: Streaming) -> list[str]:
+    """The topics that are created for a stream."""
+    return [plan.name for plan in topic_plans(streaming.stream)]
+
+
+def topic_setting(admin: Admin, topic: str, name: str) -> str:
+    """A setting of a topic that was given when it was created, and not by the broker's defaults."""
+    resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+    settings = admin.describe_configs([resource], config_filter="modified")["topic"][topic]
+    return str(settings[name]["value"])
 
 
 def all_in_sync(admin: Admin) -> bool:
