@@ -1,41 +1,29 @@
 """A small HTTP server per process: /metrics for Prometheus, /healthz and /readyz for probes.
 
-It has no authentication, so it listens on the loopback address unless configured otherwise.
+It has no authentication, so it listens on the loopback address unless configured otherwise. How
+connections are handled, and what a client can do to them, is in `pipeline/metrics/connections.py`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
-import logging
+import ipaddress
 import socket
-import socketserver
-import sys
 import threading
-from http.server import BaseHTTPRequestHandler
 from types import TracebackType
-from typing import Any, NamedTuple
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 
 from pipeline.errors import UsageError
+from pipeline.metrics.connections import Connections
 from pipeline.metrics.health import Health
-
-log = logging.getLogger(__name__)
+from pipeline.metrics.http_messages import TEXT, Answer, Request
 
 LOOPBACK = "127.0.0.1"
-MOST_CONNECTIONS = 16  # at once; further connections are closed without an answer
-PATIENCE_SECONDS = 10.0  # before a slow client is dropped
-TEXT = "text/plain; charset=utf-8"
+BACKLOG = 512  # connections that the system holds while others are accepted
 INDEX = b"Wirerank: /metrics (Prometheus text or OpenMetrics), /healthz, /readyz\n"
-
-
-class Answer(NamedTuple):
-    """An HTTP response."""
-
-    status: int
-    content_type: str
-    body: bytes
 
 
 def metrics_answer(registry: CollectorRegistry, accept: str) -> Answer:
@@ -62,93 +50,59 @@ def ready_answer(health: Health) -> Answer:
     return Answer(503, TEXT, b"not ready: starting, recovering, ending or stuck\n")
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: _Server
-    timeout = PATIENCE_SECONDS
-    server_version, sys_version = "wirerank", ""
+class Site:
+    """What is served: the registry and the health of a process."""
 
-    def do_GET(self) -> None:
-        answer = self._answer()
-        self.send_response(answer.status)
-        self.send_header("Content-Type", answer.content_type)
-        self.send_header("Content-Length", str(len(answer.body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(answer.body)
+    def __init__(self, registry: CollectorRegistry, health: Health) -> None:
+        self._registry = registry
+        self._health = health
 
-    do_HEAD = do_GET  # noqa: N815 - the name is http.server's
-
-    def _answer(self) -> Answer:
-        match self.path.partition("?")[0]:
+    def quick_answer(self, request: Request) -> Answer | None:
+        """Answer a request at once; return None if that takes work, which is for `answer`."""
+        match request.path:
             case "/metrics":
-                return metrics_answer(self.server.registry, self.headers.get("Accept", ""))
+                return None
             case "/healthz":
-                return health_answer(self.server.health)
+                return health_answer(self._health)
             case "/readyz":
-                return ready_answer(self.server.health)
+                return ready_answer(self._health)
             case "/":
                 return Answer(200, TEXT, INDEX)
             case _:
                 return Answer(404, TEXT, b"not found; there is " + INDEX.partition(b": ")[2])
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: one line per scrape would drown everything else."""
-
-
-class _Server(socketserver.ThreadingTCPServer):
-    allow_reuse_address = True  # the port of a process that was killed a moment ago
-    daemon_threads = True
-    block_on_close = False  # a slow client does not delay the end
-    request_queue_size = MOST_CONNECTIONS
-
-    def __init__(
-        self, address: tuple[str, int], registry: CollectorRegistry, health: Health
-    ) -> None:
-        self.registry = registry
-        self.health = health
-        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
-        super().__init__(address, _Handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        """Log errors, except for clients that disconnect."""
-        if not isinstance(sys.exception(), OSError):
-            log.exception("a request to the metrics server failed")
+    def answer(self, request: Request) -> Answer:
+        """Collect the metrics; one caller at a time."""
+        return metrics_answer(self._registry, request.accept)
 
 
 class MetricsServer:
-    """Serves a registry and the health of a process, in its own threads, until it is closed."""
+    """Serves a registry and the health of a process, in a thread of its own, until it is closed."""
 
     def __init__(
         self, registry: CollectorRegistry, health: Health, host: str = LOOPBACK, port: int = 0
     ) -> None:
         try:
-            self._server = _Server((host, port), registry, health)
+            listening = listening_socket(host, port)
         except OSError as error:
             raise UsageError(refusal(host, port, error)) from None
-        self.port: int = self._server.server_address[1]
+        self.port: int = listening.getsockname()[1]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.1,), name="metrics", daemon=True
+        self._connections = Connections(
+            listening, Site(registry, health), is_loopback(listening.getsockname()[0])
         )
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._serve, name="metrics", daemon=True)
         self._thread.start()
+
+    def _serve(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._connections.serve())
 
     def close(self) -> None:
         """Stop listening; responses in progress may be cut off."""
-        self._server.shutdown()
-        self._server.server_close()
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._connections.stop)
         self._thread.join()
 
     def __enter__(self) -> MetricsServer:
@@ -161,6 +115,23 @@ class MetricsServer:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; the port of a process that was killed a moment ago is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    listening.setblocking(False)
+    return listening
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether only this machine can reach an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    return ipaddress.ip_address(address).is_loopback
 
 
 def refusal(host: str, port: int, error: OSError) -> str:
