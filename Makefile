@@ -73,7 +73,7 @@ pictures: $(VENV)/.dev  ## Draw the pictures of the README again, from a real ru
 bounds: $(VENV)/.dev  ## Run the tests of all kernels with every index checked
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/pytest --quiet --numprocesses auto --dist loadfile \
 	  --ignore tests/learners/sharding/test_corpora.py tests/learners tests/reference/test_svm_map_search.py tests/reference/test_svm_map_training.py tests/pipeline/text tests/pipeline/curves \
-	  tests/pipeline/engine/test_engine.py tests/pipeline/engine/test_ranking_events.py tests/pipeline/log/test_record.py \
+	  tests/pipeline/engine/test_engine.py tests/pipeline/engine/test_ranking_events.py tests/pipeline/log \
 	  tests/pipeline/snapshots/test_snapshot.py tests/pipeline/corpora/test_synthetic_newswire.py \
 	  tests/pipeline/corpora/test_synthetic_classes.py
 

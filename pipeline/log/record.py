@@ -5,20 +5,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from types import NoneType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from learners.arrays import Bytes, Longs
+from learners.arrays import Bools, Bytes, Floats, Longs
+from learners.checks import (
+    MAX_COUNT,
+    bools,
+    check_finite,
+    check_range,
+    check_shape,
+    check_starts,
+    letters,
+)
+from pipeline.events.event import MAX_FEATURE_VALUE, MIN_FEATURE_VALUE
 from pipeline.log.block import Block, Entry
-from pipeline.storage.container import DamagedError, pack, unpack
-from pipeline.text.terms import TermTable, rebuilt
+from pipeline.storage.container import Arrays, DamagedError, pack, unpack
+from pipeline.text.terms import TermTable, check_words, rebuilt
 from pipeline.text.tokenizer import TermCounts
 
 KIND = b"WRBK"
 VERSION = 1
+MAX_OFFSET = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,48 +108,120 @@ def decode_record(data: bytes, name: str) -> LogRecord:
     """Decode a record; raise `DamagedError`, with `name` in the message, if it is not valid."""
     content, arrays = unpack(data, KIND, VERSION, name)
     try:
-        topics = [None if names is None else tuple(names) for names in content["topics"]]
-        ranks = content.get("ranks", [None] * len(topics))  # absent in streams without ranks
-        columns = content["ids"], content["rows"], topics, content["times"], ranks
-        entries = list(map(Entry._make, zip(*columns, strict=True)))
-        counts = TermCounts(
-            decode_terms(arrays["term_ends"], arrays["term_letters"]),
-            arrays["starts"].astype(np.int64),
-            arrays["terms"].astype(np.int32),
-            arrays["values"].astype(np.float64),
-        )
+        entries = decode_entries(content)
         spans = tuple(Span(*span) for span in content["spans"])
-        block = Block(entries, counts, arrays["ready"])
-        span_of, offsets = arrays["span_of"].astype(np.int64), arrays["offsets"].astype(np.int64)
-        record = LogRecord(block, spans, span_of, offsets, int(content["arrived"]))
-        check_record(record)
+        check_spans(spans)
+        counts, ready = decode_counts(arrays)
+        span_of = integers(arrays, "span_of", len(entries), below=len(spans))
+        offsets = integers(arrays, "offsets", len(entries))
+        rows = [entry.row for entry in entries if entry.row is not None]
+        if rows != list(range(len(ready))):
+            raise ValueError("the rows of documents must be 0, 1, 2, ...")
+        if type(content["arrived"]) is not int:
+            raise ValueError("the time of arrival must be a whole number of milliseconds")
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DamagedError(f"{name} is not a valid block: {error!r}") from None
-    return record
+    return LogRecord(Block(entries, counts, ready), spans, span_of, offsets, content["arrived"])
 
 
-def check_record(record: LogRecord) -> None:
-    """Raise ValueError if indices are out of range, because kernels do not check them."""
-    block, counts = record.block, record.block.counts
-    rows = [entry.row for entry in block.entries if entry.row is not None]
-    if rows != list(range(len(block.ready))) or len(counts.starts) != len(rows) + 1:
-        raise ValueError("the rows of documents must be 0, 1, 2, ...")
-    for array, bound in ((counts.terms, counts.table.size[0]), (record.span_of, len(record.spans))):
-        if len(array) and not 0 <= array.min() <= array.max() < bound:
-            raise ValueError("an index of a term or span is out of range")
-    if not len(counts.terms) == len(counts.values) == counts.starts[-1] >= counts.starts[0] == 0:
-        raise ValueError("the number of terms or values does not match the rows")
-    if (np.diff(counts.starts) < 0).any():
-        raise ValueError("the starts of rows must not decrease")
-    if not len(record.span_of) == len(record.offsets) == len(block.entries):
-        raise ValueError("the number of offsets does not match the entries")
+def decode_entries(content: dict[str, Any]) -> list[Entry]:
+    """Return the entries of a record; raise ValueError if one is not what an event can be.
+
+    Kernels use ranks and the numbers of topics as indices.
+    """
+    topics = [None if names is None else tuple(names) for names in content["topics"]]
+    ranks = content.get("ranks", [None] * len(topics))  # absent in streams without ranks
+    columns = content["ids"], content["rows"], topics, content["times"], ranks
+    entries = list(map(Entry._make, zip(*columns, strict=True)))
+    labels = [names for names in topics if names]
+    check_types("ids", content["ids"], str, int)
+    check_types("rows", content["rows"], int, NoneType)
+    check_types("topics", chain.from_iterable(labels), str)
+    check_types("times", content["times"], str, NoneType)
+    check_types("ranks", ranks, int, NoneType)
+    if any(len(set(names)) != len(names) for names in labels):
+        raise ValueError("a label has the same topic twice")
+    if min((rank for rank in ranks if rank is not None), default=1) < 1:
+        raise ValueError("a rank is below 1")
+    return entries
 
 
-def decode_terms(ends: Longs, letters: Bytes) -> TermTable:
+def check_types(name: str, values: Iterable[object], *expected: type) -> None:
+    """Raise ValueError if a value has another type. True and False are no integers here."""
+    if wrong := set(map(type, values)) - {*expected}:
+        found, wanted = (
+            ", ".join(sorted(t.__name__ for t in types)) for types in (wrong, expected)
+        )
+        raise ValueError(f"{name} has values of type {found}, expected {wanted}")
+
+
+def check_spans(spans: Sequence[Span]) -> None:
+    """Raise ValueError if a span is no range of offsets of a partition."""
+    for span in spans:
+        check_types("spans", (span.topic, span.identity), str)
+        check_types("spans", (span.partition, span.start, span.stop), int)
+        if not (span.partition >= 0 and 0 <= span.start <= span.stop < MAX_OFFSET):
+            raise ValueError(f"{span} is not a range of offsets")
+
+
+def decode_counts(arrays: Arrays) -> tuple[TermCounts, Bools]:
+    """Return the term counts, and which rows are ready-made; raise ValueError if they are wrong."""
+    table = decode_terms(integers(arrays, "term_ends"), letters(arrays, "term_letters"))
+    ready = bools(arrays, "ready", None)
+    terms = integers(arrays, "terms", below=int(table.size[0])).astype(np.int32)
+    starts = integers(arrays, "starts", len(ready) + 1)
+    check_starts("starts", starts, len(terms))
+    values = numbers(arrays, "values", len(terms))
+    check_values(values, np.repeat(ready, np.diff(starts)))
+    return TermCounts(table, starts, terms, values), ready
+
+
+def check_values(values: Floats, ready: Bools) -> None:
+    """Raise ValueError if a value is neither a count nor what a feature can be.
+
+    A table is read at small counts, so none may be negative. Squares of features must neither
+    vanish nor become infinite.
+    """
+    size = np.abs(values)
+    is_feature = (size == 0.0) | ((size >= MIN_FEATURE_VALUE) & (size <= MAX_FEATURE_VALUE))
+    is_count = (values >= 1.0) & (size <= MAX_COUNT)
+    wrong = np.flatnonzero(~np.where(ready, is_feature, is_count))
+    if len(wrong):
+        kind = "feature" if ready[wrong[0]] else "count of a term"
+        raise ValueError(f"array values has {values[wrong[0]]}, which is no {kind}")
+
+
+def integers(
+    arrays: Arrays, name: str, length: int | None = None, below: int = MAX_OFFSET
+) -> Longs:
+    """Return an array of whole numbers from 0 up to `below` - 1, stored in any integer type."""
+    array = numbers_in(arrays, name, "iu", length)
+    check_range(name, array, 0, below)
+    return array.astype(np.int64)
+
+
+def numbers(arrays: Arrays, name: str, length: int) -> Floats:
+    """Return an array of finite numbers, stored in any type."""
+    array = numbers_in(arrays, name, "iuf", length).astype(np.float64)
+    check_finite(name, array)
+    return array
+
+
+def numbers_in(arrays: Arrays, name: str, kinds: str, length: int | None) -> npt.NDArray[Any]:
+    """Return an array of one dimension whose type is of one of these kinds; see `narrow`."""
+    array = arrays.get(name)
+    if array is None or array.dtype.kind not in kinds:
+        found = "missing" if array is None else f"of type {array.dtype.name}"
+        raise ValueError(f"array {name} is {found}, expected an array of numbers")
+    check_shape(name, array, length)
+    return array
+
+
+def decode_terms(ends: Longs, term_letters: Bytes) -> TermTable:
     """Return the terms of a record, in the numbering that it was written with."""
-    if len(ends) == 0 or ends[0] != 0 or ends[-1] != len(letters) or (np.diff(ends) < 0).any():
-        raise ValueError("the ends of terms do not match their letters")
-    table = rebuilt(ends.astype(np.int64), letters.astype(np.uint8))
+    check_starts("term_ends", ends, len(term_letters))
+    check_words(ends, term_letters)
+    table = rebuilt(ends, term_letters)
     if table.size[0] != len(ends) - 1:
         raise ValueError("a term occurs twice")
     return table

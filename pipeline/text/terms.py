@@ -137,6 +137,14 @@ def rebuilt(ends: Longs, letters: Bytes) -> TermTable:
     return table
 
 
+def check_words(ends: Longs, letters: Bytes) -> None:
+    """Raise ValueError unless each term, from one end to the next, is text in UTF-8."""
+    letters.tobytes().decode()
+    starts = ends[:-1][ends[:-1] < len(letters)]
+    if ((letters[starts] & 0xC0) == 0x80).any():
+        raise ValueError("a term begins in the middle of a character")
+
+
 def word_of(table: TermTable, term: int) -> str:
     """Return a term as a string."""
     return table.letters[table.ends[term] : table.ends[term + 1]].tobytes().decode()
