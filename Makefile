@@ -10,7 +10,7 @@ LANES = mmp perceptron arow independent committee feature-focus frequency svm-ma
   multiclass-perceptron mmp:kernel=poly2 prank:kernel=poly2 mmp:shards=2,name=sharded
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lint kernels check test bounds bench kafka kafka-stop prometheus dashboards pictures lock clean
+.PHONY: help demo lint kernels check test bounds fuzz bench kafka kafka-stop prometheus dashboards pictures lock clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -76,6 +76,11 @@ bounds: $(VENV)/.dev  ## Run the tests of all kernels with every index checked
 	  tests/pipeline/engine/test_engine.py tests/pipeline/engine/test_ranking_events.py tests/pipeline/log \
 	  tests/pipeline/snapshots/test_snapshot.py tests/pipeline/corpora/test_synthetic_newswire.py \
 	  tests/pipeline/corpora/test_synthetic_classes.py
+
+fuzz: $(VENV)/.dev  ## Give mutated inputs to every surface (SECONDS=60 SEED=0 TARGET=.. INPUTS=.. BOUNDS=1)
+	$(if $(BOUNDS),NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds) $(BIN)/python -m tests.fuzz \
+	  $(if $(INPUTS),--inputs $(INPUTS),--seconds $(or $(SECONDS),60)) --seed $(or $(SEED),0) \
+	  $(TARGET:%=--target %) $(PROCESSES:%=--processes %)
 
 bench: $(VENV)/.bench  ## Measure speed and memory, as ratios in one run
 	$(BIN)/python -m tests.bench
