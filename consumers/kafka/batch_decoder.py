@@ -117,6 +117,17 @@ class BatchDecodedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # has
         return bool(batch.is_control_batch)
 
 
+def are_offsets(deltas: Longs, last: int) -> bool:
+    """Whether the offsets of a batch, relative to its first one, rise from 0 up to the last one.
+
+    A producer writes them, and brokers do not check all of them. One beyond the batch would make
+    the consumer skip records of others. Compaction leaves gaps, so they need not be consecutive.
+    """
+    if not len(deltas):
+        return True
+    return bool(deltas[0] >= 0 and deltas[-1] <= last and (deltas[1:] > deltas[:-1]).all())
+
+
 def contents(batch: Any) -> Iterator[tuple[int, int, bytes | None]]:  # noqa: ANN401
     """Offset, time and value of each record of a batch."""
     if batch.magic != BATCH_FORMAT:
@@ -126,8 +137,14 @@ def contents(batch: Any) -> Iterator[tuple[int, int, bytes | None]]:  # noqa: AN
     batch._maybe_uncompress()
     count = batch._num_records
     data = np.frombuffer(batch._buffer, np.uint8)
-    located = np.empty((max(count, 0), COLUMNS), np.int64)
-    if count < 0 or not locate_records(data, batch._pos, count, located):
+    # A record takes at least one byte, so a larger count is damage, and needs no memory.
+    possible = 0 <= count <= len(data) - batch._pos
+    located = np.empty((count if possible else 0, COLUMNS), np.int64)
+    if (
+        not possible
+        or not locate_records(data, batch._pos, count, located)
+        or not are_offsets(located[:, OFFSET], batch.last_offset - batch.base_offset)
+    ):
         raise CorruptRecordError(f"the batch at offset {batch.base_offset} holds damaged records")
     located[:, OFFSET] += batch.base_offset
     if batch.timestamp_type == LOG_APPEND_TIME:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 import time
 from typing import Any
 
@@ -13,7 +14,13 @@ from kafka.admin import NewTopic
 from kafka.errors import CorruptRecordError
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
-from consumers.kafka.batch_decoder import COLUMNS, contents, decode_in_batches, locate_records
+from consumers.kafka.batch_decoder import (
+    COLUMNS,
+    are_offsets,
+    contents,
+    decode_in_batches,
+    locate_records,
+)
 from consumers.kafka.clients import (
     new_admin,
     new_consumer,
@@ -23,6 +30,7 @@ from consumers.kafka.clients import (
 from consumers.settings import KafkaSettings
 from pipeline.storage.binary_array import BinaryArray
 
+LAST_OFFSET_DELTA_AT, RECORD_COUNT_AT = 23, 57  # in the header of a batch
 CODECS = {"none": 0, "gzip": 1, "lz4": 3}
 
 
@@ -68,6 +76,35 @@ def test_rubbish_is_no_record() -> None:
     broken._buffer[broken._pos] ^= 0x7E
     with pytest.raises(CorruptRecordError, match="holds damaged records"):
         list(contents(broken))
+
+
+def test_a_count_beyond_the_bytes_takes_no_memory() -> None:
+    """An array for two billion records would take 60 GiB."""
+    batch = batch_of(random.Random(3), 5, 0)
+    struct.pack_into(">i", batch._buffer, RECORD_COUNT_AT, 2**31 - 1)
+    damaged = MemoryRecords(bytes(batch._buffer)).next_batch()
+    with pytest.raises(CorruptRecordError, match="holds damaged records"):
+        list(contents(damaged))
+
+
+@pytest.mark.parametrize(
+    ("deltas", "good"),
+    [
+        ([], True), ([0, 1, 2], True), ([1, 4], True), ([0, 0], False), ([1, 0], False),
+        ([-1, 0], False), ([0, 5], False), ([-(2**63), 2**63 - 1], False),
+    ],
+)  # fmt: skip
+def test_offsets_stay_within_their_batch(deltas: list[int], good: bool) -> None:
+    """An offset beyond the batch would make a consumer skip what others wrote."""
+    assert are_offsets(np.array(deltas, np.int64), 4) is good
+
+
+def test_a_batch_with_an_offset_beyond_its_end_is_damaged() -> None:
+    batch = batch_of(random.Random(3), 5, 0)
+    struct.pack_into(">i", batch._buffer, LAST_OFFSET_DELTA_AT, 3)
+    damaged = MemoryRecords(bytes(batch._buffer)).next_batch()
+    with pytest.raises(CorruptRecordError, match="holds damaged records"):
+        list(contents(damaged))
 
 
 def test_a_topic_read_in_both_ways(broker: str) -> None:
