@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Protocol
 
 from consumers.kafka.errors import (
+    PERMANENT,
     AuthorizationError,
     CommitFailedError,
     KafkaError,
@@ -28,7 +29,7 @@ from consumers.kafka.log_reader import LogError
 from consumers.kafka.security import authorization_refusal
 from consumers.kafka.topics import TopicError
 from consumers.learner.transactions import FencedError
-from consumers.tokenizer.worker import LostDocumentsError
+from consumers.tokenizer.document_reader import LostDocumentsError
 from learners.sharding.exchange import DisagreementError
 from pipeline.log.coverage import GapError
 from pipeline.snapshots.snapshot import MismatchError
@@ -50,7 +51,10 @@ FATAL = (
 )
 # Errors that pass: the broker is away or slow, or the group has rebalanced.
 TEMPORARY = (CommitFailedError, KafkaError, OSError, TimeoutError)
-FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 1.0
+# The pause before the next try doubles with each failure in a row. A broker that cannot be reached
+# is back from one moment to the next. A worker that connects and then fails may do so for long.
+FIRST_PAUSE_S, MAX_PAUSE_S, MAX_PAUSE_AT_WORK_S = 0.5, 1.0, 5.0
+RECOVERED_S = 30.0  # a worker that has run for this long has recovered
 # A block is thousands of small objects, none of them in a cycle. With Python's default of 700, the
 # garbage collector would scan them many times per block, for about a tenth of a worker's time.
 COLLECT_AFTER = 50_000
@@ -98,7 +102,7 @@ def keep_working(new_worker: Callable[[], Worker], stop: threading.Event) -> Non
         connected = False
         try:
             worker = new_worker()
-            connected = True
+            connected, connected_at = True, time.monotonic()
             if failed_at is not None:
                 seconds = time.monotonic() - failed_at
                 log.warning("connected to the broker again after %.1f s; continuing", seconds)
@@ -108,8 +112,13 @@ def keep_working(new_worker: Callable[[], Worker], stop: threading.Event) -> Non
             raise
         except AuthorizationError as error:
             raise authorization_refusal(error) from None
+        except PERMANENT as error:
+            raise RefusedError(f"{describe_error(error)}. A retry would fail again.") from None
         except TEMPORARY as error:
-            pause = FIRST_PAUSE_S if connected else min(2 * pause, MAX_PAUSE_S)
+            if connected and time.monotonic() - connected_at > RECOVERED_S:
+                pause = FIRST_PAUSE_S
+            pause = min(pause, MAX_PAUSE_AT_WORK_S if connected else MAX_PAUSE_S)
             failed_at = time.monotonic() if failed_at is None else failed_at
             log.warning("%s; trying again in %.1f s", describe_error(error), pause)
             stop.wait(pause)
+            pause *= 2

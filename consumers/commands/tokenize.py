@@ -38,6 +38,7 @@ def tokenize_command(
     Start several tokenizers to share the work of a stream.
     """
     from consumers.tokenizer.worker import TokenizerWorker  # noqa: PLC0415 - slow to import
+    from consumers.tokenizer.written_offsets import WrittenOffsets  # noqa: PLC0415
 
     config = configured(path)
     settings = stream_named(config, stream)
@@ -47,4 +48,9 @@ def tokenize_command(
     member = f"{socket.gethostname()}-{instance}"
     served = serve_metrics(config, settings, "tokenizer", instance)
     metrics = served.tokenizer_metrics()
-    work(config, settings, lambda: TokenizerWorker(config, settings, member, served, metrics))
+    written = WrittenOffsets()
+    work(
+        config,
+        settings,
+        lambda: TokenizerWorker(config, settings, member, served, metrics, written),
+    )

@@ -5,15 +5,24 @@ from __future__ import annotations
 from kafka.errors import (
     AuthorizationError,
     CommitFailedError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    InvalidTopicError,
     KafkaError,
     KafkaTimeoutError,
     MessageSizeTooLargeError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
+    PolicyViolationError,
     RebalanceInProgressError,
+    RecordListTooLargeError,
+    UnsupportedForMessageFormatError,
+    UnsupportedVersionError,
 )
 
 __all__ = [
+    "PERMANENT",
+    "TOO_LARGE",
     "AuthorizationError",
     "BrokerAwayError",
     "CommitFailedError",
@@ -26,6 +35,19 @@ __all__ = [
     "RefusedError",
     "describe_error",
 ]
+
+# The broker refuses a record because of its size.
+TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
+# The broker would refuse the same request again, however often it is repeated.
+PERMANENT = (
+    *TOO_LARGE,
+    InvalidRecordError,
+    InvalidTimestampError,
+    InvalidTopicError,
+    PolicyViolationError,
+    UnsupportedForMessageFormatError,
+    UnsupportedVersionError,
+)
 
 
 class BrokerAwayError(Exception):

@@ -1,7 +1,7 @@
 """Offsets that consumer groups have committed: asked from the broker, and made ready to commit.
 
-Offsets are committed in two places: by `consumers.tokenizer.worker`, after the broker has the
-blocks, and by `consumers.learner.transactions`, in one transaction with the rankings.
+Offsets are committed in two places: by `consumers.tokenizer.document_reader`, after the broker has
+the blocks, and by `consumers.learner.transactions`, in one transaction with the rankings.
 """
 
 from __future__ import annotations
@@ -19,9 +19,15 @@ from consumers.settings import KafkaSettings
 GroupOffsets = dict[str, dict[Any, int]]  # by consumer group and partition
 
 
-def offsets_to_commit(offsets: Mapping[Any, int]) -> dict[Any, Any]:
-    """Offsets by partition in the form that kafka-python commits."""
-    return {partition: OffsetAndMetadata(offset, "", -1) for partition, offset in offsets.items()}
+def offsets_to_commit(
+    offsets: Mapping[Any, int], notes: Mapping[Any, str] | None = None
+) -> dict[Any, Any]:
+    """Offsets by partition, each perhaps with a note, in the form that kafka-python commits."""
+    given = notes or {}
+    return {
+        partition: OffsetAndMetadata(offset, given.get(partition, ""), -1)
+        for partition, offset in offsets.items()
+    }
 
 
 def committed_offsets(

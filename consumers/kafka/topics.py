@@ -22,6 +22,8 @@ FOREVER = "-1"
 # A shard that starts from a snapshot reads the scores that were exchanged since. Snapshots are
 # minutes old, unless the shard was stopped: it may be stopped for this long.
 SCORES_RETENTION_DAYS = 7
+# A dead letter that does not fit is cut, but its reason and origin must fit.
+MIN_DEAD_LETTER_BYTES = 64 << 10
 WATCH_SECONDS = 10.0
 REPLAYED_PARTITIONS = 4
 
@@ -63,7 +65,12 @@ def topic_plans(stream: StreamSettings) -> list[TopicPlan]:
         TopicPlan(
             stream.rankings, stream.partitions, min_record_bytes=2 * BATCH_BYTES, options=largest
         ),
-        TopicPlan(stream.dead_letters, 1, options={**largest, "retention.ms": FOREVER}),
+        TopicPlan(
+            stream.dead_letters,
+            1,
+            min_record_bytes=MIN_DEAD_LETTER_BYTES,
+            options={**largest, "retention.ms": FOREVER},
+        ),
         *([scores_plan(stream.scores)] if stream.divided_lanes else []),
     ]
 
@@ -146,10 +153,8 @@ def check_topic(admin: Admin, plan: TopicPlan, partitions: int) -> None:
         )
     if plan.min_record_bytes == 0 and not plan.no_compaction:
         return
-    resource = ConfigResource(ConfigResourceType.TOPIC, plan.name)
-    try:
-        configs = admin.describe_configs([resource], config_filter="all")["topic"][plan.name]
-    except TopicAuthorizationFailedError:
+    configs = topic_settings(admin, plan.name)
+    if configs is None:
         log.warning("no right to read the settings of %s, so they are not checked", plan.name)
         return
     largest, policy = configs["max.message.bytes"]["value"], configs["cleanup.policy"]["value"]
@@ -175,13 +180,39 @@ def check_topic(admin: Admin, plan: TopicPlan, partitions: int) -> None:
         )  # fmt: skip
 
 
+def topic_settings(admin: Admin, topic: str) -> dict[str, Any] | None:
+    """The settings of a topic; None if this client has no right to read them."""
+    resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+    try:
+        configs: dict[str, Any] = admin.describe_configs([resource], config_filter="all")
+    except TopicAuthorizationFailedError:
+        return None
+    settings: dict[str, Any] = configs["topic"][topic]
+    return settings
+
+
+def record_limit(settings: KafkaSettings, topic: str) -> int | None:
+    """The size of the largest record that a topic accepts; None if this client may not know it."""
+    admin = new_admin(settings)
+    try:
+        configs = topic_settings(admin, topic)
+    finally:
+        admin.close()
+    return None if configs is None else int(configs["max.message.bytes"]["value"])
+
+
 def topic_identity(settings: KafkaSettings, topic: str) -> str:
     """The id that tells a topic from an earlier one of the same name; empty if it is missing."""
     admin = new_admin(settings)
     try:
-        (description,) = admin.describe_topics([topic])
+        return described_identity(admin, topic)
     finally:
         admin.close()
+
+
+def described_identity(admin: Admin, topic: str) -> str:
+    """The id of a topic, asked through a client that is connected; empty if it is missing."""
+    (description,) = admin.describe_topics([topic])
     return "" if description["error_code"] else str(description.get("topic_id") or "unknown")
 
 
@@ -191,29 +222,52 @@ class TopicWatch:
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self._settings = settings
         self._topic = topic
-        self.identity = topic_identity(settings, topic)
+        self._admin: Admin | None = None
+        self.identity = self._ask()
         self._looked = time.monotonic()
         self._outage = BrokerOutage(settings.bootstrap)
 
     def is_gone(self, at_once: bool = False) -> bool:
         """Whether the topic was deleted or replaced since this watch began, or was missing then.
 
-        Asks the broker only every few seconds, unless `at_once`.
+        Asks the broker only every few seconds, unless `at_once`. A broker that does not answer
+        counts as one that still has the topic.
         """
         if not at_once and time.monotonic() - self._looked < WATCH_SECONDS:
             return False
         try:
-            identity = topic_identity(self._settings, self._topic)
+            return not self.is_current()
         except RefusedError:
             raise
         except (KafkaError, OSError) as error:
             self._outage.begin(describe_error(error))
             return False
-        else:
-            self._outage.end()
-            return identity != self.identity or not self.identity
-        finally:
-            self._looked = time.monotonic()
+
+    def is_current(self) -> bool:
+        """Whether the topic is the one that it was when this watch began; asks the broker.
+
+        What was read from the topic before this question was then read from that topic.
+        """
+        self._looked = time.monotonic()
+        identity = self._ask()
+        self._outage.end()
+        return identity == self.identity and bool(identity)
+
+    def _ask(self) -> str:
+        """Ask the broker for the topic's id, through a connection that stays open."""
+        try:
+            if self._admin is None:
+                self._admin = new_admin(self._settings)
+            return described_identity(self._admin, self._topic)
+        except (KafkaError, OSError):
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Disconnect; the next question connects again."""
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            admin.close()
 
 
 def min_insync_replicas(replication: int) -> int:

@@ -31,6 +31,7 @@ REASONS = (
     "bad_rank",
     "bad_time",
     "not_usable",
+    "worker_died",
 )
 
 _RFC3339 = re.compile(

@@ -12,7 +12,7 @@ import pytest
 
 from consumers import worker_loop
 from consumers.kafka.broker_outage import BrokerOutage
-from consumers.kafka.errors import KafkaTimeoutError
+from consumers.kafka.errors import KafkaTimeoutError, MessageSizeTooLargeError, RefusedError
 from tests.conftest import REPOSITORY
 
 # A second signal comes while the first is being dealt with, or not; the main thread looks at the
@@ -92,3 +92,21 @@ def test_an_outage_is_logged_once_when_it_begins_and_when_it_ends(
     assert caplog.messages[0] == "waiting for the broker at b:9092: KafkaTimeoutError: gone"
     assert re.fullmatch(r"the broker at b:9092 answers again after \d\.\d s", caplog.messages[1])
     assert len(caplog.messages) == 2
+
+
+def test_pauses_grow_while_a_worker_fails_and_a_refusal_ends_it(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_loop, "FIRST_PAUSE_S", 0.001)
+    monkeypatch.setattr(worker_loop, "MAX_PAUSE_AT_WORK_S", 0.1)
+    waited: list[float] = []
+    stop = threading.Event()
+    monkeypatch.setattr(stop, "wait", waited.append)
+    worker = FailingWorker([*[KafkaTimeoutError("gone")] * 9, MessageSizeTooLargeError("no")])
+    try:
+        with pytest.raises(RefusedError, match=r"MessageSizeTooLargeError.* would fail again"):
+            worker_loop.keep_working(lambda: worker, stop)
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(700)
+    assert waited == [0.001 * 2**n for n in range(7)] + [0.1, 0.1]

@@ -13,7 +13,7 @@ from typing import Any
 from consumers.cli import main
 from consumers.kafka.client_types import GroupConsumer
 from consumers.kafka.clients import new_group_consumer
-from consumers.tokenizer import worker as tokenizer_worker
+from consumers.tokenizer import document_reader
 
 
 def slow_consumer(*arguments: Any, **options: Any) -> GroupConsumer:  # noqa: ANN401
@@ -32,5 +32,5 @@ def slow_consumer(*arguments: Any, **options: Any) -> GroupConsumer:  # noqa: AN
 
 if __name__ == "__main__":
     SECONDS = float(sys.argv.pop(1))
-    tokenizer_worker.new_group_consumer = slow_consumer  # type: ignore[attr-defined]
+    document_reader.new_group_consumer = slow_consumer  # type: ignore[attr-defined]
     main()

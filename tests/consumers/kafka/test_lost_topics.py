@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
 from consumers.kafka.clients import connection_options
-from consumers.kafka.topics import TopicWatch
+from consumers.kafka.offsets import offsets_to_commit
+from consumers.kafka.topics import TopicWatch, ensure_topics
+from consumers.kafka_names import tokenizer_consumer_group
 from consumers.settings import KafkaSettings
 from consumers.supervisor import NEEDS_AN_OPERATOR
+from consumers.tokenizer.commit_note import CommitNote
 from pipeline.corpora import open_source
 from tests.support.kafka_stream import Streaming, eventually
 
@@ -138,6 +142,41 @@ def test_documents_that_are_deleted_while_workers_run(streaming: Streaming) -> N
         assert streaming.end(name) == 0, streaming.log(name)
     assert published == streaming.undisturbed()[1]
     assert len(published) == 160
+
+
+def test_documents_that_are_replaced_unnoticed(streaming: Streaming) -> None:
+    """While the tokenizer sleeps, the topic is created again, and grows beyond the old offsets."""
+    set_going(streaming)
+    streaming.wait_learned()
+    process = streaming.processes["tokenize-0"]
+    process.send_signal(signal.SIGSTOP)
+    delete(streaming, streaming.stream.documents)
+    ensure_topics(streaming.config.kafka, streaming.stream)
+    streaming.produce(open_source("synthetic:300,topics=12,seed=2"))
+    process.send_signal(signal.SIGCONT)
+    published = [message.value for message in streaming.rankings(410)]
+    for name in ("tokenize-0", "learn"):
+        assert streaming.end(name) == 0, streaming.log(name)
+    assert published == streaming.undisturbed()[1]
+    assert len(published) == 410
+    assert f"{streaming.stream.documents} was deleted" in streaming.log("tokenize-0")
+
+
+@pytest.mark.parametrize("offset", [80, 500])
+def test_an_offset_of_a_topic_that_was_replaced(offset: int, streaming: Streaming) -> None:
+    """A tokenizer committed it after the topic was replaced; it means nothing in the new one."""
+    delete(streaming, streaming.stream.documents)
+    ensure_topics(streaming.config.kafka, streaming.stream)
+    streaming.produce(open_source("synthetic:100,topics=12,seed=2"))
+    where = TopicPartition(streaming.stream.documents, 0)
+    stale = offsets_to_commit({where: offset}, {where: CommitNote("another topic").encode()})
+    admin = admin_of(streaming)
+    admin.alter_group_offsets(tokenizer_consumer_group(streaming.name), stale)
+    admin.close()
+    published = run(streaming, [], 200)
+    assert published == streaming.undisturbed()[1]
+    assert len(published) == 200
+    assert "was deleted and created again" in streaming.log("tokenize-0")
 
 
 def test_a_topic_that_is_deleted_before_it_is_watched(broker: str) -> None:

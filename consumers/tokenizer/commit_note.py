@@ -1,0 +1,46 @@
+"""The note that a tokenizer commits beside each offset, in the metadata field of Kafka's commits.
+
+An offset alone does not say which Kafka topic it belongs to: one that is deleted and created again
+keeps its name. It also does not say how often tokenizers have failed to get past it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import orjson
+
+
+@dataclass(frozen=True, slots=True)
+class CommitNote:
+    """What is known about the records that follow a committed offset."""
+
+    topic_id: str = ""  # the id of the Kafka topic; empty: unknown
+    starts: int = 0  # processes that began with these records and committed nothing after them
+    trials: int = 0  # processes that began to tokenize the first of these records alone
+    process: str = ""  # the process that was counted last
+
+    def encode(self) -> str:
+        """Return the note as JSON."""
+        return orjson.dumps(asdict(self)).decode()
+
+    @classmethod
+    def decode(cls, text: str) -> CommitNote:
+        """Read a note. Offsets that another program has set have none, or one in its own form.
+
+        >>> CommitNote.decode(CommitNote("an id", starts=2).encode())
+        CommitNote(topic_id='an id', starts=2, trials=0, process='')
+        >>> CommitNote.decode("set by hand")
+        CommitNote(topic_id='', starts=0, trials=0, process='')
+        """
+        try:
+            fields = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            return cls()
+        match fields:
+            case {
+                "topic_id": str(topic_id), "starts": int(starts),
+                "trials": int(trials), "process": str(process),
+            }:  # fmt: skip
+                return cls(topic_id, starts, trials, process)
+        return cls()
