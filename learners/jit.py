@@ -19,7 +19,7 @@ PACKAGES = tuple(
 )
 
 
-def njit(function: Callable[P, R]) -> Callable[P, R]:
+def njit(function: Callable[P, R], forceinline: bool = False) -> Callable[P, R]:
     """Compile `function` with numba, keeping its signature visible to the type checker.
 
     No fast-math: operations are the same, in the same order, on every machine and for every topic.
@@ -27,11 +27,21 @@ def njit(function: Callable[P, R]) -> Callable[P, R]:
     error in these algorithms.
     """
     try:
-        compiled: Callable[P, R] = numba.njit(cache=True, nogil=True)(function)
+        compiled: Callable[P, R] = numba.njit(cache=True, nogil=True, forceinline=forceinline)(
+            function
+        )
     except RuntimeError:  # no place for a cache, neither beside the source nor in the home folder
-        return numba.njit(nogil=True)(function)
+        return numba.njit(nogil=True, forceinline=forceinline)(function)
     mark(compiled, Path(function.__code__.co_filename))
     return compiled
+
+
+def njit_inline(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a small kernel into its callers.
+
+    A call copies all fields of every array that it passes, which can take longer than the work.
+    """
+    return njit(function, forceinline=True)
 
 
 def mark(compiled: Callable[P, R], source: Path) -> None:

@@ -27,6 +27,7 @@ from learners.checks import (
 from pipeline.events.event import MAX_FEATURE_VALUE, MIN_FEATURE_VALUE
 from pipeline.log.block import Block, Entry
 from pipeline.storage.container import Arrays, DamagedError, pack, unpack
+from pipeline.text.sip_hash import PROCESS_KEY
 from pipeline.text.terms import TermTable, check_words, rebuilt
 from pipeline.text.tokenizer import TermCounts
 
@@ -221,7 +222,7 @@ def decode_terms(ends: Longs, term_letters: Bytes) -> TermTable:
     """Return the terms of a record, in the numbering that it was written with."""
     check_starts("term_ends", ends, len(term_letters))
     check_words(ends, term_letters)
-    table = rebuilt(ends, term_letters)
+    table = rebuilt(ends, term_letters, PROCESS_KEY)
     if table.size[0] != len(ends) - 1:
         raise ValueError("a term occurs twice")
     return table

@@ -34,7 +34,8 @@ from learners.jit import njit
 from learners.learner import State
 from learners.segment import Rows
 from pipeline.errors import UsageError
-from pipeline.text.terms import TermTable, add, copied, empty_table, find, rebuilt
+from pipeline.text.sip_hash import PROCESS_KEY, Hashes
+from pipeline.text.terms import TermTable, add, copied, empty_table, find, rebuilt, with_key
 from pipeline.text.tokenizer import TermCounts
 
 UNSEEN = -2  # a term of the block that was not looked up yet
@@ -242,11 +243,11 @@ class Vocabulary:
 
     """
 
-    def __init__(self, settings: FeatureSettings | None = None) -> None:
+    def __init__(self, settings: FeatureSettings | None = None, key: Hashes = PROCESS_KEY) -> None:
         self.settings = settings or FeatureSettings()
         self.frozen = False
-        none = np.zeros(0, np.int64)
-        self._arrays = VocabularyArrays(empty_table(0, 0), none, none, none, np.zeros(4, np.int64))
+        none, totals = np.zeros(0, np.int64), np.zeros(4, np.int64)
+        self._arrays = VocabularyArrays(empty_table(0, 0, key), none, none, none, totals)
 
     def __len__(self) -> int:
         return int(self.table.size[0])
@@ -270,6 +271,7 @@ class Vocabulary:
 
         Rows marked `ready` hold features that are used as they are; the others are term counts.
         """
+        counts = counts._replace(table=with_key(counts.table, self.table.key))
         ids = np.full(int(counts.table.size[0]), UNSEEN, np.int32)
         row, rows = 0, len(ready)
         keep: Longs | None = None
@@ -342,7 +344,11 @@ class Vocabulary:
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Continue from a state that `state` returned."""
         self._arrays = VocabularyArrays(
-            rebuilt(np.array(state["ends"], np.int64), np.array(state["letters"], np.uint8)),
+            rebuilt(
+                np.array(state["ends"], np.int64),
+                np.array(state["letters"], np.uint8),
+                self.table.key,
+            ),
             df=np.array(state["df"], np.int64),
             uses=np.array(state["uses"], np.int64),
             last_use=np.array(state["last_use"], np.int64),

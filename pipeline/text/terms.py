@@ -2,7 +2,9 @@
 
 The tokenizer has one table per block (the terms of the block, in order of first appearance), and
 the vocabulary has one for the stream. Two terms are the same only if their bytes are equal: the
-hash leads to a slot, the bytes decide.
+hash leads to a slot, the bytes decide. The hash has a secret key (`pipeline/text/sip_hash.py`), so
+no stream can be prepared in which many terms lead to the same slot. A hash is only good for tables
+with the same key.
 """
 
 from __future__ import annotations
@@ -12,12 +14,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from learners.arrays import Bytes, Ints, Longs
 from learners.jit import njit
-
-Hashes = npt.NDArray[np.uint64]
+from pipeline.text.sip_hash import PROCESS_KEY, Hashes, sip_hash
 
 MAX_TERM_BYTES = 255  # a longer run is not a word, but encoded data or text without spaces
 
@@ -30,10 +30,11 @@ class TermTable(NamedTuple):
     ends: Longs
     letters: Bytes
     size: Longs
+    key: Hashes  # two secret numbers, for the hash
 
 
 @njit
-def empty_table(terms: int, letters: int) -> TermTable:
+def empty_table(terms: int, letters: int, key: Hashes) -> TermTable:
     """Return a table with room for this many terms and letters."""
     slots = 16
     while slots < 2 * terms:
@@ -44,18 +45,8 @@ def empty_table(terms: int, letters: int) -> TermTable:
         np.zeros(terms + 1, np.int64),
         np.empty(letters, np.uint8),
         np.zeros(1, np.int64),
+        key,
     )
-
-
-@njit
-def hash_bytes(letters: Bytes, start: int, end: int) -> np.uint64:
-    """Return the FNV-1a hash, mixed so that its low bits (the slot) depend on all others."""
-    value = np.uint64(0xCBF29CE484222325)
-    for i in range(start, end):
-        value = (value ^ np.uint64(letters[i])) * np.uint64(0x100000001B3)
-    value ^= value >> np.uint64(32)
-    value *= np.uint64(0x9E3779B97F4A7C15)
-    return value ^ (value >> np.uint64(29))
 
 
 @njit
@@ -96,7 +87,7 @@ def add(
 @njit
 def intern(table: TermTable, letters: Bytes, start: int, end: int) -> int:
     """Return the number of the term `letters[start:end]`; add it if it is new. Needs room."""
-    hashed = hash_bytes(letters, start, end)
+    hashed = sip_hash(letters, start, end, table.key)
     term = find(table, letters, start, end, hashed)
     return term if term >= 0 else add(table, letters, start, end, hashed, -1 - term)
 
@@ -104,7 +95,7 @@ def intern(table: TermTable, letters: Bytes, start: int, end: int) -> int:
 @njit
 def copied(table: TermTable, keep: Longs, terms: int, letters: int) -> TermTable:
     """Return a table of the terms `keep`, numbered in that order, with room for more of them."""
-    kept = empty_table(len(keep) + terms, table.ends[table.size[0]] + letters)
+    kept = empty_table(len(keep) + terms, table.ends[table.size[0]] + letters, table.key)
     for term in keep:
         start, end, hashed = table.ends[term], table.ends[term + 1], table.hashes[term]
         slot = -1 - find(kept, table.letters, start, end, hashed)
@@ -129,9 +120,9 @@ def doubled(table: TermTable) -> TermTable:
 
 
 @njit
-def rebuilt(ends: Longs, letters: Bytes) -> TermTable:
+def rebuilt(ends: Longs, letters: Bytes, key: Hashes) -> TermTable:
     """Return a table of the terms that lie one after another in `letters`."""
-    table = empty_table(len(ends) - 1, len(letters))
+    table = empty_table(len(ends) - 1, len(letters), key)
     for term in range(len(ends) - 1):
         intern(table, letters, ends[term], ends[term + 1])
     return table
@@ -143,6 +134,14 @@ def check_words(ends: Longs, letters: Bytes) -> None:
     starts = ends[:-1][ends[:-1] < len(letters)]
     if ((letters[starts] & 0xC0) == 0x80).any():
         raise ValueError("a term begins in the middle of a character")
+
+
+def with_key(table: TermTable, key: Hashes) -> TermTable:
+    """Return a table of the same terms and numbers with this key: the table itself if it has it."""
+    if np.array_equal(table.key, key):
+        return table
+    used = int(table.size[0])
+    return rebuilt(table.ends[: used + 1], table.letters[: table.ends[used]], key)
 
 
 def word_of(table: TermTable, term: int) -> str:
@@ -157,8 +156,8 @@ def words_of(table: TermTable) -> list[str]:
     return [letters[a:b].decode() for a, b in pairwise(ends)]
 
 
-def table_of(words: Sequence[str]) -> TermTable:
+def table_of(words: Sequence[str], key: Hashes = PROCESS_KEY) -> TermTable:
     """Return a table of these words, numbered in their order."""
     encoded = [word.encode() for word in words]
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    return rebuilt(ends, np.frombuffer(bytearray(b"".join(encoded)), np.uint8))
+    return rebuilt(ends, np.frombuffer(bytearray(b"".join(encoded)), np.uint8), key)

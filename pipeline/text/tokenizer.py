@@ -27,6 +27,7 @@ from learners.arrays import Bools, Bytes, Floats, Ints, Longs
 from learners.jit import njit
 from pipeline.errors import UsageError
 from pipeline.text.normal_form import composed
+from pipeline.text.sip_hash import PROCESS_KEY, Hashes, sip_hash
 from pipeline.text.stopwords import STOPWORDS
 from pipeline.text.terms import (
     MAX_TERM_BYTES,
@@ -35,7 +36,6 @@ from pipeline.text.terms import (
     copied,
     doubled,
     find,
-    hash_bytes,
     intern,
     is_full,
     table_of,
@@ -169,7 +169,7 @@ def count_text(
     """
     # `is_full`, written out: passing the table to a function takes longer than finding a term.
     last_row, entry = seen.row, seen.entry
-    size, ends = table.size, table.ends
+    size, ends, key = table.size, table.ends, table.key
     most, room = len(table.hashes), len(table.letters) - MAX_TERM_BYTES
     while at < end and size[0] < most and ends[size[0]] <= room:
         while at < end and text[at] == BLANK:
@@ -179,7 +179,7 @@ def count_text(
             at += 1
         if at == start or at - start > MAX_TERM_BYTES:
             continue
-        hashed = hash_bytes(text, start, at)
+        hashed = sip_hash(text, start, at, key)
         term = find(table, text, start, at, hashed)
         if term < 0:
             term = add(table, text, start, at, hashed, -1 - term)
@@ -245,14 +245,14 @@ class Tokenizer:
 
     """
 
-    def __init__(self, profile: str = "reuters2000") -> None:
+    def __init__(self, profile: str = "reuters2000", key: Hashes = PROCESS_KEY) -> None:
         if profile not in PROFILES:
             raise UsageError(f"The profile must be one of {', '.join(PROFILES)}. Got {profile!r}.")
         self.profile = profile
         self._fold = profile == "reuters21578"
         stop_words = STOPWORDS if self._fold else ()
         self._stop_words = len(stop_words)
-        self._first = table_of(stop_words)  # every block's table begins with the stop-list
+        self._first = table_of(stop_words, key)  # every block's table begins with the stop-list
         self._room = (256, 2048)  # terms and letters; adapts to the last block, so tables grow less
 
     def count(self, documents: Sequence[str | Mapping[str, float]]) -> TermCounts:
@@ -293,6 +293,8 @@ class Tokenizer:
         """Return the tokens of a text with blanks between them."""
         if not self._fold and text.isascii():
             return text.encode().translate(ASCII_WORDS)
-        encoded = np.frombuffer(bytearray(composed(text).lower().encode("utf-8", "replace")), np.uint8)
+        encoded = np.frombuffer(
+            bytearray(composed(text).lower().encode("utf-8", "replace")), np.uint8
+        )
         number = np.frombuffer(bytearray(NUMBER.encode()), np.uint8)
         return blanked(encoded, character_kinds(), self._fold, number).tobytes()

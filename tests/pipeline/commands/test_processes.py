@@ -41,6 +41,17 @@ def test_a_pipe_by_name_is_a_file() -> None:
     assert orjson.loads(Path("r.json").read_bytes())["perceptron"]["rounds"] == 1
 
 
+def test_two_processes_write_the_same_bytes() -> None:
+    """The hashes of words have a key that differs in every process. Nothing shows it."""
+    written = []
+    for name in ("first", "second"):
+        arguments = ["replay", "synthetic:300", "--lane", "mmp", "--max-terms", "500", "--quiet"]
+        files = ["--rankings", f"{name}.jsonl", "--top", "0", "--curves", f"{name}.csv"]
+        subprocess.run([*WIRERANK, *arguments, *files], check=True, stdout=subprocess.DEVNULL)
+        written.append((Path(f"{name}.jsonl").read_bytes(), Path(f"{name}.csv").read_bytes()))
+    assert written[0] == written[1]
+
+
 def test_dead_letters_are_there_at_once() -> None:
     with listening() as process:
         assert process.stdin is not None

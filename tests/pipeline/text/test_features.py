@@ -22,14 +22,17 @@ TOKENIZER = Tokenizer()
 
 
 def vectors(
-    vocabulary: Vocabulary, contents: Sequence[Content], block: int
+    vocabulary: Vocabulary,
+    contents: Sequence[Content],
+    block: int,
+    tokenizer: Tokenizer = TOKENIZER,
 ) -> list[dict[str, float]]:
     """Return the vectors by term, each read while its numbering is valid."""
     by_term = []
     for start in range(0, len(contents), block):
         part = contents[start : start + block]
         events = [Event(i, content, None, None, None) for i, content in enumerate(part)]
-        made = make_block(events, TOKENIZER)
+        made = make_block(events, tokenizer)
         for numbered in vocabulary.vectors(made.counts, made.ready):
             words = words_of(vocabulary.table)
             for i in range(len(numbered.rows)):
@@ -48,6 +51,21 @@ def random_contents(seed: int, length: int, words: int = 400) -> list[Content]:
         else:
             contents.append(" ".join(names))
     return contents
+
+
+def test_the_keys_of_hashes_do_not_matter() -> None:
+    """Neither in the tokenizer nor in the vocabulary, nor after a restart with another key."""
+    settings = FeatureSettings(max_terms=150)
+    contents = random_contents(5, 300)
+    expected = vectors(Vocabulary(settings), contents, 7)
+    one, other = np.array([1, 2], np.uint64), np.array([3, 2**63], np.uint64)
+    for first, second in ((one, one), (one, other), (other, one)):
+        vocabulary = Vocabulary(settings, first)
+        made = vectors(vocabulary, contents[:140], 7, Tokenizer(key=first))
+        resumed = Vocabulary(settings, second)
+        resumed.restore(vocabulary.state())
+        made += vectors(resumed, contents[140:], 7, Tokenizer(key=first))
+        assert made == expected
 
 
 def test_formula_by_hand() -> None:

@@ -6,14 +6,15 @@ import random
 
 import numpy as np
 
+from pipeline.text.sip_hash import PROCESS_KEY, sip_hash
 from pipeline.text.terms import (
     copied,
     doubled,
     find,
-    hash_bytes,
     intern,
     is_full,
     table_of,
+    with_key,
     words_of,
 )
 
@@ -54,4 +55,12 @@ def test_copy_keeps_and_renumbers() -> None:
     table = copied(table_of(["a", "b", "c", "d"]), np.array([1, 3]), 0, 0)
     assert words_of(table) == ["b", "d"]
     letters = np.frombuffer(bytearray(b"d"), np.uint8)
-    assert find(table, letters, 0, 1, hash_bytes(letters, 0, 1)) == 1
+    assert find(table, letters, 0, 1, sip_hash(letters, 0, 1, PROCESS_KEY)) == 1
+
+
+def test_another_key_keeps_terms_and_numbers() -> None:
+    table = table_of(["wheat", "corn", "", "\u00e9"])
+    assert with_key(table, PROCESS_KEY.copy()) is table
+    other = with_key(table, np.array([1, 2], np.uint64))
+    assert words_of(other) == words_of(table)
+    assert other.hashes.tolist() != table.hashes.tolist()
