@@ -205,6 +205,7 @@ class StreamSettings(Section):
     min_df: Annotated[int, Field(ge=1)] = 1
     max_topics: Annotated[int, Field(ge=1)] = EngineSettings().max_topics
     max_pending: Annotated[int, Field(ge=0)] = EngineSettings().max_pending
+    max_pending_bytes: Annotated[int, Field(ge=0)] = EngineSettings().max_pending_bytes
     lanes: Annotated[tuple[LaneSettings, ...], Field(min_length=1)]
 
     @model_validator(mode="before")
@@ -254,7 +255,7 @@ class StreamSettings(Section):
     def engine_settings(self) -> EngineSettings:
         """The limits and features of the stream, as settings of the engine."""
         features = FeatureSettings(max_terms=self.max_terms, min_df=self.min_df)
-        return EngineSettings(features, self.max_topics, self.max_pending)
+        return EngineSettings(features, self.max_topics, self.max_pending, self.max_pending_bytes)
 
 
 class Config(Section):

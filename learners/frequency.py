@@ -71,3 +71,7 @@ class Frequency(Learner):
     def size_bytes(self) -> int:
         """Memory of the counts."""
         return self._counts.nbytes
+
+    def max_bytes(self, terms: int, topics: int) -> int:
+        """One count per topic."""
+        return 8 * topics

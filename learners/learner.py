@@ -100,3 +100,11 @@ class Learner(ABC):
     @abstractmethod
     def size_bytes(self) -> int:
         """Memory of the model's arrays, as far as they are in use."""
+
+    def max_bytes(self, terms: int, topics: int) -> int:
+        """The most that `size_bytes` can be with this many terms and topics.
+
+        Most learners have one or two numbers per term and topic: the second is for the averaging
+        sum, or the variance.
+        """
+        return 2 * 8 * (terms + 1) * (topics + 1)

@@ -11,6 +11,7 @@ memory depends on the number of connections.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -201,6 +202,11 @@ class IndexLearner(Learner):
     def size_bytes(self) -> int:
         """Return the memory of the connections, and of the entry of each feature."""
         return 12 * self.connections + 40 * self._terms
+
+    def max_bytes(self, terms: int, topics: int) -> int:
+        """The shares of a feature's connections add up to 1, so `w_min` limits their number."""
+        most = min(topics, math.ceil(1 / self.w_min)) if self.w_min else topics
+        return (12 * most + 40) * terms
 
 
 def room_for(topics: int) -> Retrieval:

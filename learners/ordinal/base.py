@@ -33,7 +33,7 @@ from learners.growing_array import GrowingArray
 from learners.learner import Learner, State
 from learners.options import Option
 from learners.ordinal.kernel import OrdinalModel, OrdinalOptions
-from learners.prototypes.support_set import Supports
+from learners.prototypes.support_set import Supports, max_instance_bytes
 from learners.scores import RankScores, RowScores
 from learners.segment import Rows, Segment, Steps
 
@@ -163,6 +163,15 @@ class OrdinalLearner(Learner):
         """Memory of the weights or instances, of the averaging sums and of the thresholds."""
         numbers = self._weights.nbytes + self._lagging.nbytes + self._supports.nbytes
         return numbers + self._thresholds.nbytes + self._passed.nbytes
+
+    def max_bytes(self, terms: int, topics: int) -> int:
+        """Weights and averaging sums per term, or a budget of instances. Topics do not matter."""
+        thresholds = 2 * 8 * self.threshold_count
+        if self.kernel == "linear":
+            return thresholds + 2 * 8 * terms * self.columns
+        return thresholds + max_instance_bytes(
+            self.budget, terms, self.columns + self.threshold_count
+        )
 
 
 def in_columns(weights: GrowingArray) -> Floats:

@@ -94,3 +94,7 @@ class PrototypeLearner(Learner):
     def size_bytes(self) -> int:
         """Memory of the prototypes and of the averaging sum."""
         return self._weights.nbytes + self._lagging.nbytes
+
+    def max_bytes(self, terms: int, topics: int) -> int:
+        """One number per term and topic; two with `average`."""
+        return (2 if self.average else 1) * 8 * terms * topics

@@ -173,3 +173,7 @@ class Committee(Learner):
     def size_bytes(self) -> int:
         """Memory of the weights."""
         return self._weights.nbytes
+
+    def max_bytes(self, terms: int, topics: int) -> int:
+        """One number per term and perceptron."""
+        return 8 * terms * topics * self.size

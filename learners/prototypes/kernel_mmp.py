@@ -17,6 +17,7 @@ from learners.prototypes.support_set import (
     Supports,
     add_support,
     keep_budget,
+    max_instance_bytes,
     score_supports,
 )
 from learners.scores import DenseScores, RowScores
@@ -135,3 +136,7 @@ class KernelMMP(Learner):
     def size_bytes(self) -> int:
         """Memory of the instances."""
         return self._supports.nbytes
+
+    def max_bytes(self, terms: int, topics: int) -> int:
+        """A budget of instances, and as many that are only needed for the average."""
+        return max_instance_bytes(self.budget, terms, topics)

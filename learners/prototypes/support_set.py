@@ -295,3 +295,11 @@ class Supports:
     def nbytes(self) -> int:
         """Memory of the instances in use."""
         return sum(array.nbytes for array in self._used())
+
+
+def max_instance_bytes(budget: int, terms: int, columns: int) -> int:
+    """The most that a budget of instances takes: with all terms, and as many again that are gone.
+
+    An instance has a number and a value per term, a coefficient per column, and four numbers.
+    """
+    return 2 * (budget + 1) * (12 * terms + 8 * (columns + 4)) + 16 * terms

@@ -78,3 +78,7 @@ class Shards(Learner):
     def size_bytes(self) -> int:
         """Return the memory of all shards."""
         return sum(shard.size_bytes() for shard in self._shards)
+
+    def max_bytes(self, terms: int, topics: int) -> int:
+        """Those of all shards."""
+        return sum(shard.max_bytes(terms, topics) for shard in self._shards)

@@ -230,6 +230,11 @@ class Shard(Learner):
         prototypes = self._weights.nbytes + self._lagging.nbytes
         return prototypes + self._mass.nbytes + self._lag_mass.nbytes + self._history.nbytes
 
+    def max_bytes(self, terms: int, topics: int) -> int:
+        """The prototypes of its own topics, and three numbers for each of all topics."""
+        columns = owned(topics, self.exchange.shard, self.exchange.shards)
+        return (2 if self.rule.average else 1) * 8 * terms * columns + 3 * 8 * topics
+
 
 def lengthened(array: npt.NDArray[Number], length: int) -> npt.NDArray[Number]:
     """Return the array, filled up with zeros to at least this length."""

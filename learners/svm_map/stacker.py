@@ -24,6 +24,7 @@ from learners.svm_map.trainer import Queries, train
 
 SCALED, PLACE, LEAD = range(3)  # the features of a topic from each lane; see `TopicFeatures`
 EACH = 3
+MAX_RELEVANT = 1000  # topics of a document, for `max_bytes`
 MAX_SEARCHES = 500  # in one refit, so that the stream never waits for long
 
 
@@ -318,3 +319,13 @@ class Stacker(Learner):
         """Memory of the weights and of what is kept of documents."""
         kept = sum(sum(array.nbytes for array in lesson) for lesson in self.lessons)
         return self.weights.nbytes + kept
+
+    def max_bytes(self, terms: int, topics: int) -> int:
+        """A window of documents, each with its relevant topics and the first topics of each lane.
+
+        Terms do not matter. The number of lanes is known from the first documents on.
+        """
+        features = max(EACH, len(self.weights))
+        items = min(topics, MAX_RELEVANT + self.depth * (features // EACH))
+        lesson = items * (8 * features + 1) + 8 * (features // EACH + 1)
+        return 8 * features + self.window * lesson

@@ -87,6 +87,7 @@ def export_command(
     min_df: options.MinDf = DEFAULTS.engine.features.min_df,
     max_topics: options.MaxTopics = None,
     max_pending: options.MaxPending = DEFAULTS.engine.max_pending,
+    max_pending_bytes: options.MaxPendingBytes = DEFAULTS.engine.max_pending_bytes,
     quiet: options.Quiet = False,
 ) -> None:
     """Replay a source and write its curves, dated by its documents.
@@ -98,7 +99,9 @@ def export_command(
         settings = ReplaySettings(
             source=source, lanes=lanes, limit=limit, format=format_, profile=profile,
             topics=topics, dead_letters=dead_letters, max_event_bytes=max_event_bytes,
-            engine=engine_settings(source, lanes, max_terms, min_df, max_topics, max_pending),
+            engine=engine_settings(
+                source, lanes, max_terms, min_df, max_topics, max_pending, max_pending_bytes
+            ),
         )  # fmt: skip
         read = [path for path in (source_path(source), topics) if path and source != "-"]
         check_outputs([target, dead_letters], read)

@@ -41,6 +41,7 @@ def engine_settings(
     min_df: int,
     max_topics: int | None,
     max_pending: int,
+    max_pending_bytes: int,
 ) -> EngineSettings:
     """The settings of the engine; a ceiling that is None takes its default for the source."""
     terms, topics = ENGINE_DEFAULTS.features.max_terms, ENGINE_DEFAULTS.max_topics
@@ -49,4 +50,5 @@ def engine_settings(
         terms, topics = max(terms, size.terms), max(topics, size.topics)
     terms = terms if max_terms is None else max_terms
     topics = topics if max_topics is None else max_topics
-    return EngineSettings(FeatureSettings(max_terms=terms, min_df=min_df), topics, max_pending)
+    features = FeatureSettings(max_terms=terms, min_df=min_df)
+    return EngineSettings(features, topics, max_pending, max_pending_bytes)

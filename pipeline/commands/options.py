@@ -113,6 +113,15 @@ MaxPending = Annotated[
         min=0, max=MOST, metavar="N", help="Let at most N documents wait for their late labels."
     ),
 ]
+MaxPendingBytes = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        max=1 << 60,
+        metavar="N",
+        help="Let waiting documents take at most N bytes, and labels that wait as many.",
+    ),
+]
 Quiet = Annotated[
     bool, typer.Option("--quiet", help="Show results and problems only, no progress.")
 ]

@@ -79,6 +79,7 @@ def replay_command(
     min_df: options.MinDf = DEFAULTS.engine.features.min_df,
     max_topics: options.MaxTopics = None,
     max_pending: options.MaxPending = DEFAULTS.engine.max_pending,
+    max_pending_bytes: options.MaxPendingBytes = DEFAULTS.engine.max_pending_bytes,
     metrics: options.MetricsPort = None,
     metric_topics: options.MetricTopics = DEFAULTS.metric_topics,
     page: options.Page = False,
@@ -117,7 +118,9 @@ def replay_command(
             format=format_, profile=profile, topics=topics, rankings=rankings, top=top,
             curves=curves, report=report, plot=plot, dead_letters=dead_letters,
             max_event_bytes=max_event_bytes, metrics=metrics, metric_topics=metric_topics,
-            engine=engine_settings(source, lanes, max_terms, min_df, max_topics, max_pending),
+            engine=engine_settings(
+                source, lanes, max_terms, min_df, max_topics, max_pending, max_pending_bytes
+            ),
         )  # fmt: skip
         progress = TerminalProgress(
             quiet, bar=rankings != STANDARD_OUTPUT or not sys.stdout.isatty()

@@ -21,7 +21,12 @@ from pipeline.engine.labels import RankLabels, TopicLabels
 from pipeline.engine.lane import Lane, SharedSegment
 from pipeline.engine.lane_group import GroupExplanation, GroupResult, LaneGroup
 from pipeline.engine.lane_runner import LaneRunner
-from pipeline.engine.pending_labels import Label, PendingLabels
+from pipeline.engine.pending_labels import (
+    MAX_PENDING,
+    MAX_PENDING_BYTES,
+    Label,
+    PendingLabels,
+)
 from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.engine.segment_builder import SegmentBuilder
 from pipeline.engine.topic_index import TopicIndex
@@ -43,7 +48,12 @@ class EngineSettings:
 
     features: FeatureSettings = field(default_factory=FeatureSettings)
     max_topics: int = 2048
-    max_pending: int = 10_000
+    max_pending: int = MAX_PENDING
+    max_pending_bytes: int = MAX_PENDING_BYTES
+
+    def new_pending(self) -> PendingLabels:
+        """Return what waits for one kind of label: nothing yet."""
+        return PendingLabels(self.max_pending, self.max_pending_bytes)
 
 
 class Engine:
@@ -70,10 +80,10 @@ class Engine:
         self.lanes, self.helpers = all_lanes[: len(lanes)], all_lanes[len(lanes) :]
         topic_lanes = [lane for lane in all_lanes if not lane.is_ordinal]
         ordinal_lanes = [lane for lane in all_lanes if lane.is_ordinal]
-        max_pending = self.settings.max_pending
-        self.topic_group = LaneGroup(topic_lanes, TopicLabels(self.topics), max_pending)
+        new_pending = self.settings.new_pending
+        self.topic_group = LaneGroup(topic_lanes, TopicLabels(self.topics), new_pending())
         self.rank_labels = RankLabels(ranks_of([lane.spec for lane in ordinal_lanes]))
-        self.rank_group = LaneGroup(ordinal_lanes, self.rank_labels, max_pending)
+        self.rank_group = LaneGroup(ordinal_lanes, self.rank_labels, new_pending())
         self.documents = 0
         self._can_explain = True
         self._threads = threads or os.cpu_count() or 1

@@ -50,10 +50,10 @@ class GroupResult:
 class LaneGroup:
     """Lanes that learn from the same labels, in lockstep."""
 
-    def __init__(self, lanes: Sequence[Lane], labels: Labels, max_pending: int) -> None:
+    def __init__(self, lanes: Sequence[Lane], labels: Labels, pending: PendingLabels) -> None:
         self.lanes = list(lanes)
         self.labels = labels
-        self.pending = PendingLabels(max_pending)
+        self.pending = pending
         self.rounds = 0
         self.differences = self._no_differences()
 
@@ -161,6 +161,12 @@ class LaneGroup:
             raise ValueError(
                 f"cannot merge lanes after {self.rounds} rounds with lanes after {other.rounds} "
                 "rounds: both must have followed the log to the same position"
+            )
+        if self.pending.documents.keys() != other.pending.documents.keys():
+            raise ValueError(
+                "cannot merge lanes that wait for labels of different documents: a snapshot of an "
+                "older version kept more documents than max_pending_bytes allows; start again from "
+                "the beginning of the log with an empty snapshot folder"
             )
         own_names = {lane.name for lane in self.lanes}
         new = [i for i, lane in enumerate(other.lanes) if lane.name not in own_names]

@@ -1,7 +1,13 @@
 """Match late labels with their documents.
 
 A document without a label waits for it. A label that comes before its document waits too. Both
-kinds of waiting are bounded: when there are too many, the oldest is dropped and counted.
+kinds of waiting are bounded, in number and in bytes: when there are too many, the oldest is dropped
+and counted.
+
+What drops a document must not depend on the lanes of a worker, on its shard, on blocks or on
+crashes, because all of these must agree on the waiting documents. So a document is charged bytes
+that follow from the log alone: for its id, the terms of its vector, and one score per label known
+when it was ranked. The memory of its scores is this part of the charge times the number of lanes.
 
 A document that has the id of a waiting document replaces it, because a late label can only mean the
 newest version. A label whose document is already labelled also waits: it is matched with the next
@@ -19,6 +25,16 @@ from learners.scores import StoredScores
 
 Label = tuple[str, ...] | tuple[int]  # topics, or one rank
 
+MAX_PENDING, MAX_PENDING_BYTES = 10_000, 256 << 20  # the defaults
+
+# Bytes charged. A string has up to four bytes per character in memory.
+DOCUMENT_BYTES = 1024  # the objects of a waiting document
+LABEL_BYTES = 256  # the objects of a waiting label
+NAME_BYTES = 80  # the object of one topic
+CHARACTER_BYTES = 4
+TERM_BYTES = 12  # number and value
+SCORE_BYTES = 8
+
 NO_TERMS: Ints = np.empty(0, np.int32)
 NO_VALUES: Floats = np.empty(0)
 
@@ -32,15 +48,37 @@ class PendingDocument:
     values: Floats = field(default_factory=lambda: NO_VALUES)
     known: int = 0  # labels that were known when it was ranked
     scores: list[StoredScores] = field(default_factory=list)
+    charge: int = 0  # bytes; see `charge_document`
+
+
+def charge_document(key: str, terms: int, known: int) -> int:
+    """Return the bytes that a waiting document is charged: with this id, terms and known labels."""
+    own = DOCUMENT_BYTES + CHARACTER_BYTES * len(key)
+    return own + TERM_BYTES * terms + SCORE_BYTES * known
+
+
+def charge_label(key: str, label: Label) -> int:
+    """Return the bytes that a waiting label is charged."""
+    own = LABEL_BYTES + CHARACTER_BYTES * len(key)
+    return own + sum(
+        NAME_BYTES + CHARACTER_BYTES * (len(name) if isinstance(name, str) else 0) for name in label
+    )
 
 
 class PendingLabels:
-    """Matches labels with documents by id. The ids 7 and "7" are equal."""
+    """Matches labels with documents by id. The ids 7 and "7" are equal.
 
-    def __init__(self, max_pending: int = 10_000) -> None:
+    At most `max_pending` documents wait, which are charged at most `max_bytes`. The same limits
+    hold for labels, on their own.
+    """
+
+    def __init__(self, max_pending: int = MAX_PENDING, max_bytes: int = MAX_PENDING_BYTES) -> None:
         self.max_pending = max_pending
+        self.max_bytes = max_bytes
         self.documents: dict[str, PendingDocument] = {}  # by id, oldest first
+        self.document_bytes = 0  # charged for all waiting documents
         self.early: dict[str, Label] = {}  # labels without a document, by id, oldest first
+        self.early_bytes = 0  # charged for all of them
         self.expired_documents = 0
         self.unmatched_labels = 0
         self.superseded = 0
@@ -51,14 +89,39 @@ class PendingLabels:
 
         If no document waits, the label waits instead. It replaces an older label of the same id.
         """
-        document = self.documents.pop(key, None)
+        document = self._take_document(key)
         if document is None:
-            self.early.pop(key, None)
+            self._take_early(key)
             self.early[key] = label
-            if len(self.early) > self.max_pending:
-                del self.early[next(iter(self.early))]
-                self.unmatched_labels += 1
+            self.early_bytes += charge_label(key, label)
+            self._drop_early()
         return document
+
+    def _take_document(self, key: str) -> PendingDocument | None:
+        """Remove a waiting document."""
+        document = self.documents.pop(key, None)
+        if document is not None:
+            self.document_bytes -= document.charge
+        return document
+
+    def _take_early(self, key: str) -> Label | None:
+        """Remove a waiting label."""
+        label = self.early.pop(key, None)
+        if label is not None:
+            self.early_bytes -= charge_label(key, label)
+        return label
+
+    def _drop_early(self) -> None:
+        """Drop the oldest labels until the rest is within the limits."""
+        while len(self.early) > self.max_pending or self.early_bytes > self.max_bytes:
+            self._take_early(next(iter(self.early)))
+            self.unmatched_labels += 1
+
+    def _drop_documents(self) -> None:
+        """Drop the oldest documents until the rest is within the limits."""
+        while len(self.documents) > self.max_pending or self.document_bytes > self.max_bytes:
+            self._take_document(next(iter(self.documents)))
+            self.expired_documents += 1
 
     def match_document(self, key: str, own_label: Label | None) -> Label | None:
         """Return the label of a new document: its own label, or one that came before it.
@@ -66,7 +129,7 @@ class PendingLabels:
         A labelled document also replaces a waiting document of the same id.
         """
         label = own_label
-        if self.early and (early := self.early.pop(key, None)) is not None:
+        if self.early and (early := self._take_early(key)) is not None:
             if own_label is None:
                 label = early
             else:
@@ -75,23 +138,49 @@ class PendingLabels:
             self._drop_document(key)
         return label
 
-    def add_document(self, key: str, document: PendingDocument) -> None:
-        """Let a document wait for its label. It replaces a waiting document of the same id."""
+    def add_document(self, key: str, document: PendingDocument, terms: int, known: int) -> None:
+        """Let a document wait for its label. It replaces a waiting document of the same id.
+
+        Its vector, which has this many terms, and its scores of the known labels come later.
+        """
         self._drop_document(key)
+        document.charge = charge_document(key, terms, known)
         self.documents[key] = document
-        if len(self.documents) > self.max_pending:
-            del self.documents[next(iter(self.documents))]
-            self.expired_documents += 1
+        self.document_bytes += document.charge
+        self._drop_documents()
 
     def _drop_document(self, key: str) -> None:
-        if self.documents and self.documents.pop(key, None) is not None:
+        if self.documents and self._take_document(key) is not None:
             self.superseded += 1
 
     def forget(self, keep: Longs) -> None:
         """Renumber the terms of waiting documents after the vocabulary was cut to `keep`."""
-        for document in self.documents.values():
+        for key, document in self.documents.items():
             new = np.searchsorted(keep, document.terms)
             new[new == len(keep)] = 0  # above the last kept term: compares unequal below
             stays = keep[new] == document.terms
             document.terms = new[stays].astype(np.int32)
             document.values = document.values[stays]
+            self._charge(key, document)
+
+    def restore(self, documents: dict[str, PendingDocument], early: dict[str, Label]) -> None:
+        """Restore what waits from a snapshot.
+
+        Versions before the limit in bytes may have kept more. Then the oldest are dropped now, so
+        that every worker that reads this snapshot drops the same.
+        """
+        self.documents, self.document_bytes = documents, 0
+        for key, document in documents.items():
+            document.charge = 0
+            self._charge(key, document)
+        self.early, self.early_bytes = early, 0
+        for key, label in early.items():
+            self.early_bytes += charge_label(key, label)
+        self._drop_documents()
+        self._drop_early()
+
+    def _charge(self, key: str, document: PendingDocument) -> None:
+        """Charge a document for what it holds now."""
+        charge = charge_document(key, len(document.terms), document.known)
+        self.document_bytes += charge - document.charge
+        document.charge = charge

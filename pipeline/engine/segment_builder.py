@@ -64,7 +64,8 @@ class SegmentBuilder:
         else:
             document = PendingDocument(row)
             self.unlabelled.append((key, document))
-            self._pending.add_document(key, document)
+            starts = self._vectors.rows.starts
+            self._pending.add_document(key, document, int(starts[row + 1] - starts[row]), known)
 
     def _add_late_label(self, entry: Entry, label: Label) -> None:
         document = self._pending.match_label(str(entry.id), label)

@@ -10,7 +10,7 @@ from typing import IO, NamedTuple
 
 import orjson
 
-from pipeline.events.event import MAX_EVENT_BYTES, MalformedEvent
+from pipeline.events.event import MAX_EVENT_BYTES, Refusal
 
 
 class DeadLetter(NamedTuple):
@@ -18,7 +18,7 @@ class DeadLetter(NamedTuple):
 
     raw: bytes
     line: int
-    problem: MalformedEvent
+    refusal: Refusal
 
 
 class DeadLetterFile:
@@ -36,7 +36,7 @@ class DeadLetterFile:
     def write(self, letters: Iterable[DeadLetter]) -> None:
         """Append dead letters; their events stay unchanged (in base64 if they are not UTF-8)."""
         for letter in letters:
-            self.counts[letter.problem.reason] += 1
+            self.counts[letter.refusal.reason] += 1
             if self._file is None:
                 self._file = self.path.open("ab")
             self._file.write(orjson.dumps(self._as_json(letter)) + b"\n")
@@ -45,13 +45,13 @@ class DeadLetterFile:
 
     def _as_json(self, letter: DeadLetter) -> dict[str, str | int | bool]:
         fields: dict[str, str | int | bool] = {
-            "reason": letter.problem.reason,
-            "detail": letter.problem.detail,
+            "reason": letter.refusal.reason,
+            "detail": letter.refusal.detail,
             "source": self.source,
             "line": letter.line,
         }
         raw = letter.raw
-        if letter.problem.reason == "too_large":  # the rest of the line was never read
+        if letter.refusal.reason == "too_large":  # the rest of the line was never read
             raw = raw[: self.max_event_bytes]
             fields["cut"] = True
         try:

@@ -15,6 +15,7 @@ Id = str | int
 MAX_EVENT_BYTES = 1 << 20
 MAX_ID_CHARACTERS = 1024
 MAX_TOPICS_PER_EVENT = 1000
+MAX_DETAIL_CHARACTERS = 500  # of a dead letter
 # Limits of absolute values: products of two values, and sums of many products, stay finite.
 MAX_FEATURE_VALUE = 1e75
 MIN_FEATURE_VALUE = 1e-75  # 0 is also allowed
@@ -41,13 +42,35 @@ _RFC3339 = re.compile(
 )
 
 
+class Refusal(NamedTuple):
+    """Why an event cannot be used: `reason` is a code to count by, `detail` a sentence."""
+
+    reason: str
+    detail: str
+
+
 class MalformedEvent(Exception):  # noqa: N818 - the documentation uses this name
-    """An event that cannot be used: `reason` is a code to count by, `detail` a sentence."""
+    """An event that cannot be used.
+
+    Keep its `refusal` and not the exception, whose traceback holds the parsed event: of a megabyte
+    of JSON that is many megabytes.
+    """
 
     def __init__(self, reason: str, detail: str) -> None:
+        if len(detail) > MAX_DETAIL_CHARACTERS:
+            detail = f"{detail[:MAX_DETAIL_CHARACTERS]}..."
         super().__init__(detail)
-        self.reason = reason
-        self.detail = detail
+        self.refusal = Refusal(reason, detail)
+
+    @property
+    def reason(self) -> str:
+        """A code to count by."""
+        return self.refusal.reason
+
+    @property
+    def detail(self) -> str:
+        """A sentence."""
+        return self.refusal.detail
 
 
 class Event(NamedTuple):

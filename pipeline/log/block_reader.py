@@ -12,7 +12,7 @@ from pipeline.events.event import MAX_EVENT_BYTES, Decoder, Event, MalformedEven
 from pipeline.log.block import Block, make_block
 from pipeline.text.tokenizer import Tokenizer
 
-MAX_BLOCK_BYTES = 1 << 24  # a block of very large events has fewer of them
+MAX_BLOCK_BYTES = 4 << 20  # a block of very large events has fewer of them
 
 
 class SourceBlock(NamedTuple):
@@ -80,7 +80,7 @@ class BlockReader:
         try:
             self._events.append(self._decode(event, self._max_event_bytes))
         except MalformedEvent as problem:
-            self._dead_letters.append(DeadLetter(raw, line, problem))
+            self._dead_letters.append(DeadLetter(raw, line, problem.refusal))
 
     def _next_block(self) -> SourceBlock:
         block = make_block(self._events, self._tokenizer)

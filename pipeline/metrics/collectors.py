@@ -23,6 +23,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import Metric
 
 from pipeline.engine.engine import Engine
+from pipeline.engine.memory import memory_ceiling, memory_use
 from pipeline.events.event import REASONS
 from pipeline.metrics import families
 from pipeline.metrics.families import NO_DURATIONS, Durations, Scrape
@@ -68,6 +69,7 @@ class EngineSample:
 
     lanes: tuple[LaneSample, ...]
     counts: tuple[tuple[families.Family, float], ...]
+    memory: tuple[int, int]  # in use, and its ceiling
     given_up: tuple[tuple[str, int], ...]
     unmatched: tuple[tuple[str, int], ...]
     topics: TopicsSample | None
@@ -101,7 +103,10 @@ def sample_engine(engine: Engine, topics: int) -> EngineSample:
             (families.PENDING_DOCUMENTS, sum(len(p.documents) for p in waiting)),
             (families.PENDING_LABELS, sum(len(p.early) for p in waiting)),
             (families.PENDING_CEILING, settings.max_pending * max(1, len(waiting))),
+            (families.PENDING_BYTES, sum(p.document_bytes + p.early_bytes for p in waiting)),
+            (families.PENDING_BYTES_CEILING, 2 * settings.max_pending_bytes * len(waiting)),
         ),
+        (memory_use(engine), memory_ceiling(engine)),
         (
             ("expired", sum(p.expired_documents for p in waiting)),
             ("superseded", sum(p.superseded for p in waiting)),
@@ -206,6 +211,10 @@ class LearnerMetrics:
                 collect_lanes(scrape, engine)
             if self._speaks and engine.topics is not None:
                 collect_topics(scrape, engine.topics)
+        if sample.engines:
+            memory = [engine.memory for engine in sample.engines]
+            scrape.add(families.MEMORY_BYTES, sum(use for use, _ in memory))
+            scrape.add(families.MEMORY_CEILING, sum(ceiling for _, ceiling in memory))
         if sample.engines and self._speaks:
             collect_counts(scrape, sample.engines[-1])
         scrape.add_durations(families.BLOCK_SECONDS, sample.block_seconds)

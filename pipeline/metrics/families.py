@@ -124,10 +124,27 @@ PENDING_CEILING = gauge(
     SHARD,
     "Maximum of pending documents, and of pending labels (max_pending per kind of label).",
 )
+PENDING_BYTES = gauge(
+    "pending_bytes", SHARD, "Bytes charged for pending documents and pending labels."
+)
+PENDING_BYTES_CEILING = gauge(
+    "pending_bytes_ceiling",
+    SHARD,
+    "Maximum of these bytes (max_pending_bytes for documents and for labels, per kind of label).",
+)
+MEMORY_BYTES = gauge(
+    "memory_bytes", SHARD, "Memory of the stream: models, vocabulary, topics, and what waits."
+)
+MEMORY_CEILING = gauge(
+    "memory_ceiling_bytes",
+    SHARD,
+    "Maximum of this memory by the settings, with the buffers for blocks and scores.",
+)
 DOCUMENTS_GIVEN_UP = counter(
     "documents_given_up",
     (*SHARD, "reason"),
-    "Documents that no longer wait for labels: expired (max_pending) or superseded.",
+    "Documents that no longer wait for labels: expired (max_pending, max_pending_bytes) or "
+    "superseded.",
 )
 UNMATCHED_LABELS = counter(
     "unmatched_labels",
@@ -170,8 +187,9 @@ LEARNER = (
     ROUNDS, ROUNDS_WITH_TOPICS, LOSS_SUM, ROUND_AVERAGED_LOSS, TOPIC_ROUNDS, TOPIC_LOSS,
     MODEL_BYTES, *MODEL_SIZES.values(), *SHARD_SECONDS.values(), DOCUMENTS, VOCABULARY,
     VOCABULARY_CEILING, TERMS_REFUSED, TOPICS, TOPICS_CEILING, TOPICS_REFUSED, PENDING_DOCUMENTS,
-    PENDING_LABELS, PENDING_CEILING, DOCUMENTS_GIVEN_UP, UNMATCHED_LABELS, BLOCK_SECONDS,
-    EVENT_TO_RANKING, SNAPSHOTS, SNAPSHOT_AGE, SNAPSHOT_SECONDS, SNAPSHOT_BYTES,
+    PENDING_LABELS, PENDING_CEILING, PENDING_BYTES, PENDING_BYTES_CEILING, MEMORY_BYTES,
+    MEMORY_CEILING, DOCUMENTS_GIVEN_UP, UNMATCHED_LABELS, BLOCK_SECONDS, EVENT_TO_RANKING,
+    SNAPSHOTS, SNAPSHOT_AGE, SNAPSHOT_SECONDS, SNAPSHOT_BYTES,
 )  # fmt: skip
 TOKENIZER = (EVENTS_READ, DEAD_LETTERS, BLOCKS_WRITTEN)
 LAG = (LAG_RECORDS, LAG_SECONDS)

@@ -49,7 +49,7 @@ class ReplayMetrics:
         self._learner.learned([engine], [LearnedBlock(documents, seconds, arrived)])
         self._learner.committed()
         # Last, because it is scraped first: events that a scrape shows as read are also learned.
-        reasons = [letter.problem.reason for letter in reading.dead_letters]
+        reasons = [letter.refusal.reason for letter in reading.dead_letters]
         self._tokenizer.written(reading.events - self._events, reasons)
         self._events = reading.events
 

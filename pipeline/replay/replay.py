@@ -62,7 +62,8 @@ def describe(settings: ReplaySettings, engine: Engine) -> Iterator[str]:
     declared = f"{len(engine.topics):,} declared" if len(engine.topics) else "discovered"
     yield (
         f"topics = {declared}, at most {engine.topics.max_topics:,}   "
-        f"max_pending = {engine.pending.max_pending:,}"
+        f"max_pending = {engine.pending.max_pending:,}   "
+        f"max_pending_bytes = {engine.pending.max_bytes:,}"
     )
 
 
@@ -207,6 +208,7 @@ def run_settings(
         "min_df": features.min_df,
         "max_topics": settings.engine.max_topics,
         "max_pending": settings.engine.max_pending,
+        "max_pending_bytes": settings.engine.max_pending_bytes,
         "interrupted": interruption.signal is not None,
     }
 

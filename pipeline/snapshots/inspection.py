@@ -36,6 +36,7 @@ MAX_TIME = 253_402_300_799.0  # the last second of the year 9999, where `datetim
 FEATURES = ("score", "place", "lead")  # per lane that a stacker combines
 MAX_NUMBERS = 3000
 CEILINGS = ("max_terms", "min_df", "max_topics", "max_pending")
+NEWER_CEILINGS = ("max_pending_bytes",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,8 @@ def facts_of(container: ContainerReader) -> dict[str, Any]:
         "coverage": [coverage_entry(*entry) for entry in content["coverage"]],
         "settings": {
             **{key: whole(settings[key]) for key in CEILINGS},
+            # Older versions have no such limit.
+            **{key: whole(settings[key]) for key in NEWER_CEILINGS if key in settings},
             "slope": option(settings["slope"]),
             "declared_topics": len(texts(settings["declared topics"])),
         },

@@ -130,14 +130,14 @@ def restore_group_state(
         names = group_lanes(snapshot.content["settings"]["lanes"], prefix)
         indices = [names.index(lane.name) for lane in group.lanes]
         group.differences.tallies = arranged(arrays[f"{prefix}differences"], indices)
-    pending.early = {key: tuple(label) for key, label in content["early"]}
     pending.expired_documents = content["expired_documents"]
     pending.unmatched_labels = content["unmatched_labels"]
     pending.superseded = content["superseded"]
     pending.ignored_labels = content["ignored_labels"]
     numbers = [snapshot.all_lanes.index(lane.name) for lane in group.lanes]
     documents = pending_documents(arrays, prefix, numbers)
-    pending.documents = dict(zip(content["pending"], documents, strict=True))
+    early = {key: tuple(label) for key, label in content["early"]}
+    pending.restore(dict(zip(content["pending"], documents, strict=True)), early)
 
 
 def group_lanes(lanes: dict[str, dict[str, Any]], prefix: str) -> list[str]:
@@ -229,6 +229,7 @@ def settings_of(engine: Engine) -> dict[str, Any]:
         "slope": features.slope,
         "max_topics": engine.settings.max_topics,
         "max_pending": engine.settings.max_pending,
+        "max_pending_bytes": engine.settings.max_pending_bytes,
         "declared topics": engine.topics.declared,
         "lanes": {lane.name: lane.spec.settings for lane in engine.all_lanes},
     }
@@ -237,6 +238,8 @@ def settings_of(engine: Engine) -> dict[str, Any]:
 def check_settings(actual: dict[str, Any], expected: dict[str, Any]) -> None:
     """Raise `MismatchError` if the settings of a snapshot differ from those of the engine."""
     lanes = actual["lanes"]
+    # Older versions did not limit the bytes of pending documents: any limit holds from here on.
+    actual = {"max_pending_bytes": expected["max_pending_bytes"], **actual}
     pairs = [(key, actual.get(key), value) for key, value in expected.items() if key != "lanes"]
     for name, value in expected["lanes"].items():
         was = lanes.get(name)

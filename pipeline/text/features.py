@@ -35,11 +35,22 @@ from learners.learner import State
 from learners.segment import Rows
 from pipeline.errors import UsageError
 from pipeline.text.sip_hash import PROCESS_KEY, Hashes
-from pipeline.text.terms import TermTable, add, copied, empty_table, find, rebuilt, with_key
+from pipeline.text.terms import (
+    MAX_TERM_BYTES,
+    TermTable,
+    add,
+    copied,
+    empty_table,
+    find,
+    rebuilt,
+    with_key,
+)
 from pipeline.text.tokenizer import TermCounts
 
 UNSEEN = -2  # a term of the block that was not looked up yet
 ABSENT = -1  # a term that was looked up and is not in the vocabulary
+
+TERM_BYTES = 8 + 8 + 3 * 8 + 4 * 4  # hash, end, three counts, and up to four slots of the table
 
 DOCUMENTS, TEXTS, DISTINCT, REFUSED = range(4)  # columns of `VocabularyArrays.totals`
 
@@ -261,6 +272,14 @@ class Vocabulary:
     def refused(self) -> int:
         """New terms that got no number, because their document alone had too many."""
         return int(self._arrays.totals[REFUSED])
+
+    def size_bytes(self) -> int:
+        """Memory of the terms and their counts, as far as they are in use."""
+        return TERM_BYTES * len(self) + int(self.table.ends[len(self)])
+
+    def max_bytes(self) -> int:
+        """The most that `size_bytes` can be."""
+        return (TERM_BYTES + MAX_TERM_BYTES) * self.settings.max_terms
 
     def freeze(self) -> None:
         """From now on, use the statistics as they are and ignore new terms."""

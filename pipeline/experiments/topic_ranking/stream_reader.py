@@ -65,7 +65,7 @@ class Corpus:
                     continue
                 for letter in reading.dead_letters:
                     raise SourceError(
-                        f"document {start + letter.line:,} cannot be used: {letter.problem}"
+                        f"document {start + letter.line:,} cannot be used: {letter.refusal.detail}"
                     )
                 yield reading.block
                 now = time.perf_counter()

@@ -24,7 +24,7 @@ NEWS, CLASSES = "synthetic:100", "synthetic:100,classes=50000"
 def ceilings(
     source: str, lanes: tuple[str, ...], terms: int | None = None, topics: int | None = None
 ) -> tuple[int, int]:
-    settings = engine_settings(source, lanes, terms, 1, topics, 10)
+    settings = engine_settings(source, lanes, terms, 1, topics, 10, 1 << 20)
     return settings.features.max_terms, settings.max_topics
 
 

@@ -118,6 +118,7 @@ SETTINGS = [
     EngineSettings(FeatureSettings(max_terms=40), max_pending=5),
     EngineSettings(FeatureSettings(max_terms=16, min_df=2), max_topics=4, max_pending=1),
     EngineSettings(max_pending=0),
+    EngineSettings(FeatureSettings(max_terms=40), max_pending_bytes=6000),
 ]
 
 
