@@ -22,6 +22,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from consumers.settings import Config
+from pipeline.printable import printable, printable_json, printable_lines
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +55,9 @@ class LineFormatter(logging.Formatter):
         """The log line of a record; exceptions follow in text, and are a key in JSON."""
         time = timestamp(record.created)
         if self._log_format is LogFormat.TEXT:
-            message = super().format(record)
+            message = printable(record.getMessage())  # one line, whatever a name in it holds
+            if record.exc_info:
+                message += f"\n{printable_lines(self.formatException(record.exc_info))}"
             return f"{time} {record.levelname} [{self._worker}] {record.name}: {message}"
         line = {
             "time": time,
@@ -65,7 +68,7 @@ class LineFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return printable_json(json.dumps(line, ensure_ascii=False))
 
 
 class StandardErrorHandler(logging.Handler):

@@ -43,6 +43,7 @@ from pipeline.events.event import MalformedEvent
 from pipeline.events.formats import FORMATS
 from pipeline.interruption import Interruption
 from pipeline.log.prefetcher import Prefetcher
+from pipeline.printable import printable
 from pipeline.replay.pacing import Pace
 from pipeline.replay.playback import PlaybackResult, PlaybackSettings, event_batches
 from pipeline.replay.progress import Progress
@@ -164,7 +165,7 @@ class Playback:
     def run(self, batches: Prefetcher[list[bytes]]) -> PlaybackResult:
         """Write the events of the source that are missing in the topic."""
         self._reporter.say(
-            f"source = {self._settings.source}   topic = {self._settings.topic}   "
+            f"source = {printable(self._settings.source)}   topic = {self._settings.topic}   "
             f"partitions = {self._partitions}"
         )
         failure = None

@@ -133,7 +133,7 @@ def main() -> int:
         if arguments.command == "status":
             return status(data)
         if arguments.command == "start":
-            data.mkdir(parents=True, exist_ok=True)
+            data.mkdir(0o700, parents=True, exist_ok=True)
         elif not data.is_dir():
             return stop(data)
         with locked(data / "lock", f"Another command uses {data}; waiting for it ..."):

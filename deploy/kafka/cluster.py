@@ -130,7 +130,7 @@ class Cluster:
             broker.ports = NodePorts(broker.node, port, lease())
         everyone = [broker.ports for broker in self.brokers]
         for broker in self.brokers:
-            broker.folder.mkdir(parents=True, exist_ok=True)
+            broker.folder.mkdir(0o700, parents=True, exist_ok=True)  # it holds documents
             text = server_properties(
                 broker.ports, everyone, broker.folder / "data", self.options.settings
             )

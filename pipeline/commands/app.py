@@ -19,6 +19,7 @@ from pipeline.commands.lanes import lanes_command
 from pipeline.commands.plain_command import PlainCommand
 from pipeline.commands.replay import replay_command
 from pipeline.commands.report import report_command
+from pipeline.printable import printable
 from pipeline.replay.playback import KafkaPlayer
 
 NAME = "wirerank"
@@ -71,5 +72,6 @@ def run_app(app: typer.Typer) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             where = error.filename or "an output"
+            where = printable(str(where))
             typer.echo(f"wirerank: {where} cannot be written: {error.strerror}.", err=True)
         sys.exit(1)

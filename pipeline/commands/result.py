@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from pipeline.commands.failure import fail
+from pipeline.printable import printable, printable_lines
 from pipeline.replay.replay import ReplayResult
 from pipeline.replay.settings import ReplaySettings
 from pipeline.reports.lane_comparison import comparison_lines
@@ -22,17 +23,18 @@ def show_result(
     outputs = (settings.rankings, settings.curves, settings.report, settings.plot, *also_written)
     written = [path for path in outputs if path]
     for line in (lane_table(result.report), *comparison_lines(result.report)):
-        typer.echo(line, err=STANDARD_OUTPUT in written)
+        typer.echo(printable_lines(line), err=STANDARD_OUTPUT in written)
     if not quiet:
         typer.echo(run_totals(result.report), err=True)
     for line in run_notes(result.report):  # --quiet does not hide what may be missing
-        typer.echo(line, err=True)
+        typer.echo(printable_lines(line), err=True)
     letters = result.dead_letters
     if letters.counts:
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in sorted(letters.counts.items()))
         total = f"{letters.counts.total():,} ({reasons})"
-        typer.echo(f"events that could not be used, kept in {letters.path}: {total}", err=True)
-    names = ", ".join(str(path) for path in written if path != STANDARD_OUTPUT)
+        kept = printable(str(letters.path))
+        typer.echo(f"events that could not be used, kept in {kept}: {total}", err=True)
+    names = ", ".join(printable(str(path)) for path in written if path != STANDARD_OUTPUT)
     if names and not quiet:
         typer.echo(f"written: {names}", err=True)
     if result.failure is not None:

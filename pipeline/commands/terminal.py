@@ -6,6 +6,7 @@ import rich.progress
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
+from pipeline.printable import printable_lines
 from pipeline.replay.progress import Progress
 
 
@@ -20,7 +21,7 @@ class TerminalProgress(Progress):
 
     def say(self, line: str) -> None:
         """Write a line above the progress bar."""
-        self._console.print(line, markup=False)
+        self._console.print(printable_lines(line), markup=False)
 
     def begin(self, total: int | None) -> None:
         """Show the progress bar, if standard error is a terminal."""

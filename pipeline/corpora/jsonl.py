@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import os
 import select
+import stat
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
-from io import FileIO
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import IO
 
@@ -37,8 +39,11 @@ class JsonLines:
 
     def __iter__(self) -> Iterator[bytes]:
         try:
-            with self.path.open("rb") as file:
+            with FileIO(self.path) as raw, BufferedReader(raw) as file:
                 zipped = file.peek(2)[:2] == GZIP or self.path.suffix == ".gz"
+                if not zipped and is_pipe(raw):
+                    yield from piped_lines(raw, self.longest, file.read1())
+                    return
                 lines = gzip.GzipFile(fileobj=file) if zipped else file
                 yield from bounded_lines(lines, self.longest)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -71,25 +76,42 @@ class StandardInput:
         self._longest = max_event_bytes + BEYOND
 
     def __iter__(self) -> Iterator[bytes]:
-        rest = b""
-        too_long = False
-        while True:
-            if not select.select([self._file], [], [], 0)[0]:
+        yield from piped_lines(self._file, self._longest)
+
+
+def is_pipe(file: FileIO) -> bool:
+    """Return whether a file is a pipe, a terminal or the like, whose content comes bit by bit."""
+    mode = os.fstat(file.fileno()).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
+
+
+def piped_lines(file: FileIO, longest: int, first: bytes = b"") -> Iterator[bytes]:
+    """The lines of a pipe, each cut at `longest` bytes; an empty line whenever it has a pause.
+
+    `first` was read from the pipe before.
+    """
+    rest = b""
+    too_long = False
+    chunk: bytes | None = first
+    while True:
+        if not chunk:
+            if not select.select([file], [], [], 0)[0]:
                 yield b""
-                select.select([self._file], [], [])
-            chunk = self._file.read(CHUNK_BYTES)
-            if chunk is None:
-                continue  # a non-blocking pipe from which another process read first
-            if not chunk:
-                break
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                if not too_long:
-                    yield line + b"\n"
-                too_long = False
-            if len(rest) >= self._longest:
-                if not too_long:
-                    yield rest[: self._longest]
-                rest, too_long = b"", True
-        if rest and not too_long:
-            yield rest
+                select.select([file], [], [])
+            chunk = file.read(CHUNK_BYTES)
+        if chunk is None:
+            continue  # a non-blocking pipe from which another process read first
+        if not chunk:
+            break
+        *lines, rest = (rest + chunk).split(b"\n")
+        chunk = None
+        for line in lines:
+            if not too_long:
+                yield line + b"\n"
+            too_long = False
+        if len(rest) >= longest:
+            if not too_long:
+                yield rest[:longest]
+            rest, too_long = b"", True
+    if rest and not too_long:
+        yield rest

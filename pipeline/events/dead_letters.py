@@ -11,6 +11,7 @@ from typing import IO, NamedTuple
 import orjson
 
 from pipeline.events.event import MAX_EVENT_BYTES, Refusal
+from pipeline.storage.output_files import PRIVATE, naming, open_for_lines
 
 
 class DeadLetter(NamedTuple):
@@ -22,7 +23,10 @@ class DeadLetter(NamedTuple):
 
 
 class DeadLetterFile:
-    """A file of dead letters, created with the first one. Those of earlier runs stay in it."""
+    """A file of dead letters, created with the first one. Those of earlier runs stay in it.
+
+    It holds whole events, so only its owner can read it.
+    """
 
     def __init__(self, path: Path, source: str, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self.path = path
@@ -38,10 +42,12 @@ class DeadLetterFile:
         for letter in letters:
             self.counts[letter.refusal.reason] += 1
             if self._file is None:
-                self._file = self.path.open("ab")
-            self._file.write(orjson.dumps(self._as_json(letter)) + b"\n")
+                self._file = open_for_lines(self.path, PRIVATE)
+            with naming(self.path):
+                self._file.write(orjson.dumps(self._as_json(letter)) + b"\n")
         if self._file is not None:
-            self._file.flush()
+            with naming(self.path):
+                self._file.flush()
 
     def _as_json(self, letter: DeadLetter) -> dict[str, str | int | bool]:
         fields: dict[str, str | int | bool] = {
@@ -63,4 +69,5 @@ class DeadLetterFile:
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            self._file.close()
+            with naming(self.path):
+                self._file.close()

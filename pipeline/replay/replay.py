@@ -24,12 +24,13 @@ from pipeline.log.block_reader import BlockReader, SourceBlock
 from pipeline.log.prefetcher import Prefetcher
 from pipeline.page.feed import Feed
 from pipeline.page.samples import ENDED, FAILED, INTERRUPTED, ReadProgress
+from pipeline.printable import printable
 from pipeline.replay.progress import Progress
 from pipeline.replay.settings import ReplaySettings, check_settings, parse_lanes, read_topics
 from pipeline.reports.loss_table import LossTable
 from pipeline.reports.plots import plot_curves
 from pipeline.reports.report import Report, make_report, write_curves, write_report
-from pipeline.storage.output_files import STANDARD_OUTPUT
+from pipeline.storage.output_files import STANDARD_OUTPUT, naming, open_for_results
 from pipeline.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class ReplayResult:
 def describe(settings: ReplaySettings, engine: Engine) -> Iterator[str]:
     """Describe the settings in force, line by line."""
     features = settings.engine.features
-    yield f"source = {settings.source}   block = {settings.block}   lanes = {len(engine.lanes)}"
+    source = printable(settings.source)
+    yield f"source = {source}   block = {settings.block}   lanes = {len(engine.lanes)}"
     yield (
         f"features = pivoted(slope={features.slope:.2f})   statistics = running   "
         f"profile = {settings.profile}   max_terms = {features.max_terms:,}   "
@@ -217,7 +219,10 @@ def open_rankings(path: Path | None, stack: ExitStack) -> IO[bytes] | None:
     """Open the file for rankings; `-` is standard output."""
     if path is None:
         return None
-    return sys.stdout.buffer if path == STANDARD_OUTPUT else stack.enter_context(path.open("wb"))
+    if path == STANDARD_OUTPUT:
+        return sys.stdout.buffer
+    stack.enter_context(naming(path))
+    return stack.enter_context(open_for_results(path))
 
 
 def expected_events(source: Source, limit: int) -> int | None:

@@ -13,6 +13,7 @@ from pipeline.curves.rank_curve import WINDOW, value_of
 from pipeline.curves.topic_curve import Point
 from pipeline.engine.lane import Lane
 from pipeline.errors import UsageError
+from pipeline.printable import printable
 from pipeline.storage.output_files import write_whole
 
 if TYPE_CHECKING:
@@ -89,16 +90,20 @@ def curves_figure(lanes: Sequence[Lane], title: str) -> Figure:
     kinds = [(TOPIC_PANELS, of_topics), (RANK_PANELS, ordinal)]
     rows = [(panels, members) for panels, members in kinds if members]
     figure = Figure(figsize=(13, 0.4 + 4.4 * len(rows)), layout="constrained")
+    title = printable(title)
     shown = title if len(title) <= 60 else f"...{title[-57:]}"
-    figure.suptitle(f"Round-averaged loss: {shown}", fontsize=12)
+    # Names are shown as they are: matplotlib would take text between dollar signs for a formula.
+    figure.suptitle(f"Round-averaged loss: {shown}", fontsize=12, parse_math=False)
     for axes, (panels, members) in zip(
         figure.subplots(len(rows), 3, squeeze=False), rows, strict=True
     ):
         for axis, panel in zip(axes, panels, strict=True):
             draw(axis, panel, members)
     lines = [line for row in range(len(rows)) for line in figure.axes[3 * row].lines]
-    names = [str(line.get_label()) for line in lines]
-    figure.legend(lines, names, loc="outside lower center", ncols=4, fontsize=8)
+    names = [printable(lane.name) for _, members in rows for _, lane in members]
+    legend = figure.legend(lines, names, loc="outside lower center", ncols=4, fontsize=8)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
     return figure
 
 

@@ -15,6 +15,7 @@ from learners.specs import LEARNERS
 from pipeline.curves.confidence import CONFIDENCE
 from pipeline.engine.engine import Engine
 from pipeline.engine.lane import Lane
+from pipeline.printable import printable
 from pipeline.storage.output_files import write_whole
 
 Report = dict[str, dict[str, Any]]
@@ -227,6 +228,7 @@ def run_notes(report: Report) -> Iterator[str]:
 
 def aligned(rows: Sequence[Sequence[str]], gap: int = 2) -> str:
     """Return rows as text with aligned columns: the first flush left, the others flush right."""
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     lines = []
     for first, *cells in rows:

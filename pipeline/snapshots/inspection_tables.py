@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from learners.options import Value
+from pipeline.printable import printable as escaped
 from pipeline.reports.report import RANK_COLUMNS, TOPIC_COLUMNS, TableColumn, aligned
 from pipeline.snapshots.inspection import FEATURES, LOSSES, RANK_LOSSES, Inspection
 
@@ -199,8 +200,7 @@ def names(one: Inspection) -> str:
 
 def printable(text: str, max_characters: int = MAX_CHARACTERS) -> str:
     """Return a text in one line, with control characters escaped, of limited length."""
-    cut = text if len(text) <= max_characters else text[:max_characters] + "..."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
+    return escaped(text, max_characters)
 
 
 def moment(one: Inspection) -> str | None:

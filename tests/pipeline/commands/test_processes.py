@@ -52,6 +52,38 @@ def test_two_processes_write_the_same_bytes() -> None:
     assert written[0] == written[1]
 
 
+def test_a_pipe_by_name_streams_like_standard_input() -> None:
+    """A document is ranked when it comes, although the pipe stays open."""
+    os.mkfifo("pipe.jsonl")
+    with subprocess.Popen(
+        [*WIRERANK, "replay", "pipe.jsonl", "--lane", "mmp", "--rankings", "-", "--quiet"],
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        with Path("pipe.jsonl").open("wb", buffering=0) as pipe:
+            for number in range(3):
+                pipe.write(b'{"id":%d,"text":"x","topics":["a"]}\n' % number)
+                assert orjson.loads(process.stdout.readline())["id"] == number
+        process.stdout.read()
+        assert process.wait(30) == 0
+
+
+def test_a_torn_dead_letter_is_closed_and_a_full_disk_is_named() -> None:
+    letters = Path("wirerank-dead-letters.jsonl")
+    letters.write_bytes(b'{"reason": "not_json", "ev')  # of a run that was killed
+    Path("events.jsonl").write_bytes(b'rubbish\n{"id":1,"text":"x"}\n')
+    command = [*WIRERANK, "replay", "events.jsonl", "--lane", "frequency"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    torn, letter = letters.read_bytes().splitlines()
+    assert torn == b'{"reason": "not_json", "ev'
+    assert orjson.loads(letter)["line"] == 1
+    done = subprocess.run(
+        [*command, "--dead-letters", "/dev/full"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "/dev/full cannot be written: No space left on device" in done.stderr
+
+
 def test_dead_letters_are_there_at_once() -> None:
     with listening() as process:
         assert process.stdin is not None
