@@ -10,7 +10,7 @@ from deploy.kafka.broker import Broker
 from deploy.kafka.cluster import Cluster
 from deploy.kafka.errors import BrokerError, KafkaUnavailableError
 from deploy.kafka.jars import fetch, run_tool
-from deploy.kafka.settings import Options
+from deploy.kafka.settings import Options, ProxiedListener
 
 __all__ = [
     "Broker",
@@ -18,6 +18,7 @@ __all__ = [
     "Cluster",
     "KafkaUnavailableError",
     "Options",
+    "ProxiedListener",
     "fetch",
     "run_tool",
 ]

@@ -131,9 +131,7 @@ class Cluster:
         everyone = [broker.ports for broker in self.brokers]
         for broker in self.brokers:
             broker.folder.mkdir(0o700, parents=True, exist_ok=True)  # it holds documents
-            text = server_properties(
-                broker.ports, everyone, broker.folder / "data", self.options.settings
-            )
+            text = server_properties(broker.ports, everyone, broker.folder / "data", self.options)
             (broker.folder / "server.properties").write_text(text)
 
     def _format(self) -> None:

@@ -10,6 +10,14 @@ from deploy.kafka.ports import LOOPBACK
 
 
 @dataclass(frozen=True)
+class ProxiedListener:
+    """A second listener of a node, whose clients are told the port of a proxy in front of it."""
+
+    port: int
+    advertised_port: int
+
+
+@dataclass(frozen=True)
 class Options:
     """The settings of a cluster that a caller can choose."""
 
@@ -24,6 +32,8 @@ class Options:
     detached: bool = False
     """Let the brokers continue to run when this process ends."""
 
+    proxied: Mapping[int, ProxiedListener] = field(default_factory=dict)
+    """Nodes with a second listener, CLIENTS, behind a proxy. Brokers do not use it."""
     record: Path | None = None
     """File for the archive of loaded classes, which Java writes when the broker stops."""
 
@@ -43,7 +53,7 @@ class NodePorts:
 
 
 def server_properties(
-    this: NodePorts, everyone: Sequence[NodePorts], data: Path, extra: Mapping[str, str]
+    this: NodePorts, everyone: Sequence[NodePorts], data: Path, options: Options
 ) -> str:
     """Return the text of `server.properties`."""
     replicas = min(3, len(everyone))
@@ -91,5 +101,20 @@ def server_properties(
         "background.threads": 2,
         "num.recovery.threads.per.data.dir": 2,
     }
-    settings.update(extra)
+    if this.node in options.proxied:
+        settings.update(_second_listener(settings, options.proxied[this.node]))
+    settings.update(options.settings)
     return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+
+def _second_listener(settings: Mapping[str, object], listener: ProxiedListener) -> dict[str, str]:
+    def added(name: str, port: int) -> str:
+        return f"{settings[name]},CLIENTS://{LOOPBACK}:{port}"
+
+    names = ("PLAINTEXT", "CONTROLLER", "CLIENTS")
+    return {
+        "listeners": added("listeners", listener.port),
+        "advertised.listeners": added("advertised.listeners", listener.advertised_port),
+        "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in names),
+        "inter.broker.listener.name": "PLAINTEXT",
+    }
