@@ -10,7 +10,7 @@ LANES = mmp perceptron arow independent committee feature-focus frequency svm-ma
   multiclass-perceptron mmp:kernel=poly2 prank:kernel=poly2 mmp:shards=2,name=sharded
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lint kernels check test bounds fuzz bench kafka kafka-stop prometheus dashboards pictures lock clean
+.PHONY: help demo lint kernels check test bounds fuzz soak bench kafka kafka-stop prometheus dashboards pictures lock clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -81,6 +81,10 @@ fuzz: $(VENV)/.dev  ## Give mutated inputs to every surface (SECONDS=60 SEED=0 T
 	$(if $(BOUNDS),NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds) $(BIN)/python -m tests.fuzz \
 	  $(if $(INPUTS),--inputs $(INPUTS),--seconds $(or $(SECONDS),60)) --seed $(or $(SEED),0) \
 	  $(TARGET:%=--target %) $(PROCESSES:%=--processes %)
+
+soak: $(VENV)/.dev  ## Let faults happen to workers on three brokers (MINUTES=5 SEED=1 FAULTS=.. SEEDS=1 KINDS=.. RECORD=1)
+	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),5) --seed $(or $(SEED),1) --seeds $(or $(SEEDS),1) \
+	  $(FAULTS:%=--faults %) $(KINDS:%=--kinds %) $(if $(RECORD),--record)
 
 bench: $(VENV)/.bench  ## Measure speed and memory, as ratios in one run
 	$(BIN)/python -m tests.bench

@@ -13,7 +13,9 @@ import sys
 import time
 from pathlib import Path
 
+from tests.soak.checker import Verdict
 from tests.soak.plan import KINDS
+from tests.soak.record import PAGE, add_row
 from tests.soak.report import describe
 from tests.soak.soak import Plan, Soak
 
@@ -44,6 +46,7 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=40.0, help="events per second (%(default)s)")
     parser.add_argument("--kinds", default="", help="of faults, separated by commas (all)")
     parser.add_argument("--out", type=Path, default=Path("build/soak"), help="folder (%(default)s)")
+    parser.add_argument("--record", action="store_true", help=f"add the results to {PAGE.name}")
     given = parser.parse_args()
     kinds = tuple(filter(None, given.kinds.split(",")))
     for kind in kinds:
@@ -55,12 +58,15 @@ def main() -> int:
         plan = Plan(
             seed, given.faults, 60 * given.minutes, given.every, given.wave, given.rate, kinds
         )
-        violated |= run(plan, given.out / f"seed-{seed}")
+        verdict = run(plan, given.out / f"seed-{seed}")
+        violated |= bool(verdict.violations)
+        if given.record:
+            add_row(verdict, seed)
     return FAILED if violated else 0
 
 
-def run(plan: Plan, out: Path) -> bool:
-    """Run one seed; returns whether there was a violation."""
+def run(plan: Plan, out: Path) -> Verdict:
+    """Run one seed, print its result, and return it."""
     began = time.monotonic()
 
     def say(text: str) -> None:
@@ -78,7 +84,7 @@ def run(plan: Plan, out: Path) -> bool:
     finally:
         soak.close()
     print(describe(verdict), flush=True)
-    return bool(verdict.violations)
+    return verdict
 
 
 if __name__ == "__main__":

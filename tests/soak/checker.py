@@ -73,8 +73,8 @@ class Verdict:
         return asdict(self)
 
 
-def judge(history: History) -> Verdict:
-    """Check a history."""
+def judge(history: History, longest_stall_s: float = LONGEST_STALL_S) -> Verdict:
+    """Check a history; a stall or a calm may last this long without a fault."""
     verdict = Verdict()
     kinds = _kinds_of_input(history, verdict)
     _check_rankings(history, kinds, verdict)
@@ -85,7 +85,7 @@ def judge(history: History) -> Verdict:
     verdict.recoveries = recoveries(history.journal)
     verdict.memory = memory_growth(history.memory)
     verdict.operator_calls = sum(entry["code"] == NEEDS_AN_OPERATOR for entry in history.exits)
-    verdict.violations = _violations(verdict)
+    verdict.violations = _violations(verdict, longest_stall_s)
     return verdict
 
 
@@ -261,7 +261,7 @@ def _check_dead_letters(
         _example(verdict, f"no dead letter for the garbage at {place}")
 
 
-def _violations(verdict: Verdict) -> list[str]:
+def _violations(verdict: Verdict, longest_stall_s: float) -> list[str]:
     found = []
     for lane, result in verdict.lanes.items():
         wrong = ("lost", "doubled", "unknown", "reordered", "different")
@@ -270,7 +270,7 @@ def _violations(verdict: Verdict) -> list[str]:
             for what in wrong
             if (number := getattr(result, what))
         ]
-        if result.quiet_stall > LONGEST_STALL_S:
+        if result.quiet_stall > longest_stall_s:
             found.append(f"lane {lane}: a stall of {result.quiet_stall} s that no fault explains")
     counts = {
         "documents that were acknowledged are missing": verdict.input_lost,
@@ -283,7 +283,7 @@ def _violations(verdict: Verdict) -> list[str]:
     found += [
         f"a calm of {seconds:.0f} s was needed to catch up"
         for seconds in verdict.recoveries
-        if seconds > LONGEST_STALL_S
+        if seconds > longest_stall_s
     ]
     found += [
         f"{name} took {most['most_mb']:.0f} MB"

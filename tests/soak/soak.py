@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conftest import REPOSITORY
-from tests.soak.checker import Verdict, judge
+from tests.soak.checker import LONGEST_STALL_S, Verdict, judge
 from tests.soak.cluster import SoakCluster
 from tests.soak.configuration import LANES, REFERENCE, SPLIT, STREAM, Configuration
 from tests.soak.disk import SnapshotDisk
@@ -42,6 +42,7 @@ class Plan:
     wave: int = 50  # faults until a calm, in which the workers must catch up
     rate: float = 40.0  # events per second
     kinds: tuple[str, ...] = ()  # all that are possible
+    longest_stall: float = LONGEST_STALL_S  # without a fault, in seconds
 
 
 class Soak:
@@ -77,7 +78,7 @@ class Soak:
         self._settle()
         self._rank_again()
         self._copy_topics()
-        verdict = judge(read_history(self.out, list(LANES), [SPLIT]))
+        verdict = judge(read_history(self.out, list(LANES), [SPLIT]), self.plan.longest_stall)
         settings = {
             "seed": self.plan.seed, "faults": self.plan.faults, "every": self.plan.every,
             "rate": self.plan.rate, "wave": self.plan.wave, "kinds": self.kinds(),
