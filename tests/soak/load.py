@@ -78,6 +78,8 @@ class Load:
         if event.kind == GARBAGE:
             entry["sha256"] = hashlib.sha256(event.value).hexdigest()
         try:
+            if partition not in self._producer.partitions_for(self._topic):
+                entry["partition"] = partition = 0  # this client does not know of it yet
             future = self._producer.send(self._topic, event.value, partition=partition)
         except KafkaError as error:
             self._failed(entry, error)
