@@ -171,6 +171,8 @@ def resource_panels() -> list[Panel]:
             share_of_ceiling("topics", "topics"),
             share_of_ceiling("pending_documents", "pending documents", "pending"),
             share_of_ceiling("pending_labels", "pending labels", "pending"),
+            share_of_ceiling("pending_bytes", "bytes of what is pending"),
+            share_of_ceiling("memory_bytes", "memory"),
             unit="percentunit", width=8,
         ),
         row("Events that could not be used"),

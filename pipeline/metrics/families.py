@@ -136,7 +136,7 @@ MEMORY_BYTES = gauge(
     "memory_bytes", SHARD, "Memory of the stream: models, vocabulary, topics, and what waits."
 )
 MEMORY_CEILING = gauge(
-    "memory_ceiling_bytes",
+    "memory_bytes_ceiling",
     SHARD,
     "Maximum of this memory by the settings, with the buffers for blocks and scores.",
 )

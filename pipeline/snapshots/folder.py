@@ -8,6 +8,7 @@ crash behind it, the new snapshot is complete.
 from __future__ import annotations
 
 import os
+import secrets
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from pipeline.snapshots.snapshot import Snapshot
 from pipeline.storage.container import DamagedError, pack_into, read_content, unpack
+from pipeline.storage.output_files import GROUP, NEW
 
 KIND = b"WRSN"
 VERSION = 2
@@ -47,9 +49,9 @@ class SnapshotFolder:
         """Write a snapshot and remove those that are no longer needed."""
         lanes = zlib.crc32("\n".join(snapshot.lanes).encode())
         path = self.path / f"{snapshot.position:020d}-{lanes:08x}{SUFFIX}"
-        partial = path.with_suffix(f".partial-{os.getpid()}")
+        partial = path.with_suffix(f".{secrets.token_hex(8)}.partial-{os.getpid()}")
         try:
-            with partial.open("wb") as file:
+            with os.fdopen(os.open(partial, os.O_RDWR | NEW, GROUP), "w+b") as file:
                 pack_into(file, KIND, VERSION, snapshot.content, snapshot.arrays)
                 file.flush()
                 os.fsync(file.fileno())

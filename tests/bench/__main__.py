@@ -50,6 +50,7 @@ def main() -> None:
             "stream",
             "shards",
             "memory",
+            "hostile",
             "rcv1",
         ),
     )
@@ -67,6 +68,7 @@ def main() -> None:
             "stream": lambda: stream.run(4 * documents, folder),
             "shards": lambda: shards.run(documents),
             "memory": lambda: memory.run(asked.long),
+            "hostile": memory.run_hostile,
             "rcv1": lambda: rcv1.run(asked.rcv1, folder),
         }
         for part, run in parts.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -42,3 +43,24 @@ def run(documents: int) -> None:
     late = samples[len(samples) // 2 :]
     growth = max(late) / late[0]
     print(f"  end of the second half / its beginning {growth:6.3f} x   ({seconds:.0f} s in total)")
+
+
+# Kinds of `tests.support.hostile_replay`, with numbers of events that take a minute or more each.
+HOSTILE = {
+    "large-documents": 1_000,
+    "bad-events": 150,
+    "long-ids": 1_000,
+    "labels-without-documents": 3_000_000,
+    "large-labels": 3_000,
+    "many-topics": 30_000,
+}
+
+
+def run_hostile() -> None:
+    """Replay hostile streams and print how far each made the memory of its process grow."""
+    print("Memory of hostile streams, with 16 MiB for what waits for labels (some minutes)")
+    for kind, events in HOSTILE.items():
+        command = [sys.executable, "-m", "tests.support.hostile_replay", kind, str(events)]
+        measured = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+        grown, ceiling = measured["grown"] / 2**20, measured["ceiling"] / 2**20
+        print(f"  {kind:<26}{events:>10,} events {grown:6.0f} MiB   ceiling {ceiling:,.0f} MiB")

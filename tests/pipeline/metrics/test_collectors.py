@@ -219,6 +219,11 @@ def test_labels_of_both_kinds_are_counted() -> None:
     assert scraped.value("wirerank_pending_documents") == 2 + 1  # 1 and 3; 2
     assert scraped.value("wirerank_pending_labels") == 2
     assert scraped.value("wirerank_pending_ceiling") == 2 * engine.settings.max_pending
+    limit = engine.settings.max_pending_bytes
+    assert 3 * 1024 < scraped.value("wirerank_pending_bytes") < 20 * 1024
+    assert scraped.value("wirerank_pending_bytes_ceiling") == 2 * 2 * limit
+    use, ceiling = (scraped.value(f"wirerank_memory_bytes{end}") for end in ("", "_ceiling"))
+    assert scraped.value("wirerank_pending_bytes") < use < ceiling
     assert scraped.value("wirerank_unmatched_labels_total", reason="rank_only") == 0
     assert scraped.value("wirerank_rounds_total", lane="perceptron") == 1
     assert scraped.value("wirerank_rounds_with_topics_total", lane="prank:ranks=5") == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from copy import deepcopy
 from itertools import combinations
@@ -85,6 +86,21 @@ def test_pending_scores_of_an_older_version_are_read() -> None:
     assert feed(other, events[120:], 20) == feed(engine, events[120:], 20)
     for lane, other_lane in zip(engine.lanes, other.lanes, strict=True):
         assert np.array_equal(lane.curve.tally(), other_lane.curve.tally(), equal_nan=True)
+
+
+def test_a_snapshot_is_for_owner_and_group_and_follows_no_link(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    folder = SnapshotFolder(tmp_path / "snapshots")
+    snapshot = take_snapshot(new_engine(), 7)
+    path = folder.write(snapshot)
+    assert path.stat().st_mode & 0o777 & ~0o640 == 0
+    path.unlink()
+    # The name that a temporary file had, which everybody could know before.
+    path.with_suffix(f".partial-{os.getpid()}").symlink_to(victim)
+    assert folder.write(snapshot) == path
+    assert not path.is_symlink()
+    assert victim.read_text() == "mine"
 
 
 def test_taking_a_snapshot_changes_nothing() -> None:
