@@ -65,7 +65,9 @@ class Verdict:
     longest_fault_gap: float = 0.0
     recoveries: list[float] = field(default_factory=list)  # seconds until all was done, in a calm
     memory: dict[str, dict[str, float]] = field(default_factory=dict)
+    recreated: dict[str, int] = field(default_factory=dict)  # see `recreated.py`
     operator_calls: int = 0  # workers that ended with the exit code for "needs an operator"
+    orphans: int = 0  # workers that outlived their supervisor
     violations: list[str] = field(default_factory=list)
     examples: list[str] = field(default_factory=list)
 
@@ -85,6 +87,7 @@ def judge(history: History, longest_stall_s: float = LONGEST_STALL_S) -> Verdict
     verdict.recoveries = recoveries(history.journal)
     verdict.memory = memory_growth(history.memory)
     verdict.operator_calls = sum(entry["code"] == NEEDS_AN_OPERATOR for entry in history.exits)
+    verdict.orphans = sum(entry["count"] for entry in history.journal if entry["kind"] == "orphans")
     verdict.violations = _violations(verdict, longest_stall_s)
     return verdict
 
@@ -278,6 +281,7 @@ def _violations(verdict: Verdict, longest_stall_s: float) -> list[str]:
         "garbage events without a dead letter": verdict.dead_letters_lost,
         "dead letters that are no garbage or have other bytes": verdict.dead_letters_wrong,
         "workers ended and called for an operator": verdict.operator_calls,
+        "workers outlived their supervisor": verdict.orphans,
     }
     found += [f"{number} {what}" for what, number in counts.items() if number]
     found += [

@@ -14,13 +14,14 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from deploy.kafka import BrokerError
+from deploy.kafka.process import ProcessId
 from tests.soak import configuration
 from tests.soak.clock import set_clock
 from tests.soak.cluster import SoakCluster
 from tests.soak.configuration import Configuration
 from tests.soak.disk import SnapshotDisk
 from tests.soak.journal import Journal
-from tests.soak.plan import KINDS, SHARDS, Fault
+from tests.soak.plan import BRIEF, KINDS, SHARDS, Fault
 from tests.soak.processes import children, send
 from tests.soak.workers import Workers, environment_of
 
@@ -47,10 +48,11 @@ class Faults:
         folder: Path,
         journal: Journal,
         more_partitions: Callable[[int], None],
+        recreate: Callable[[], None],
     ) -> None:
         self._cluster, self._workers, self._disk = cluster, workers, disk
         self._settings, self._folder, self._journal = settings, folder, journal
-        self._more_partitions = more_partitions
+        self._more_partitions, self._recreate = more_partitions, recreate
         self.partitions = settings.partitions
         self._active: list[tuple[float, int, dict[str, object], Undo]] = []
         self._numbers = itertools.count()
@@ -119,6 +121,8 @@ class Faults:
     def _touched(name: str) -> tuple[str, ...]:
         if name in SHARDS:
             return (configuration.SPLIT,)
+        if name in BRIEF:
+            return NONE
         if name == "learner":
             return (*configuration.WHOLE, *configuration.GUEST)
         return ALL
@@ -133,13 +137,19 @@ class Faults:
         return self._touched(fault.target), lambda: void(send(pid, signal.SIGCONT))
 
     def kill_run(self, fault: Fault) -> tuple[tuple[str, ...], Undo | None]:
-        """The supervisor alone, or its machine: the supervisor with all its workers."""
+        """The supervisor alone: its workers must end too, or they would fight with the next."""
         pid = self._pid("run")
-        below = children(pid)
+        below = [ProcessId.of(child) for child in children(pid)]
         send(pid, signal.SIGKILL)
-        for child in below:
-            send(child, signal.SIGKILL)
-        return ALL, None
+
+        def count_orphans() -> None:
+            orphans = [child for child in below if child is not None and child.alive()]
+            for orphan in orphans:
+                orphan.signal(signal.SIGKILL)
+            if orphans:
+                self._journal.write({"kind": "orphans", "at": time.time(), "count": len(orphans)})
+
+        return ALL, count_orphans
 
     def tokenizer(self, fault: Fault) -> tuple[tuple[str, ...], Undo | None]:
         if self._is_active("tokenizer"):
@@ -251,6 +261,10 @@ class Faults:
         self.partitions += 1
         self._more_partitions(self.partitions)
         return ALL, None
+
+    def recreate(self, fault: Fault) -> tuple[tuple[str, ...], Undo | None]:
+        self._recreate()
+        return NONE, None
 
     def reshard(self, fault: Fault) -> tuple[tuple[str, ...], Undo | None]:
         """Another number of shards, from 1 to 3; 1 is a lane that a worker of its own has whole."""

@@ -1,7 +1,8 @@
 """The load: writes events at a steady rate and keeps a ledger of what the brokers acknowledged.
 
 `python -m tests.soak.load` reads commands from standard input, one per line: `partitions N`,
-`topic NAME N` (write to another topic, with N partitions), `stop`. It ends with its input.
+`pause` (answered by a line when everything is acknowledged), `generation N` (the topic was created
+again: go on), `stop`. It ends with its input.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ class Load:
     """Writes events to a topic."""
 
     def __init__(self, bootstrap: str, topic: str, partitions: int, ledger: Path) -> None:
+        self._bootstrap = bootstrap
         self._topic = topic
         self.partitions = partitions
         self.generation = 0
         self._ledger = Journal(ledger)
         self._unanswered = threading.Semaphore(MOST_UNANSWERED)
-        self._producer = self._new_producer(bootstrap)
-        self._bootstrap = bootstrap
+        self._producer = self._new_producer()
+        self.pausing, self.resumed = threading.Event(), threading.Event()
         self.stopping = threading.Event()
 
-    @staticmethod
-    def _new_producer(bootstrap: str) -> Any:  # noqa: ANN401 - kafka-python has no types
+    def _new_producer(self) -> Any:  # noqa: ANN401 - kafka-python has no types
         return KafkaProducer(
-            bootstrap_servers=bootstrap.split(","),
+            bootstrap_servers=self._bootstrap.split(","),
             enable_idempotence=True,
             acks="all",
             linger_ms=5,
@@ -55,18 +56,32 @@ class Load:
             bootstrap_timeout_ms=30_000,
         )
 
-    def run(self, seed: int, prefix: str, rate: float) -> None:
+    def run(self, seed: int, rate: float) -> None:
         """Write until asked to stop, then wait for the answers."""
         rng = random.Random(f"partitions of {seed}")
         due = time.monotonic()
-        for number, event in enumerate(draw_events(seed, prefix)):
+        for number, event in enumerate(draw_events(seed)):
             due = max(due + 1 / rate, time.monotonic() - 1.0)  # after an outage, no burst
             if self.stopping.wait(max(0.0, due - time.monotonic())):
                 break
+            if self.pausing.is_set():
+                self._pause()
             self.write(number, event, rng.randrange(self.partitions))
+        self._finish()
+        self._ledger.close()
+
+    def _pause(self) -> None:
+        """Finish what was begun, and wait; a new topic needs a producer of its own."""
+        self._finish()
+        print("paused", flush=True)
+        self.resumed.wait()
+        self.pausing.clear()
+        self.resumed.clear()
+        self._producer = self._new_producer()
+
+    def _finish(self) -> None:
         self._producer.flush(LAST_ANSWERS_S)
         self._producer.close(timeout=5)
-        self._ledger.close()
 
     def write(self, number: int, event: Written, partition: int) -> None:
         """Write one event; the ledger gets a line when its fate is known."""
@@ -102,11 +117,15 @@ class Load:
             command, *rest = line.split()
             if command == "partitions":
                 self.partitions = int(rest[0])
+            elif command == "pause":
+                self.pausing.set()
             elif command == "generation":
                 self.generation = int(rest[0])
+                self.resumed.set()
             elif command == "stop":
                 break
         self.stopping.set()
+        self.resumed.set()
 
 
 def main() -> None:
@@ -118,11 +137,10 @@ def main() -> None:
     parser.add_argument("--ledger", type=Path, required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--rate", type=float, required=True, help="events per second")
-    parser.add_argument("--prefix", default="d", help="of the ids")
     given = parser.parse_args()
     load = Load(given.bootstrap, given.topic, given.partitions, given.ledger)
     threading.Thread(target=load.obey, daemon=True).start()
-    load.run(given.seed, given.prefix, given.rate)
+    load.run(given.seed, given.rate)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ BROKERS = ("broker-1", "broker-2", "broker-3")
 TOKENIZERS = ("tokenizer-0", "tokenizer-1")
 LEARNER = "learner"
 SHARDS = ("shard-0", "shard-1", "shard-2")
-WORKERS = (*TOKENIZERS, LEARNER, *SHARDS)
-MACHINES = ("run", *SHARDS)  # processes with a clock of their own
+BRIEF = ("brief-tokenizer", "brief-learner")  # of the stream whose documents topic is replaced
+WORKERS = (*TOKENIZERS, LEARNER, *SHARDS, *BRIEF)
+MACHINES = ("run", *SHARDS, *BRIEF)  # processes with a clock of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Kind:
 KINDS = {
     "kill": Kind(20, WORKERS, what="kill -9 of a worker"),
     "stop": Kind(12, WORKERS, 1.0, 15.0, "SIGSTOP of a worker, then SIGCONT"),
-    "kill-run": Kind(4, ("run",), what="kill -9 of the supervisor"),
+    "kill-run": Kind(4, ("run",), 10.0, 10.0, "kill -9 of the supervisor, whose workers must end"),
     "kill-broker": Kind(8, BROKERS, 0.0, 6.0, "kill -9 of a broker, then a start"),
     "stop-broker": Kind(6, BROKERS, 1.0, 9.0, "SIGSTOP of a broker, then SIGCONT"),
     "leave-broker": Kind(3, BROKERS, 0.0, 2.0, "clean shutdown of a broker, then a start"),

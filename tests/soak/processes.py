@@ -23,7 +23,7 @@ def children(pid: int) -> list[int]:
 
 
 def role(pid: int) -> str:
-    """What a worker is, by its command line: `tokenizer-0`, `learner`, `shard-1`; else empty."""
+    """What a worker is, by its command line: `tokenizer-0`, `learner`, `shard-1`, or empty."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
     except OSError:
@@ -32,6 +32,8 @@ def role(pid: int) -> str:
     def value(option: str) -> str:
         return words[words.index(option) + 1] if option in words else ""
 
+    if any(word.endswith("brief.toml") for word in words):
+        return "brief-tokenizer" if "tokenize" in words else "brief-learner"
     if "tokenize" in words:
         return f"tokenizer-{value('--instance') or 0}"
     if "learn" in words:

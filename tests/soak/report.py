@@ -48,6 +48,9 @@ def describe(verdict: Verdict) -> str:
         ),
         "",
     ]
+    if verdict.recreated:
+        counts = ", ".join(f"{name} {number:,}" for name, number in verdict.recreated.items())
+        lines[-1:] = [f"stream with replaced topics: {counts}", ""]
     if verdict.violations:
         lines += ["VIOLATIONS:", *(f"- {violation}" for violation in verdict.violations)]
         lines += ["examples:", *(f"- {example}" for example in verdict.examples)]

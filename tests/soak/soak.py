@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conftest import REPOSITORY
+from tests.soak.brief import BriefStream
 from tests.soak.checker import LONGEST_STALL_S, Verdict, judge
 from tests.soak.cluster import SoakCluster
 from tests.soak.configuration import LANES, REFERENCE, SPLIT, STREAM, Configuration
@@ -20,15 +17,18 @@ from tests.soak.disk import SnapshotDisk
 from tests.soak.faults import Faults
 from tests.soak.history import copy_topic, read_history
 from tests.soak.journal import Journal
+from tests.soak.load_process import LoadProcess
 from tests.soak.plan import draw_faults
 from tests.soak.progress import Progress
 from tests.soak.report import write_report
+from tests.soak.topics import BY_BROKER, LARGEST, create_topic
 from tests.soak.workers import Workers, environment_of
 
 SETTLE_S = 300.0
 REFERENCE_S = 600.0
 PARTITIONS = 4
 TURN_S = 0.05
+RECREATE = "recreate"  # the kind of fault that needs the second stream
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class Soak:
         self._settings = Configuration(
             self._scratch, self._cluster.bootstrap, self._disk.path, PARTITIONS
         )
+        self._brief = BriefStream(self._cluster, self._workers, self._scratch, out, plan.seed)
         self.faults = Faults(
             self._cluster, self._workers, self._disk, self._settings, self._scratch,
-            self._journal, lambda number: self._tell_load(f"partitions {number}"),
+            self._journal, self._more_partitions, self._brief.recreate,
         )  # fmt: skip
         self._progress = Progress(self._cluster, STREAM)
-        self._load: subprocess.Popen[bytes] | None = None
-        self._load_input: int | None = None
+        self._load: LoadProcess | None = None
 
     def run(self) -> Verdict:
         """Do everything, and return the verdict, which is also written to the folder."""
@@ -79,6 +79,10 @@ class Soak:
         self._rank_again()
         self._copy_topics()
         verdict = judge(read_history(self.out, list(LANES), [SPLIT]), self.plan.longest_stall)
+        if self._brief.load is not None:
+            replaced = self._brief.judge()
+            verdict.recreated = replaced.as_json()
+            verdict.violations += replaced.violations()
         settings = {
             "seed": self.plan.seed, "faults": self.plan.faults, "every": self.plan.every,
             "rate": self.plan.rate, "wave": self.plan.wave, "kinds": self.kinds(),
@@ -87,6 +91,10 @@ class Soak:
         write_report(self.out, verdict, settings)
         return verdict
 
+    def _more_partitions(self, number: int) -> None:
+        if self._load is not None:
+            self._load.tell(f"partitions {number}")
+
     def kinds(self) -> list[str]:
         """The kinds of faults of this run."""
         possible = self.faults.possible()
@@ -94,11 +102,9 @@ class Soak:
 
     def close(self) -> None:
         """End everything that was started."""
-        self._tell_load("stop")
         self._workers.close()
-        if self._load is not None:
-            self._load.kill()
-            self._load.wait(10)
+        for load in self._loads():
+            load.kill()
         self._cluster.close()
         self._disk.close()
         self._journal.close()
@@ -112,7 +118,12 @@ class Soak:
         self._make_topics()
         self.faults.start_run()
         self.faults.start_shards()
-        self._start_load()
+        self._load = LoadProcess(
+            self._cluster.direct, f"{STREAM}.documents", PARTITIONS, self.out / "ledger.jsonl",
+            self.plan.seed, self.plan.rate,
+        )  # fmt: skip
+        if RECREATE in self.kinds():
+            self._brief.start()
         missing = self._progress.caught_up(list(LANES), SETTLE_S, self._check_load)
         if missing:
             raise RuntimeError(f"the workers did not come up in {SETTLE_S:.0f} s: {missing}")
@@ -120,45 +131,17 @@ class Soak:
         self._journal.write(entry)
 
     def _make_topics(self) -> None:
-        """The workers create the others. These have broker times, which no worker's clock moves."""
-        by_broker = {"message.timestamp.type": "LogAppendTime"}
-        largest = {"max.message.bytes": str(8 << 20)}
-        admin = self._cluster.admin()
-        topics = {
-            f"{name}": {
-                "num_partitions": PARTITIONS, "replication_factor": 3, "configs": configs,
-            }
-            for name, configs in (
-                (f"{STREAM}.documents", largest),
-                (f"{STREAM}.rankings", {**largest, **by_broker}),
-            )
-        }  # fmt: skip
-        try:
-            admin.create_topics(topics, wait_for_metadata=True)
-        finally:
-            admin.close()
-
-    def _start_load(self) -> None:
-        read_end, self._load_input = os.pipe()
-        self._load = subprocess.Popen(
-            [
-                sys.executable, "-m", "tests.soak.load", "--bootstrap", self._cluster.direct,
-                "--topic", f"{STREAM}.documents", "--partitions", str(PARTITIONS),
-                "--ledger", str(self.out / "ledger.jsonl"), "--seed", str(self.plan.seed),
-                "--rate", str(self.plan.rate),
-            ],
-            cwd=REPOSITORY, stdin=read_end, stderr=(self.out / "load.log").open("ab"),
-        )  # fmt: skip
-        os.close(read_end)
-
-    def _tell_load(self, command: str) -> None:
-        if self._load_input is not None and self._load is not None and self._load.poll() is None:
-            os.write(self._load_input, f"{command}\n".encode())
+        """The workers create the others."""
+        create_topic(self._cluster, f"{STREAM}.documents", PARTITIONS, LARGEST)
+        create_topic(self._cluster, f"{STREAM}.rankings", PARTITIONS, {**LARGEST, **BY_BROKER})
 
     def _check_load(self) -> None:
         self.faults.end_due()
-        if self._load is not None and self._load.poll() is not None:
-            raise RuntimeError(f"the load has ended by itself; see {self.out / 'load.log'}")
+        for load in self._loads():
+            load.check()
+
+    def _loads(self) -> list[LoadProcess]:
+        return [load for load in (self._load, self._brief.load) if load is not None]
 
     def _let_faults_happen(self) -> None:
         end = time.monotonic() + self.plan.seconds
@@ -191,14 +174,16 @@ class Soak:
 
     def _settle(self) -> None:
         """Stop the load, wait for the last rankings, and end the workers."""
-        self._tell_load("stop")
-        if self._load is not None:
-            self._load.wait(SETTLE_S)
+        for load in self._loads():
+            load.stop(SETTLE_S)
         missing = self._progress.caught_up(list(LANES), SETTLE_S)
+        if self._brief.load is not None:
+            missing = missing or self._brief.missing(SETTLE_S)
         if missing:
             self._say(f"still missing after {SETTLE_S:.0f} s: {missing}")
         self.faults.end_run()
         self.faults.end_shards()
+        self._brief.end()
 
     def _rank_again(self) -> None:
         """The reference: one fresh worker ranks the same log, without faults."""
@@ -207,6 +192,8 @@ class Soak:
         self._workers.start("reference", "learn", str(path), environment=environment_of(None))
         missing = self._progress.caught_up(list(LANES), REFERENCE_S, learners=REFERENCE)
         self._workers.end("reference")
+        if self._brief.load is not None:
+            self._brief.rank_again(REFERENCE_S)
         if missing:
             raise RuntimeError(f"the reference did not reach the end of the log: {missing}")
 

@@ -146,6 +146,10 @@ def call_an_operator(given: History) -> None:
     given.exits.append({"name": "run", "code": 3, "asked": False})
 
 
+def leave_orphans(given: History) -> None:
+    given.journal.append({"kind": "orphans", "at": 120.0, "count": 3})
+
+
 def take_much_memory(given: History) -> None:
     given.memory.append({"at": 300.0, "name": "shard-1", "pid": 9, "bytes": 2e9})
 
@@ -172,6 +176,7 @@ WRONG: dict[Callable[[History], None], str] = {
     stall: "lane one: a stall of 81.0 s that no fault explains",
     need_long_to_catch_up: "a calm of 61 s was needed to catch up",
     call_an_operator: "1 workers ended and called for an operator",
+    leave_orphans: "3 workers outlived their supervisor",
     take_much_memory: "shard-1 took 2000 MB",
     write_nothing: "no document was written: nothing was tested",
 }
@@ -251,7 +256,7 @@ def test_a_line_that_was_cut_is_dropped(tmp_path: Path) -> None:
     assert read_lines(tmp_path / "x") == [{"a": 1}]
 
 
-@pytest.mark.parametrize("name", ["checker", "history", "memory", "stalls"])
+@pytest.mark.parametrize("name", ["checker", "history", "memory", "recreated", "stalls"])
 def test_the_checker_has_no_code_of_wirerank(name: str) -> None:
     own = {f"tests.soak.{module}" for module in ("history", "memory", "stalls")}
     for node in ast.walk(ast.parse((FOLDER / f"{name}.py").read_text())):
