@@ -26,7 +26,8 @@ class Finding:
     @property
     def key(self) -> str:
         """What findings of the same cause have in common."""
-        return f"{self.target} {self.kind} {self.what.partition(':')[0]} {self.place}"
+        what = self.what.partition(":")[0] if self.kind in ("error", "crash") else ""
+        return f"{self.target} {self.kind} {what} {self.place}"
 
     @property
     def file_name(self) -> str:

@@ -155,7 +155,7 @@ class JsonMutator:
             self._raw.append(rng.choice(RAW_JSON))
             return f"{MARK}{len(self._raw) - 1}"
         if kind < 0.3:
-            return rng.choice(self._values)
+            return self._odd(rng)
         if isinstance(value, str):
             return mutate_text(rng, value, rng.choice(CHARACTERS))
         if isinstance(value, int | float):
@@ -165,14 +165,19 @@ class JsonMutator:
             return self._other_list(rng, value)
         if isinstance(value, dict):
             copy = dict(value)
-            copy[rng.choice(self._keys)] = rng.choice(self._values)
+            copy[rng.choice(self._keys)] = self._odd(rng)
             return copy
-        return rng.choice(self._values)
+        return self._odd(rng)
+
+    def _odd(self, rng: Random) -> Any:  # noqa: ANN401
+        """Return an odd value; containers are copied, because trees are changed in place."""
+        value = rng.choice(self._values)
+        return orjson.loads(orjson.dumps(value)) if isinstance(value, list | dict) else value
 
     def _other_list(self, rng: Random, value: list[Any]) -> list[Any]:
         kind = rng.random()
         if kind < 0.3:
-            return [*value, rng.choice(self._values)]
+            return [*value, self._odd(rng)]
         if kind < 0.5:
             return value * int(1 + rng.random() * 40)
         if kind < 0.7:

@@ -7,9 +7,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
 from pathlib import Path
@@ -24,6 +24,7 @@ HANG_S = 10.0  # of processor time on one input
 STUCK_S = 60.0  # of any time on one input
 START_S = 600.0  # before the first input: kernels are compiled
 POLL_S = 0.2
+MOST_LOST = 200  # processes of one target
 TICKS = os.sysconf("SC_CLK_TCK")
 
 Make = Callable[[], Target]
@@ -143,11 +144,12 @@ class Run:
         """Fuzz one target; returns what was done and found."""
         tally, plan = Tally(name), self._plan
         began = time.monotonic()
-        done = dict.fromkeys(range(plan.processes), 0)
+        inputs = None if plan.inputs is None else round(plan.inputs * share) or 1
         number = plan.stream
         try:
-            for _ in done:
-                self._start(make, number, share, 0, 0.0)
+            for part in range(plan.processes):
+                each = None if inputs is None else len(range(part, inputs, plan.processes))
+                self._start(make, Work(plan.seed, number, each, plan.seconds))
                 number += 1
             while self._children:
                 time.sleep(POLL_S)
@@ -156,9 +158,9 @@ class Run:
                     if lost is None:
                         continue
                     tally.add(lost)
-                    if len(tally.findings) < 50:  # go on with another stream
-                        spent = time.monotonic() - began
-                        self._start(make, number, share, tally.inputs, spent)
+                    left = child.work.after(child.current.read()[0], time.monotonic() - child.began)
+                    if left is not None and len(tally.findings) + tally.repeated < MOST_LOST:
+                        self._start(make, replace(left, stream=number))
                         number += 1
                 tally.seconds = time.monotonic() - began
         finally:
@@ -167,13 +169,8 @@ class Run:
             self._children.clear()
         return tally
 
-    def _start(self, make: Make, stream: int, share: float, done: int, spent: float) -> None:
-        plan, inputs, seconds = self._plan, None, None
-        if plan.inputs is not None:
-            inputs = max(1, round((plan.inputs * share - done) / plan.processes))
-        if plan.seconds is not None:
-            seconds = max(0.0, plan.seconds - spent)
-        self._children.append(Child(make, Work(plan.seed, stream, inputs, seconds)))
+    def _start(self, make: Make, work: Work) -> None:
+        self._children.append(Child(make, work))
 
     def _look_at(self, child: Child, tally: Tally) -> Finding | None:
         """Collect what a process says; returns a finding if the process was lost."""
@@ -267,8 +264,3 @@ def small(make: Make, finding: Finding, tries: int = 300) -> Finding:
         )
     finally:
         target.close()
-
-
-def without_repeats(findings: Sequence[Finding]) -> list[Finding]:
-    """Return one finding per cause."""
-    return list({finding.key: finding for finding in findings}.values())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
 MEGABYTE = 1 << 20
+QUOTED = re.compile("['\"]")
 DIGITS = str.maketrans("", "", "0123456789,.-+")
 
 
@@ -53,8 +55,8 @@ class Target:
 
 def kind_of(error: BaseException) -> str:
     """Return a text that is equal for refusals of the same kind: no numbers, nothing quoted."""
-    text = str(error)[:200]
-    return f"{type(error).__name__} {text.translate(DIGITS).partition(chr(39))[0][:70]}"
+    text = QUOTED.split(str(error)[:200], maxsplit=1)[0]
+    return f"{type(error).__name__} {text.translate(DIGITS)[:60]}"
 
 
 def scratch_folder() -> tempfile.TemporaryDirectory[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import os
 import resource
 import struct
 import time
@@ -31,6 +30,13 @@ class Work:
     stream: int
     inputs: int | None
     seconds: float | None
+
+    def after(self, inputs: int, seconds: float) -> Work | None:
+        """Return what is left after some inputs and seconds; None if nothing is."""
+        left = None if self.inputs is None else self.inputs - inputs
+        time_left = None if self.seconds is None else self.seconds - seconds
+        done = (left is not None and left <= 0) or (time_left is not None and time_left <= 0)
+        return None if done else Work(self.seed, self.stream, left, time_left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +96,12 @@ class Measurement:
             seconds = min(self._cpu_seconds(data) for _ in range(2))
             if seconds > allowed_seconds(len(data)):
                 what = f"{seconds:.1f} s for {len(data):,} bytes"
-                return outcome, Finding(name, "slow", what, outcome[:80], data)
+                return outcome, Finding(name, "slow", what, "", data)
         peak = peak_bytes()
         if peak > self._ceiling + MEMORY_PER_BYTE * len(data):
             what = f"{(peak - self._ceiling) // MEGABYTE + MEMORY_MEGABYTES} MiB in use"
             self._ceiling = peak + MEMORY_MEGABYTES * MEGABYTE
-            return outcome, Finding(name, "memory", what, outcome[:80], data)
+            return outcome, Finding(name, "memory", what, "", data)
         return outcome, None
 
     def _cpu_seconds(self, data: bytes) -> float:
@@ -106,7 +112,6 @@ class Measurement:
 
 def fuzz(make: Callable[[], Target], work: Work, current: CurrentInput, parent: Connection) -> None:
     """Work until the inputs or the seconds are used up; sends a `Report` now and then."""
-    os.nice(0)
     warnings.simplefilter("ignore")  # of numpy, on numbers that are odd on purpose
     target = make()
     try:

@@ -132,6 +132,7 @@ def change_array(rng: Random, entries: dict[str, Any], arrays: bytes) -> bytes:
         flat = np.frombuffer(arrays, dtype, count, start).copy()
     except (TypeError, KeyError, ValueError, OverflowError, MemoryError):
         return arrays
+    count = len(flat)
     kind = rng.random()
     if kind < 0.55 and count:
         at = int(rng.random() * count)

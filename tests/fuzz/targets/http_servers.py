@@ -82,7 +82,9 @@ class HttpTarget(Target):
                 client.shutdown(socket.SHUT_WR)
                 while chunk := client.recv(1 << 16):
                     answer += chunk
-            except (ConnectionError, BrokenPipeError):
+            except TimeoutError:
+                raise Broken("the server neither answers nor closes the connection") from None
+            except OSError:
                 pass  # the server may close while it is being written to
         return answer
 
