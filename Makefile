@@ -4,13 +4,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
+LOCKED := $(PIP) install --require-hashes --requirement
+ITSELF := $(PIP) install --no-deps --no-build-isolation --editable .
 # Twice as many as cores: about half of the time of the tests is waiting for brokers and browsers.
 TEST_PROCESSES = $(shell expr 2 \* $$(nproc))
 LANES = mmp perceptron arow independent committee feature-focus frequency svm-map prank widrow-hoff \
   multiclass-perceptron mmp:kernel=poly2 prank:kernel=poly2 mmp:shards=2,name=sharded
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lint kernels check test bounds fuzz soak bench kafka kafka-stop prometheus dashboards pictures lock clean
+.PHONY: help demo lint kernels check test bounds fuzz soak bench kafka kafka-stop prometheus dashboards pictures audit lock clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -21,16 +23,23 @@ $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.experiments: $(VENV)/.created pyproject.toml constraints.txt
-	$(PIP) install --constraint constraints.txt --editable '.[experiments,page]'
+# Only files whose hashes are in locks/ are installed. The project itself comes last: its
+# dependencies are there, and so is what builds it.
+$(VENV)/.experiments: $(VENV)/.created pyproject.toml locks/experiments.txt
+	$(LOCKED) locks/experiments.txt
+	$(ITSELF)
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.experiments
-	$(PIP) install --constraint constraints.txt --editable '.[experiments,page,dev]'
+$(VENV)/.dev: $(VENV)/.experiments locks/dev.txt
+	$(LOCKED) locks/dev.txt
 	@touch $@
 
-$(VENV)/.bench: $(VENV)/.experiments
-	$(PIP) install --constraint constraints.txt --editable '.[experiments,page,bench]'
+$(VENV)/.bench: $(VENV)/.experiments locks/bench.txt
+	$(LOCKED) locks/bench.txt
+	@touch $@
+
+$(VENV)/.audit: $(VENV)/.dev locks/audit.txt
+	$(LOCKED) locks/audit.txt
 	@touch $@
 
 demo: $(VENV)/.experiments  ## Replay a built-in corpus, compare four learners, draw their curves
@@ -89,8 +98,18 @@ soak: $(VENV)/.dev  ## Let faults happen to workers on three brokers (MINUTES=5 
 bench: $(VENV)/.bench  ## Measure speed and memory, as ratios in one run
 	$(BIN)/python -m tests.bench
 
-lock: $(VENV)/.dev $(VENV)/.bench  ## Write constraints.txt again from what is installed
-	$(BIN)/pip freeze --exclude-editable > constraints.txt
+audit: $(VENV)/.audit  ## Check locks, versions and licences of dependencies, and known vulnerabilities
+	$(BIN)/python -m tests.audit
+
+# The versions that are locked stay, unless UPGRADE=1 is given. The first lock is the widest, and
+# the others take their versions from it.
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+  --no-header $(if $(UPGRADE),--upgrade)
+lock: $(VENV)/.audit  ## Write locks/ again: versions and hashes of all dependencies (UPGRADE=1: newer ones)
+	$(COMPILE) pyproject.toml locks/build.in --extra experiments --extra page --extra dev --output-file locks/dev.txt
+	$(COMPILE) pyproject.toml locks/build.in --extra experiments --extra page --constraint locks/dev.txt --output-file locks/experiments.txt
+	$(COMPILE) pyproject.toml locks/build.in --extra experiments --extra page --extra bench --constraint locks/dev.txt --output-file locks/bench.txt
+	$(COMPILE) locks/audit.in --constraint locks/dev.txt --output-file locks/audit.txt
 
 clean:  ## Remove what was made
 	rm -rf $(VENV) demo build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
