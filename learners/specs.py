@@ -6,7 +6,6 @@ vector to length one before the lane sees it, and `shards=3` divides its topics 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -43,8 +42,6 @@ LEARNERS: dict[str, type[Learner]] = {
     "svm-map": Stacker,
     "widrow-hoff": WidrowHoff,
 }
-
-OUTSIDE_BRACKETS = re.compile(r",(?![^\[]*\])")
 
 LANE_OPTIONS = (
     Option("name", "", "name of the lane in rankings, curves and metrics (default: the spec)"),
@@ -148,7 +145,7 @@ def parse_spec(text: str) -> LaneSpec:
     options = (*LEARNERS[learner].options, *LANE_OPTIONS, *SHARDING_OPTIONS)
     declared = {option.name: option for option in options}
     given: dict[str, Value] = {}
-    for part in filter(None, OUTSIDE_BRACKETS.split(rest)):
+    for part in filter(None, split_options(rest)):
         key, equals, value = part.partition("=")
         key = key.strip()
         if not equals or key not in declared:
@@ -165,6 +162,26 @@ def parse_spec(text: str) -> LaneSpec:
     if spec.shards > 1:
         spec.update_rule()  # raises an OptionError if it cannot be divided
     return spec
+
+
+def split_options(text: str) -> list[str]:
+    """Split a text at commas outside of brackets, in time linear in its length.
+
+    Examples
+    --------
+    >>> split_options("of=[mmp,arow],refit=6")
+    ['of=[mmp,arow]', 'refit=6']
+
+    """
+    parts = []
+    end, inside = len(text), False
+    for at in range(len(text) - 1, -1, -1):
+        if text[at] in "[]":
+            inside = text[at] == "]"
+        elif text[at] == "," and not inside:
+            parts.append(text[at + 1 : end])
+            end = at
+    return [text[:end], *reversed(parts)]
 
 
 def resolved(specs: Sequence[LaneSpec]) -> list[LaneSpec]:
@@ -214,13 +231,16 @@ def combined_by(stacker: LaneSpec, able: Sequence[str]) -> tuple[str, ...]:
 
 
 def names_in(text: str, able: Sequence[str]) -> tuple[str, ...] | None:
-    """The names in a text with commas between them; a name may contain commas. None if unknown."""
+    """The names in a text with commas between them; a name may contain commas.
+
+    None if one is unknown, or occurs twice.
+    """
     text = text.strip()
     for name in sorted(able, key=len, reverse=True):
         if text == name:
             return (name,)
         if text.startswith(f"{name},"):
-            others = names_in(text[len(name) + 1 :], able)
+            others = names_in(text[len(name) + 1 :], [other for other in able if other != name])
             if others is not None:
                 return (name, *others)
     return None

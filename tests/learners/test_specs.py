@@ -8,7 +8,7 @@ import pytest
 
 from learners.options import OptionError
 from learners.prototypes.mmp import MMP
-from learners.specs import parse_spec
+from learners.specs import parse_spec, resolved, split_options
 
 
 def test_name_is_the_spec_as_written() -> None:
@@ -46,3 +46,21 @@ def test_options_reach_the_learner() -> None:
 def test_mistakes_are_explained(spec: str, message: str) -> None:
     with pytest.raises(OptionError, match=re.escape(message)):
         parse_spec(spec)
+
+
+def test_commas_outside_of_brackets_divide() -> None:
+    for text in ("", "a", ",", "a,b", "of=[a,b],c", "a],b", "[a,b", "a[,]b,c", "],[,],["):
+        assert split_options(text) == re.split(r",(?![^\[]*\])", text)
+
+
+def test_a_long_spec_is_refused_and_not_searched_for_minutes() -> None:
+    for text in ("mmp:" + "," * 1_000_000 + "x", "mmp:" + "[," * 500_000):
+        with pytest.raises(OptionError, match="has no option"):
+            parse_spec(text)
+
+
+def test_a_stacker_of_more_names_than_lanes_is_refused() -> None:
+    """However many names there are: they are not looked up one inside the other."""
+    specs = [parse_spec("mmp"), parse_spec(f"svm-map:of=[{'mmp,' * 5000}mmp]")]
+    with pytest.raises(OptionError, match="must list different topic lanes"):
+        resolved(specs)
