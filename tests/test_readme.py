@@ -27,6 +27,7 @@ from learners.specs import LEARNERS
 from pipeline.events.event import REASONS
 from pipeline.reports.plots import can_plot
 from tests.conftest import REPOSITORY, missing
+from tests.fuzz.targets import TARGETS
 from tests.support.made_up_runs import Shape, write_runs
 from tests.support.prometheus_server import program as need_program
 
@@ -103,6 +104,7 @@ def test_options_that_the_documents_name_exist() -> None:
     )
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "".join(p.read_text() for p in DOCUMENTS)))
     others = {"--multilabel_oaa", "--multilabel"}  # Vowpal Wabbit's
+    others |= {"--require-hashes", "--replay"}  # of pip and of the fuzzer
     others |= {"--config", "--storage", "--query", "--web", "--max-block-duration"}  # Prometheus's
     unknown = {option for option in named - others if option not in shown}
     assert not unknown
@@ -188,6 +190,22 @@ def test_the_map_of_the_code_is_right() -> None:
         code = "".join(path.read_text() for path in paths)
         for name in re.findall(r"`(\w+)`", names):
             assert re.search(rf"^(?:class|def|    def) {name}\b", code, re.M), (files, name)
+
+
+def test_the_tests_that_the_threat_model_names_exist() -> None:
+    text = (REPOSITORY / "docs/concepts/threat-model.md").read_text()
+    tests = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
+    assert len(tests) > 30
+    for path, name in tests:
+        code = (REPOSITORY / path).read_text()
+        assert re.search(rf"^def {name}\(", code, re.M), (path, name)
+    targets = {
+        name
+        for names in re.findall(r"targets? ((?:`[\w-]+`(?:, )?)+)", text)
+        for name in re.findall(r"`([\w-]+)`", names)
+    }
+    assert len(targets) > 20
+    assert targets <= set(TARGETS)
 
 
 def test_the_glossary_has_its_words() -> None:
