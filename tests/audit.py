@@ -116,9 +116,9 @@ def installed_problems(
 def licence_of(package: Distribution) -> str:
     """Return the licence of a package as it says itself, as an SPDX expression if it is one."""
     about = package.metadata
-    if expression := about.get("License-Expression"):
+    for expression in about.get_all("License-Expression") or []:
         return str(expression)
-    stated = str(about.get("License") or "").strip()
+    stated = next(iter(about.get_all("License") or [""])).strip()
     if stated in LICENCES | {"LGPL-2.1-or-later"}:
         return stated
     for classifier in about.get_all("Classifier") or []:
@@ -134,7 +134,7 @@ def offline_problems() -> list[str]:
         locks = {name: read_lock(path.read_text()) for name, path in LOCKS.items()}
     except ValueError as error:
         return [str(error)]
-    found = {canonicalize_name(d.metadata["Name"]): d for d in distributions()}
+    found = {str(canonicalize_name(d.metadata["Name"])): d for d in distributions()}
     return [*lock_problems(locks), *project_problems(locks), *installed_problems(locks, found)]
 
 

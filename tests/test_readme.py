@@ -104,7 +104,7 @@ def test_options_that_the_documents_name_exist() -> None:
     )
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "".join(p.read_text() for p in DOCUMENTS)))
     others = {"--multilabel_oaa", "--multilabel"}  # Vowpal Wabbit's
-    others |= {"--require-hashes", "--replay"}  # of pip and of the fuzzer
+    others |= {"--require-hashes", "--replay", "--only"}  # of pip, the fuzzer and the benchmarks
     others |= {"--config", "--storage", "--query", "--web", "--max-block-duration"}  # Prometheus's
     unknown = {option for option in named - others if option not in shown}
     assert not unknown
