@@ -118,7 +118,7 @@ def licence_of(package: Distribution) -> str:
     about = package.metadata
     for expression in about.get_all("License-Expression") or []:
         return str(expression)
-    stated = next(iter(about.get_all("License") or [""])).strip()
+    stated = str(next(iter(about.get_all("License") or [""]))).strip()
     if stated in LICENCES | {"LGPL-2.1-or-later"}:
         return stated
     for classifier in about.get_all("Classifier") or []:
