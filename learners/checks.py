@@ -8,6 +8,7 @@ indices of one array exist in another.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -102,14 +103,7 @@ def check_starts(name: str, array: Array, total: int) -> None:
     if not len(array) or array[0] != 0 or array[-1] != total:
         ends = f"go from {array[0]} to {array[-1]}" if len(array) else "are none"
         raise InvalidArrayError(f"the numbers of array {name} {ends}, expected from 0 to {total}")
-    # A difference of unsigned numbers is never negative, so neighbours are compared instead.
-    falls = np.flatnonzero(array[1:] < array[:-1])
-    if len(falls):
-        i = int(falls[0])
-        raise InvalidArrayError(
-            f"array {name} falls from {array[i]} to {array[i + 1]} at index {i + 1}, expected "
-            "numbers that never fall"
-        )
+    check_order(name, array)
 
 
 def check_range(name: str, array: Array, least: int, below: int) -> None:
@@ -120,6 +114,24 @@ def check_range(name: str, array: Array, least: int, below: int) -> None:
             f"array {name} has numbers from {found}, expected {least} to {below - 1}"
             if below > least
             else f"array {name} has {array.size} numbers, expected none"
+        )
+
+
+def check_extent(name: str, found: int, most: int, what: str) -> None:
+    """Raise `InvalidArrayError` if an array is for more terms or topics than there are."""
+    if found > most:
+        raise InvalidArrayError(f"array {name} is for {found} {what}, but there are only {most}")
+
+
+def check_order(name: str, array: Array) -> None:
+    """Raise `InvalidArrayError` if a number is below the one before it."""
+    # A difference of unsigned numbers is never negative, so neighbours are compared instead.
+    falls = np.flatnonzero(array[1:] < array[:-1])
+    if len(falls):
+        i = int(falls[0])
+        raise InvalidArrayError(
+            f"array {name} falls from {array[i]} to {array[i + 1]} at index {i + 1}, expected "
+            "numbers that never fall"
         )
 
 
@@ -134,11 +146,12 @@ def check_finite(name: str, array: Array) -> None:
             )
 
 
-def check_least(name: str, array: Array, least: float) -> None:
-    """Raise `InvalidArrayError` if a number is below `least`, or not a number."""
-    if array.size and not array.min() >= least:
+def check_between(name: str, array: Array, least: float, most: float = math.inf) -> None:
+    """Raise `InvalidArrayError` unless all numbers are from `least` to `most`."""
+    if array.size and not least <= array.min() <= array.max() <= most:
+        found = f"{array.min()} to {array.max()}"
         raise InvalidArrayError(
-            f"array {name} has {array.min()}, expected numbers of at least {least}"
+            f"array {name} has numbers from {found}, expected {least:g} to {most:g}"
         )
 
 

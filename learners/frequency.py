@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Longs
+from learners.checks import MAX_COUNT, check_between, check_extent, floats
 from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import Learner, State
@@ -66,7 +67,13 @@ class Frequency(Learner):
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` returned."""
-        self._counts.load(state["counts"])
+        counts = floats(state, "counts", None)
+        check_between("counts", counts, 0.0, MAX_COUNT)
+        self._counts.load(counts)
+
+    def check_references(self, terms: int, topics: int, others: int = 0) -> None:
+        """There are no more counts than topics."""
+        check_extent("counts", self._counts.shape[0], topics, "topics")
 
     def size_bytes(self) -> int:
         """Memory of the counts."""

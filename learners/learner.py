@@ -72,7 +72,18 @@ class Learner(ABC):
 
     @abstractmethod
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go on from a state that `state` gave."""
+        """Go on from a state that `state` gave.
+
+        The state comes from outside the process. If it is not one that `state` can give, this
+        raises `InvalidArrayError` before any kernel sees it.
+        """
+
+    def check_references(self, terms: int, topics: int, others: int = 0) -> None:  # noqa: B027
+        """Raise `InvalidArrayError` if its state does not fit a stream of this size.
+
+        Called after `restore` with the terms and topics (or ranks) of the stream, and the number of
+        lanes that it combines. A kernel would use a larger number as an index all the same.
+        """
 
     def weights_of(self, terms: Ints, topics: Longs) -> Floats | None:
         """What it multiplies these terms by when it scores these topics: terms x topics.

@@ -10,7 +10,9 @@ from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.log.block import Block
 from pipeline.log.coverage import Coverage
 from pipeline.log.record import decode_record
-from pipeline.snapshots.snapshot import Snapshot, restore_engine, take_snapshot
+from pipeline.snapshots.content import damage_of, describe, part, text, whole
+from pipeline.snapshots.restoring import restore_engine
+from pipeline.snapshots.snapshot import Snapshot, take_snapshot
 
 
 class Follower:
@@ -59,6 +61,15 @@ class Follower:
     def restore(self, snapshot: Snapshot) -> None:
         """Restore the state of a snapshot that has these lanes, and perhaps others."""
         restore_engine(self.engine, snapshot)
-        self.coverage = Coverage.from_state(snapshot.content["coverage"])
-        self.position = snapshot.position
+        with damage_of(snapshot.name), part("coverage"):
+            self.coverage = Coverage.from_state(checked_coverage(snapshot.content["coverage"]))
+        self.position = describe(snapshot.content, snapshot.name).position
         self.snapshot_content = snapshot.content
+
+
+def checked_coverage(entries: list[list[Any]]) -> list[list[Any]]:
+    """Return the covered offsets of a snapshot: Kafka topic, its identity, partition, offset."""
+    return [
+        [text(topic), text(identity), whole(partition), whole(offset)]
+        for topic, identity, partition, offset in entries
+    ]

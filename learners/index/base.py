@@ -18,6 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
+from learners.checks import (
+    InvalidArrayError,
+    check_between,
+    check_extent,
+    check_range,
+    floats,
+    ints,
+    longs,
+)
 from learners.index.kernel import (
     ALL,
     CONNECTIONS,
@@ -163,16 +172,28 @@ class IndexLearner(Learner):
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Continue from a state that `state` returned."""
-        self._terms = len(state["total"])
+        total = floats(state, "total", None)
+        seen = longs(state, "seen", len(total))
+        classes = ints(state, "classes", None)
+        weights = floats(state, "weights", len(classes))
+        count = longs(state, "count", len(total), below=len(classes) + 1)
+        if count.sum() != len(classes):
+            raise InvalidArrayError(
+                f"array count adds up to {count.sum()}, but there are {len(classes)} connections"
+            )
+        check_between("weights", weights, 0.0)
+        if (total[count > 0] <= 0.0).any():
+            raise InvalidArrayError("array total has 0 or less for a feature with connections")
+        self._terms = len(total)
         lists: Longs = np.zeros((self._terms, 4), np.int64)
-        lists[:, SEEN] = state["seen"]
-        total = np.array(state["total"], np.float64)
-        self._index = self._index._replace(lists=lists, total=total)
-        self._load(
-            np.array(state["count"], np.int64),
-            np.array(state["classes"], np.int32),
-            np.array(state["weights"], np.float64),
-        )
+        lists[:, SEEN] = seen
+        self._index = self._index._replace(lists=lists, total=total.copy())
+        self._load(count, classes.copy(), weights.copy())
+
+    def check_references(self, terms: int, topics: int, others: int = 0) -> None:
+        """The features are terms of the stream, and they are connected with its topics."""
+        check_extent("total", self._terms, terms, "terms")
+        check_range("classes", self._index.classes[: self._index.sizes[USED]], 0, topics)
 
     def contributions(self, terms: Ints, values: Floats, topics: Longs) -> Floats:
         """Return the votes of the document's features: terms x topics."""

@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
+from learners.checks import check_extent, check_order, count_of, floats
 from learners.growing_array import GrowingArray
 from learners.learner import Learner, State
 from learners.options import Option
@@ -134,16 +135,25 @@ class OrdinalLearner(Learner):
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` returned."""
-        self.rounds = int(state["rounds"])
-        self._thresholds = state["thresholds"].astype(np.float64)
+        rounds = count_of(state, "rounds")
+        thresholds = floats(state, "thresholds", self.threshold_count)
+        check_order("thresholds", thresholds)
         if self.average:
-            self._passed = state["passed"].astype(np.float64)
+            self._passed = floats(state, "passed", self.threshold_count).copy()
         if self.kernel != "linear":
-            self._supports.restore(state)
-            return
-        self._weights.load(state["weights"])
-        if self.average:
-            self._lagging.load(state["lagging"])
+            self._supports.restore(state, rounds)
+        else:
+            shape = (None, self.columns)[: len(self._weights.shape)]
+            weights = floats(state, "weights", *shape)
+            if self.average:
+                self._lagging.load(floats(state, "lagging", *weights.shape))
+            self._weights.load(weights)
+        self.rounds, self._thresholds = rounds, thresholds.copy()
+
+    def check_references(self, terms: int, topics: int, others: int = 0) -> None:
+        """The weights or instances have only terms of the stream."""
+        check_extent("weights", self._weights.shape[0], terms, "terms")
+        self._supports.check_references(terms, self.columns)
 
     def weights_of(self, terms: Ints, topics: Longs) -> Floats | None:
         """The weights of these terms for these ranks minus one; None with a kernel.

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
+from learners.checks import check_between, check_extent, floats
 from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import Learner, State
@@ -216,10 +217,23 @@ class Arow(Learner):
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` returned."""
-        self._weights.load(state["weights"])
-        self._variances.load(state["variances"])
-        self._prior.load(state["prior"])
-        self._prior_variances.load(state["prior_variances"])
+        weights = floats(state, "weights", None, None)
+        topics = weights.shape[1]
+        variances = floats(state, "variances", *weights.shape)
+        prior, prior_variances = (
+            floats(state, name, topics) for name in ("prior", "prior_variances")
+        )
+        check_between("variances", variances, 0.0, 1.0)
+        check_between("prior_variances", prior_variances, 0.0, 1.0)
+        self._weights.load(weights)
+        self._variances.load(variances)
+        self._prior.load(prior)
+        self._prior_variances.load(prior_variances)
+
+    def check_references(self, terms: int, topics: int, others: int = 0) -> None:
+        """The weights have no more terms and topics than the stream."""
+        check_extent("weights", self._weights.shape[0], terms, "terms")
+        check_extent("weights", self._weights.shape[1], topics, "topics")
 
     def weights_of(self, terms: Ints, topics: Longs) -> Floats:
         """The weights of terms; a score also has the prior of its topic in it."""

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
+from learners.checks import check_extent, count_of, floats
 from learners.growing_array import GrowingArray
 from learners.learner import Learner, State
 from learners.options import Option
@@ -78,10 +79,16 @@ class PrototypeLearner(Learner):
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` returned."""
-        self.rounds = int(state["rounds"])
-        self._weights.load(state["weights"])
+        rounds, weights = count_of(state, "rounds"), floats(state, "weights", None, None)
         if self.average:
-            self._lagging.load(state["lagging"])
+            self._lagging.load(floats(state, "lagging", *weights.shape))
+        self._weights.load(weights)
+        self.rounds = rounds
+
+    def check_references(self, terms: int, topics: int, others: int = 0) -> None:
+        """The prototypes have no more terms and topics than the stream."""
+        check_extent("weights", self._weights.shape[0], terms, "terms")
+        check_extent("weights", self._weights.shape[1], topics, "topics")
 
     def weights_of(self, terms: Ints, topics: Longs) -> Floats:
         """The prototypes that it ranks with now; with `average`, their mean over all rounds."""

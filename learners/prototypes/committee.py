@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
+from learners.checks import InvalidArrayError, check_extent, count_of, floats
 from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import Learner, State
@@ -160,8 +161,18 @@ class Committee(Learner):
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` returned."""
-        self.drawn = int(state["drawn"])
-        self._weights.load(state["weights"])
+        drawn, weights = count_of(state, "drawn"), floats(state, "weights", None, None)
+        if weights.shape[1] % self.size:
+            raise InvalidArrayError(
+                f"array weights has {weights.shape[1]} columns, expected {self.size} per topic"
+            )
+        self._weights.load(weights)
+        self.drawn = drawn
+
+    def check_references(self, terms: int, topics: int, others: int = 0) -> None:
+        """The weights have no more terms and topics than the stream."""
+        check_extent("weights", self._weights.shape[0], terms, "terms")
+        check_extent("weights", self._weights.shape[1] // self.size, topics, "topics")
 
     def weights_of(self, terms: Ints, topics: Longs) -> Floats:
         """The mean weights of the members, which score as the committee does."""

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Longs
+from learners.checks import count_of
 from learners.jit import njit
 from learners.learner import Learner, State
 from learners.prototypes.mmp import MMP, mmp_coefficients
@@ -130,8 +131,13 @@ class KernelMMP(Learner):
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` returned."""
-        self.rounds = int(state["rounds"])
-        self._supports.restore(state)
+        rounds = count_of(state, "rounds")
+        self._supports.restore(state, rounds)
+        self.rounds = rounds
+
+    def check_references(self, terms: int, topics: int, others: int = 0) -> None:
+        """The instances have only terms and topics of the stream."""
+        self._supports.check_references(terms, topics)
 
     def size_bytes(self) -> int:
         """Memory of the instances."""

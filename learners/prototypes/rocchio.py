@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
+from learners.checks import check_between, check_extent, count_of, floats
 from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import Learner, State
@@ -167,11 +168,21 @@ class Rocchio(Learner):
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` returned."""
-        self.rounds = int(state["rounds"])
-        self._sums.load(state["sums"])
-        self._weights.load(state["weights"])
-        self._total.load(state["total"])
-        self._carriers.load(state["carriers"])
+        rounds, sums = count_of(state, "rounds"), floats(state, "sums", None, None)
+        weights = floats(state, "weights", *sums.shape)
+        total = floats(state, "total", sums.shape[0])
+        carriers = floats(state, "carriers", sums.shape[1])
+        check_between("carriers", carriers, 0.0, rounds)
+        self.rounds = rounds
+        self._sums.load(sums)
+        self._weights.load(weights)
+        self._total.load(total)
+        self._carriers.load(carriers)
+
+    def check_references(self, terms: int, topics: int, others: int = 0) -> None:
+        """The sums have no more terms and topics than the stream."""
+        check_extent("sums", self._sums.shape[0], terms, "terms")
+        check_extent("sums", self._sums.shape[1], topics, "topics")
 
     def weights_of(self, terms: Ints, topics: Longs) -> Floats:
         """The prototypes as last made."""

@@ -40,6 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
+from learners.checks import check_extent, check_range, floats, ints, longs, starts
 from learners.jit import njit
 from learners.learner import State
 from learners.options import Option
@@ -284,12 +285,35 @@ class Supports:
         used = self._used()._asdict()
         return {f"support_{name}": used[name] for name in SAVED}
 
-    def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go on from a state that `state` returned."""
-        saved: dict[str, Any] = {name: state[f"support_{name}"] for name in SAVED}
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]], rounds: int) -> None:
+        """Go on from a state that `state` returned after so many rounds."""
+        saved = self._checked(state, rounds)
         slots, self.columns = saved["coefficients"].shape
         self.arrays = self._laid_out(slots, len(saved["terms"]), self.columns)
         self._fill(self.arrays._replace(**saved))
+
+    def _checked(self, state: Mapping[str, npt.NDArray[np.generic]], rounds: int) -> dict[str, Any]:
+        """Return the arrays of a state if they fit together; an instance came before now."""
+        terms = ints(state, "support_terms", None)
+        coefficients = floats(state, "support_coefficients", None, None)
+        slots, now = len(coefficients), max(rounds, 1)
+        return {
+            "starts": starts(state, "support_starts", len(terms), slots),
+            "terms": terms,
+            "values": floats(state, "support_values", len(terms)),
+            "coefficients": coefficients,
+            "sizes": floats(state, "support_sizes", slots),
+            "came": longs(state, "support_came", slots, below=now),
+            "left": longs(state, "support_left", slots, least=HERE, below=now),
+            "passed": floats(state, "support_passed", slots, self._thresholds),
+            "before": longs(state, "support_before", 1, below=now),
+            "passed_before": floats(state, "support_passed_before", self._thresholds),
+        }
+
+    def check_references(self, terms: int, columns: int) -> None:
+        """The terms of the instances are in the vocabulary, and no column is too many."""
+        check_range("support_terms", self.arrays.terms, 0, terms)
+        check_extent("support_coefficients", self.columns, columns, "columns")
 
     @property
     def nbytes(self) -> int:

@@ -62,6 +62,11 @@ class Shards(Learner):
         for number, shard in enumerate(self._shards):
             shard.restore(shard_state(state, number, len(self._shards)))
 
+    def check_references(self, terms: int, topics: int, others: int = 0) -> None:
+        """The prototypes have no more terms and topics than the stream."""
+        for shard in self._shards:
+            shard.check_references(terms, topics)
+
     def weights_of(self, terms: Ints, topics: Longs) -> Floats:
         """Return the weights that rankings are made with now."""
         weights = np.empty((len(terms), len(topics)))

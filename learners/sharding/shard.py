@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
+from learners.checks import check_extent
 from learners.growing_array import GrowingArray
 from learners.learner import Learner, State
 from learners.scores import DenseScores, RowScores
@@ -46,12 +47,17 @@ from learners.sharding.shard_kernels import (
     row_lengths,
     score_rows,
 )
-from learners.sharding.shard_state import FIRST_STRETCH, owned
+from learners.sharding.shard_state import (
+    FIRST_STRETCH,
+    LONGEST_STRETCH,
+    SHORTEST_STRETCH,
+    check_shard,
+    owned,
+)
 from learners.update_rule import UpdateRule
 
 Number = TypeVar("Number", np.float64, np.uint64)
 
-SHORTEST_STRETCH, LONGEST_STRETCH = 16, 1024  # steps
 MAX_BYTES = 64 << 20  # of the scores of all shards in one exchange
 # The bounds of lengths are sums that grow with every update, so they are measured now and then.
 MEASURE_EVERY = 256  # exchanges
@@ -201,6 +207,7 @@ class Shard(Learner):
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Continue from a state that `state` returned."""
+        check_shard(state, self.exchange.shard, self.exchange.shards, self.rule.average)
         self.rounds, self.exchanges = int(state["rounds"]), int(state["exchanges"])
         self.stretch = int(state["stretch"])
         self._weights.load(state["weights"])
@@ -210,6 +217,11 @@ class Shard(Learner):
         self._lag_mass.load(state["lag_mass"])
         self._history = np.array(state["history"], np.int64).view(np.uint64)
         self._work = np.zeros(0)
+
+    def check_references(self, terms: int, topics: int, others: int = 0) -> None:
+        """The prototypes have no more terms and topics than the stream."""
+        check_extent("weights", self._weights.shape[0], terms, "terms")
+        check_extent("mass", self._mass.shape[0], topics, "topics")
 
     def timings(self) -> dict[str, float]:
         """Return the seconds spent on scoring, waiting, taking the steps, and updating."""

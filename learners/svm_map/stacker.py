@@ -14,6 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Bools, Floats, Ints, Longs
+from learners.checks import (
+    InvalidArrayError,
+    bools,
+    check_between,
+    check_extent,
+    floats,
+    longs,
+    starts,
+)
 from learners.jit import njit
 from learners.learner import Learner, State
 from learners.options import Option
@@ -305,15 +314,34 @@ class Stacker(Learner):
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` returned."""
-        self.weights = np.array(state["weights"], np.float64)
-        self.followed, self.rounds = map(int, np.array(state["followed"], np.int64))
-        cuts = np.array(state["starts"], np.int64)[1:-1]
+        weights = floats(state, "weights", None)
+        lanes = len(weights) // EACH
+        followed, rounds = longs(state, "followed", 2, least=-1).tolist()
+        if len(weights) % EACH or followed >= lanes or rounds < 0:
+            raise InvalidArrayError(
+                f"array followed has lane {followed} and {rounds} rounds, with {len(weights)} "
+                f"weights, {EACH} per lane"
+            )
+        relevant = bools(state, "relevant", None)
+        features = floats(state, "features", len(relevant), len(weights))
+        worth = floats(state, "worth", None, lanes + 1)
+        check_between("features", features, 0.0, 1.0)
+        check_between("worth", worth, 0.0, 1.0)
+        check_extent("worth", len(worth), self.window, "documents of the window")
+        cuts = starts(state, "starts", len(relevant), len(worth))[1:-1]
+        self.weights, self.followed, self.rounds = weights.copy(), followed, rounds
         self.lessons.clear()
-        if len(state["worth"]):
-            features = np.split(np.array(state["features"], np.float64), cuts)
-            relevant = np.split(np.array(state["relevant"], np.bool_), cuts)
-            worth = np.array(state["worth"], np.float64)
-            self.lessons.extend(map(Lesson, features, relevant, worth))
+        if len(worth):
+            parts = np.split(features.copy(), cuts), np.split(relevant.copy(), cuts)
+            self.lessons.extend(map(Lesson, *parts, worth.copy()))
+
+    def check_references(self, terms: int, topics: int, others: int = 0) -> None:
+        """There are weights for exactly the lanes that it combines."""
+        if len(self.weights) not in (0, EACH * others):
+            raise InvalidArrayError(
+                f"array weights has {len(self.weights)} numbers, expected {EACH} for each of the "
+                f"{others} lanes that are combined"
+            )
 
     def size_bytes(self) -> int:
         """Memory of the weights and of what is kept of documents."""

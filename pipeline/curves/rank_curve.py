@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
+from learners.checks import InvalidArrayError, array_of, ints, longs
 from learners.jit import njit
 from learners.learner import State
 from learners.rank_measures import RANK_MEASURES, tau_b
 from learners.scores import RANK, RankScores, RowScores
 from learners.segment import Steps
-from pipeline.curves.topic_curve import LearningCurve, Point, is_kept
+from pipeline.curves.topic_curve import LearningCurve, Point, check_points, is_kept
 
 WINDOW = 1000  # rounds that tau-b covers
 # The columns of a kept point: the round, the sums of the loss and of the hits, tau-b; then the true
@@ -152,10 +153,22 @@ class RankCurve(LearningCurve):
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` gave."""
-        self._tally = np.array(state["tally"], np.float64)
-        self._points = np.array(state["points"], np.float64)
-        self._window = np.array(state["window"], np.int32)
-        self._table = np.array(state["table"], np.int64)
+        tally = array_of(state, "tally", np.float64, COLUMNS)
+        points = array_of(state, "points", np.float64, None, COLUMNS)
+        check_points(tally, points, (LOSS, HITS, TRUE, PREDICTED))
+        window = ints(state, "window", WINDOW, 2, below=self.ranks)
+        table = longs(state, "table", self.ranks, self.ranks, below=WINDOW + 1)
+        # The table counts the pairs in the window; its counts would fall below zero otherwise.
+        pairs = window[: min(int(tally[ROUND]), WINDOW)]
+        counted = np.zeros_like(table)
+        np.add.at(counted, (pairs[:, 1], pairs[:, 0]), 1)
+        if not np.array_equal(counted, table):
+            raise InvalidArrayError("array table does not count the pairs of array window")
+        self._tally, self._points = tally.copy(), points.copy()
+        self._window, self._table = window.copy(), table.copy()
+
+    def check_references(self, topics: int) -> None:
+        """Ranks are no topics, and all of them are known."""
 
 
 def value_of(values: Mapping[str, float | None], measure: str) -> float | None:

@@ -16,6 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats
+from learners.checks import (
+    MAX_COUNT,
+    InvalidArrayError,
+    array_of,
+    check_between,
+    check_extent,
+    check_finite,
+    check_order,
+    floats,
+)
 from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import State
@@ -202,7 +212,11 @@ class LearningCurve(ABC):
 
     @abstractmethod
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go on from a state that `state` gave."""
+        """Go on from a state that `state` gave; see `Learner.restore`."""
+
+    @abstractmethod
+    def check_references(self, topics: int) -> None:
+        """Raise `InvalidArrayError` if there is something of a topic that the stream lacks."""
 
 
 class TopicCurve(LearningCurve):
@@ -303,13 +317,51 @@ class TopicCurve(LearningCurve):
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` gave."""
-        self._tally = in_columns(np.array(state["tally"], np.float64))
-        self._points = in_columns(np.array(state["points"], np.float64))
-        self._found.load(state["found"])
-        self._recalled.load(state["recalled"])
+        columns = array_of(state, "points", np.float64, None, None).shape[1]
+        columns = FORMER_COLUMNS if columns == FORMER_COLUMNS else COLUMNS
+        tally = in_columns(array_of(state, "tally", np.float64, columns))
+        points = in_columns(array_of(state, "points", np.float64, None, columns))
+        check_points(tally, points, (WITH_TOPICS, RELEVANT, WRONG_PAIRS))
+        found = sums_of(state, "found", None)
+        recalled = sums_of(state, "recalled", len(found))
+        if tally[WITH_TOPICS] > 0 and not len(found):
+            raise InvalidArrayError("array found is empty, but array tally has rounds with topics")
         if "topic_rounds" in state:  # older snapshots lack them; counting starts here
-            self._topic_rounds.load(state["topic_rounds"])
-            self._topic_loss.load(state["topic_loss"])
+            topic_rounds = sums_of(state, "topic_rounds", None)
+            self._topic_loss.load(sums_of(state, "topic_loss", len(topic_rounds)))
+            self._topic_rounds.load(topic_rounds)
+        self._tally, self._points = tally.copy(), points.copy()
+        self._found.load(found)
+        self._recalled.load(recalled)
+
+    def check_references(self, topics: int) -> None:
+        """There are no more ranks and topics than the stream has topics."""
+        check_extent("found", self._found.shape[0], topics, "topics")
+        check_extent("topic_rounds", self._topic_rounds.shape[0], topics, "topics")
+
+
+def check_points(tally: Floats, points: Floats, finite: Sequence[int]) -> None:
+    """Raise `InvalidArrayError` if these cannot be the sums and points of a curve.
+
+    The rounds, and these other columns, are finite. A measure that does not exist is NaN.
+    """
+    for name, rows in (("tally", tally[None]), ("points", points)):
+        rounds = rows[:, ROUND]
+        check_between(f"{name}, rounds", rounds, 0.0, min(MAX_COUNT, tally[ROUND]))
+        if (rounds % 1.0).any():
+            raise InvalidArrayError(f"array {name} has a part of a round")
+        for column in finite:
+            check_finite(f"{name}, column {column}", rows[:, column])
+        if np.isinf(rows).any():
+            raise InvalidArrayError(f"array {name} has a number that is infinite")
+    check_order("points, rounds", points[:, ROUND])
+
+
+def sums_of(state: Mapping[str, npt.NDArray[np.generic]], name: str, length: int | None) -> Floats:
+    """Return an array of sums, which are finite and not negative."""
+    sums = floats(state, name, length)
+    check_between(name, sums, 0.0)
+    return sums
 
 
 def in_columns(rows: Floats) -> Floats:

@@ -19,6 +19,7 @@ from learners.svm_map.stacker import EACH
 from pipeline.curves import rank_curve as rank_curves
 from pipeline.curves.topic_curve import COLUMNS, FORMER_COLUMNS, as_point, in_columns
 from pipeline.errors import UsageError
+from pipeline.snapshots.content import text, texts, whole
 from pipeline.snapshots.folder import KIND, SUFFIX, VERSION
 from pipeline.storage.container import ContainerReader, DamagedError
 
@@ -227,27 +228,6 @@ def coverage_entry(topic: object, identity: object, partition: object, offset: o
     """Return the next offset that the log needed from one partition of a source."""
     names = {"topic": text(topic), "identity": text(identity)}
     return {**names, "partition": whole(partition), "offset": whole(offset)}
-
-
-def whole(value: object) -> int:
-    """Return a value that must be an integer from 0 to 2**63 - 1."""
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise ValueError("expected an integer from 0 to 2**63 - 1")
-    return value
-
-
-def text(value: object) -> str:
-    """Return a value that must be a string."""
-    if not isinstance(value, str):
-        raise TypeError("expected a string")
-    return value
-
-
-def texts(values: object) -> list[str]:
-    """Return a value that must be a list of strings."""
-    if not isinstance(values, list):
-        raise TypeError("expected a list")
-    return [text(value) for value in values]
 
 
 def option(value: object) -> str | int | float | bool:

@@ -6,7 +6,6 @@ vocabulary, topics and pending documents) is equal for all lanes at the same off
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,6 @@ from learners.specs import LEARNERS, parse_spec
 from pipeline.curves.confidence import arranged
 from pipeline.engine.engine import Engine
 from pipeline.engine.lane_group import LaneGroup
-from pipeline.engine.pending_labels import PendingDocument
 from pipeline.storage.container import Arrays
 
 
@@ -32,6 +30,7 @@ class Snapshot:
 
     content: dict[str, Any]
     arrays: Arrays
+    name: str = "the snapshot"  # in messages: the path of its file
 
     @property
     def position(self) -> int:
@@ -98,48 +97,6 @@ def take_group_state(group: LaneGroup, prefix: str, arrays: Arrays) -> dict[str,
     }
 
 
-def restore_engine(engine: Engine, snapshot: Snapshot) -> None:
-    """Give a new engine the state of a snapshot.
-
-    The engine must have the same settings, and some or all of the snapshot's lanes.
-    """
-    content, arrays = snapshot.content, snapshot.arrays
-    check_settings(content["settings"], settings_of(engine))
-    engine.vocabulary.restore(arrays_under(arrays, "vocabulary"))
-    engine.documents = content["documents"]
-    for lane in engine.all_lanes:
-        number = snapshot.all_lanes.index(lane.name)
-        lane.learner.restore(arrays_under(arrays, f"lane{number}/learner"))
-        lane.curve.restore(arrays_under(arrays, f"lane{number}/curve"))
-    if engine.topic_group.lanes:  # without topic lanes nothing would keep the topics up to date
-        engine.topics.restore(content["topics"], content["topics_refused"])
-        restore_group_state(engine.topic_group, "", content, snapshot)
-    if engine.rank_group.lanes:
-        restore_group_state(engine.rank_group, "ranks/", content["ranks"], snapshot)
-        engine.rank_labels.refused = content["ranks"]["refused"]
-
-
-def restore_group_state(
-    group: LaneGroup, prefix: str, content: dict[str, Any], snapshot: Snapshot
-) -> None:
-    """Restore what `take_group_state` returned, with the scores of the group's lanes."""
-    arrays, pending = snapshot.arrays, group.pending
-    group.rounds = content["rounds"]
-    # Older versions did not compare lanes; then the comparison begins here.
-    if f"{prefix}differences" in arrays:
-        names = group_lanes(snapshot.content["settings"]["lanes"], prefix)
-        indices = [names.index(lane.name) for lane in group.lanes]
-        group.differences.tallies = arranged(arrays[f"{prefix}differences"], indices)
-    pending.expired_documents = content["expired_documents"]
-    pending.unmatched_labels = content["unmatched_labels"]
-    pending.superseded = content["superseded"]
-    pending.ignored_labels = content["ignored_labels"]
-    numbers = [snapshot.all_lanes.index(lane.name) for lane in group.lanes]
-    documents = pending_documents(arrays, prefix, numbers)
-    early = {key: tuple(label) for key, label in content["early"]}
-    pending.restore(dict(zip(content["pending"], documents, strict=True)), early)
-
-
 def group_lanes(lanes: dict[str, dict[str, Any]], prefix: str) -> list[str]:
     """Return the names of one group's lanes in a snapshot; the prefix of topic lanes is empty."""
     return [name for name, settings in lanes.items() if ("ranks" in settings) == bool(prefix)]
@@ -153,34 +110,6 @@ def pending_scores(documents: list[StoredScores]) -> State:
         state["topics"] = concatenated(topics, np.int32)
     state["counts"] = np.array([len(scores.values) for scores in documents], np.int64)
     return state
-
-
-def pending_documents(
-    arrays: Arrays, prefix: str, lanes: Sequence[int]
-) -> Iterator[PendingDocument]:
-    """Yield the pending documents of a snapshot, with the scores of these lanes."""
-    starts = arrays[f"{prefix}pending/starts"].tolist()
-    known = arrays[f"{prefix}pending/known"].tolist()
-    scores = [scores_by_document(arrays, f"lane{number}/pending", known) for number in lanes]
-    for i, count in enumerate(known):
-        yield PendingDocument(
-            None,
-            arrays[f"{prefix}pending/terms"][starts[i] : starts[i + 1]].copy(),
-            arrays[f"{prefix}pending/values"][starts[i] : starts[i + 1]].copy(),
-            count,
-            [next(lane_scores) for lane_scores in scores],
-        )
-
-
-def scores_by_document(arrays: Arrays, lane: str, known: Sequence[int]) -> Iterator[StoredScores]:
-    """Yield a lane's scores of each pending document, from the arrays of `pending_scores`."""
-    scores, topics = all_scores(arrays, lane), arrays.get(f"{lane}/topics")
-    counts = arrays[f"{lane}/counts"].tolist() if f"{lane}/counts" in arrays else known
-    start = 0
-    for count in counts:
-        span = slice(start, start + count)
-        yield StoredScores(scores[span].copy(), None if topics is None else topics[span].copy())
-        start += count
 
 
 def all_scores(arrays: Arrays, lane: str) -> Any:  # noqa: ANN401 - an array

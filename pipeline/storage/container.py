@@ -32,7 +32,8 @@ LENGTH = struct.Struct("<I")
 TYPES = ("bool", "int32", "int64", "uint8", "uint16", "float64")
 MAX_DIMENSIONS, MAX_ELEMENTS = 8, 1 << 56  # per array
 CHUNK_BYTES = 1 << 20
-MAX_HEADER_BYTES = 64 << 20  # of a file, which may come from anywhere
+MAX_HEADER_BYTES = 64 << 20  # of a file that may come from anywhere
+MAX_LENGTH = (1 << 32) - 1  # of any header
 
 UNREADABLE_HEADER = "{} is damaged: its header cannot be read"
 WRONG_CHECKSUM = "{} is damaged: its checksum does not match its content"
@@ -85,24 +86,12 @@ def pack_into(
     file.write(PREFIX.pack(kind, version, 0, checksum))
 
 
-def read_content(file: IO[bytes], kind: bytes, version: int, name: str) -> dict[str, Any]:
-    """Read the JSON content of a container only. The checksum is not verified."""
-    start = file.read(PREFIX.size + LENGTH.size)
-    check_prefix(start, kind, version, name)
-    (length,) = LENGTH.unpack_from(start, PREFIX.size)
-    try:
-        content: dict[str, Any] = orjson.loads(file.read(length))["content"]
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        raise DamagedError(UNREADABLE_HEADER.format(name)) from None
-    return content
-
-
 def check_prefix(data: bytes, kind: bytes, version: int, name: str) -> int:
     """Return the stored checksum; raise `DamagedError` if the kind or the version is another."""
     min_bytes = PREFIX.size + LENGTH.size
     if len(data) < min_bytes:
         raise DamagedError(f"{name} is cut off: {len(data)} bytes, expected at least {min_bytes}")
-    actual_kind, actual_version, _, checksum = PREFIX.unpack_from(data)
+    actual_kind, actual_version, zero, checksum = PREFIX.unpack_from(data)
     if actual_kind != kind:
         raise DamagedError(
             f"{name} begins with {actual_kind!r}, expected {kind!r}: wrong file type"
@@ -112,6 +101,8 @@ def check_prefix(data: bytes, kind: bytes, version: int, name: str) -> int:
             f"{name} has version {actual_version}, but this program reads version {version}: use "
             "the release that wrote it, or start again from the beginning of the log"
         )
+    if zero != 0:  # the checksum does not cover these two bytes
+        raise DamagedError(f"{name} is damaged: its bytes 6 and 7 are {zero}, expected 0")
     return int(checksum)
 
 
@@ -184,7 +175,14 @@ class ContainerReader:
     It holds the JSON content in memory, but no arrays, however large they are.
     """
 
-    def __init__(self, file: IO[bytes], kind: bytes, version: int, name: str) -> None:
+    def __init__(
+        self,
+        file: IO[bytes],
+        kind: bytes,
+        version: int,
+        name: str,
+        max_header_bytes: int = MAX_HEADER_BYTES,
+    ) -> None:
         prefix = file.read(PREFIX.size + LENGTH.size)
         expected = check_prefix(prefix, kind, version, name)
         checksum = zlib.crc32(prefix[PREFIX.size :])
@@ -198,9 +196,9 @@ class ContainerReader:
         array_bytes = file.tell() - self._start
         if array_bytes < 0:
             raise DamagedError(UNREADABLE_HEADER.format(name))
-        if length > MAX_HEADER_BYTES:
+        if length > max_header_bytes:
             raise DamagedError(
-                f"{name} has a header of {length:,} bytes; at most {MAX_HEADER_BYTES:,} are read"
+                f"{name} has a header of {length:,} bytes; at most {max_header_bytes:,} are read"
             )
         file.seek(len(prefix))
         self.content, self.entries = read_header(file.read(length), array_bytes, name)

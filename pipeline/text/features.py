@@ -30,6 +30,14 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Bools, Floats, Ints, Longs
+from learners.checks import (
+    InvalidArrayError,
+    bools,
+    check_extent,
+    letters,
+    longs,
+    starts,
+)
 from learners.jit import njit
 from learners.learner import State
 from learners.segment import Rows
@@ -39,6 +47,7 @@ from pipeline.text.terms import (
     MAX_TERM_BYTES,
     TermTable,
     add,
+    check_words,
     copied,
     empty_table,
     find,
@@ -52,7 +61,7 @@ ABSENT = -1  # a term that was looked up and is not in the vocabulary
 
 TERM_BYTES = 8 + 8 + 3 * 8 + 4 * 4  # hash, end, three counts, and up to four slots of the table
 
-DOCUMENTS, TEXTS, DISTINCT, REFUSED = range(4)  # columns of `VocabularyArrays.totals`
+TOTALS = DOCUMENTS, TEXTS, DISTINCT, REFUSED = range(4)  # columns of `VocabularyArrays.totals`
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,15 +371,22 @@ class Vocabulary:
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Continue from a state that `state` returned."""
+        known = letters(state, "letters")
+        ends = starts(state, "ends", len(known))
+        size = len(ends) - 1
+        check_extent("ends", size, self.settings.max_terms, "terms (max_terms)")
+        check_words(ends, known)
+        totals = longs(state, "tally", len(TOTALS))
+        df, uses = longs(state, "df", size), longs(state, "uses", size)
+        last_use = longs(state, "last_use", size, below=int(totals[DOCUMENTS]) + 1)
+        has_features = bool((df >= self.settings.min_df).any())
+        if has_features and not (totals[TEXTS] > 0 and totals[DISTINCT] > 0):
+            raise InvalidArrayError("array tally has no texts, but array df counts some")
+        frozen = bool(bools(state, "frozen"))
+        table = rebuilt(ends.copy(), known.copy(), self.table.key)
+        if table.size[0] != size:
+            raise InvalidArrayError("arrays ends and letters have the same term twice")
         self._arrays = VocabularyArrays(
-            rebuilt(
-                np.array(state["ends"], np.int64),
-                np.array(state["letters"], np.uint8),
-                self.table.key,
-            ),
-            df=np.array(state["df"], np.int64),
-            uses=np.array(state["uses"], np.int64),
-            last_use=np.array(state["last_use"], np.int64),
-            totals=np.array(state["tally"], np.int64),
+            table, df.copy(), uses.copy(), last_use.copy(), totals.copy()
         )
-        self.frozen = bool(state["frozen"])
+        self.frozen = frozen

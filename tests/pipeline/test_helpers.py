@@ -18,7 +18,8 @@ from pipeline.page.feed import PageFeed
 from pipeline.page.samples import FROZEN, ReadProgress
 from pipeline.page.updates import update_since
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
-from pipeline.snapshots.snapshot import MismatchError, restore_engine, take_snapshot
+from pipeline.snapshots.restoring import restore_engine
+from pipeline.snapshots.snapshot import MismatchError, take_snapshot
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events
 
 FIRST, SECOND, THIRD = "mmp:loss=1", "perceptron", "frequency"

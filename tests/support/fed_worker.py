@@ -33,7 +33,8 @@ from pipeline.metrics.health import Health
 from pipeline.metrics.server import MetricsServer
 from pipeline.reports.report import write_curves
 from pipeline.snapshots.folder import SnapshotFolder
-from pipeline.snapshots.snapshot import restore_engine, take_snapshot
+from pipeline.snapshots.restoring import restore_engine
+from pipeline.snapshots.snapshot import take_snapshot
 from tests.support.scraping import learn, new_engine, readings
 
 STREAM = "wire"

@@ -27,7 +27,8 @@ from pipeline.log.block import make_block
 from pipeline.reports.lane_comparison import MOST_LINES, comparison_lines
 from pipeline.reports.report import make_report
 from pipeline.slow.confidence import SlowDifference
-from pipeline.snapshots.snapshot import restore_engine, take_snapshot
+from pipeline.snapshots.restoring import restore_engine
+from pipeline.snapshots.snapshot import take_snapshot
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events
 
 ALPHA = 1 - CONFIDENCE

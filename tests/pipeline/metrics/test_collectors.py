@@ -24,7 +24,8 @@ from pipeline.metrics.collectors import (
 )
 from pipeline.metrics.families import EDGES, Durations
 from pipeline.snapshots.folder import SnapshotFolder
-from pipeline.snapshots.snapshot import restore_engine, take_snapshot
+from pipeline.snapshots.restoring import restore_engine
+from pipeline.snapshots.snapshot import take_snapshot
 from pipeline.text.tokenizer import Tokenizer
 from tests.conftest import REPOSITORY
 from tests.support.scraping import (
