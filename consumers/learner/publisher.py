@@ -62,6 +62,11 @@ class Publisher:
         self._committed = self._transactions.start(self._groups.values())
         self.published = {lane: self._committed[g] or 0 for lane, g in self._groups.items()}
 
+    @property
+    def without_offset(self) -> list[str]:
+        """The lanes of which the broker had no offset at the start."""
+        return [lane for lane, group in self._groups.items() if self._committed[group] is None]
+
     def encode(
         self, ranked: RankedSegment, lanes: Sequence[str], topics: Sequence[str], offset: int
     ) -> RecordBatch | None:

@@ -4,18 +4,23 @@ A published lane has published up to the committed offset of its group. It must 
 that offset, and publish nothing until it is there. A lane that is not published can resume
 anywhere. So each lane is restored from the newest snapshot that suits it. Lanes from the same
 snapshot follow the log together. A lane without a snapshot follows the log from the beginning.
+
+Snapshots are tried from the newest on, and everything that follows from one is decided only when it
+is restored. A file that turns out to be damaged, then or before, is as if it were not there: its
+lanes try the next older one, and in the end follow the log from the beginning. That takes longer,
+but the rankings are the same.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from consumers.kafka.log_reader import LogDescription, LogError
 from pipeline.follower import Follower
+from pipeline.snapshots.content import Description
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
-from pipeline.snapshots.snapshot import Snapshot
 from pipeline.storage.container import DamagedError
 
 log = logging.getLogger(__name__)
@@ -30,33 +35,34 @@ class Recovery:
         described: LogDescription,
         published: dict[str, int],  # by published lane: the next offset of the log to publish
         new_follower: Callable[[Sequence[str]], Follower],
+        without_offset: Collection[str] = (),  # published lanes of which the broker has no offset
     ) -> None:
         self._folder = folder
         self._log = described
         self.published = published
         self._new_follower = new_follower
+        self._without_offset = set(without_offset)
+        self.damaged: list[str] = []  # what is wrong with each snapshot that was skipped
 
     def followers(self, lanes: Sequence[str]) -> list[Follower]:
         """Followers at their offsets of the log; each lane is in one of them."""
-        damaged: list[str] = []
-        # Other workers may take snapshots of other lanes here while this worker starts.
-        known = [
-            (path, snapshot)
-            for path, snapshot in self._folder.descriptions(damaged)
-            if any(lane in lanes for lane in snapshot.lanes)
-        ]
-        for path, snapshot in known:
-            self._check_identity(path, snapshot)
-            self._trust_newer(snapshot)
+        self._check_offsets(lanes)
         wanted, followers = list(lanes), list[Follower]()
-        for path, snapshot in known:
+        foreign: list[tuple[Path, Description]] = []
+        for path, snapshot in self._folder.descriptions(self.damaged):
+            # Other workers may take snapshots of other lanes here while this worker starts.
+            if not any(lane in lanes for lane in snapshot.lanes):
+                continue
+            if snapshot.log != self._log.identity or snapshot.position > self._log.end:
+                foreign.append((path, snapshot))
+                continue
             suited = [lane for lane in wanted if self._suits(lane, snapshot)]
-            follower = self._restored(path, suited, damaged) if suited else None
+            follower = self._restored(path, suited) if suited else None
             if follower is not None:
+                self._trust(suited, snapshot)
                 followers.append(follower)
                 wanted = [lane for lane in wanted if lane not in suited]
-        for problem in damaged:
-            log.warning("skipped a damaged snapshot: %s", problem)
+        self._report(foreign, wanted)
         if wanted:
             followers.append(self._from_the_beginning(wanted))
         for follower in followers:
@@ -65,46 +71,77 @@ class Recovery:
             )
         return followers
 
-    def _check_identity(self, path: Path, snapshot: Snapshot) -> None:
-        if snapshot.content["log"] != self._log.identity or snapshot.position > self._log.end:
-            raise LogError(
-                f"{path} was taken at offset {snapshot.position} of another log than "
-                f"{self._log.topic}, which ends at {self._log.end}: the Kafka topic was deleted "
-                f"and created again, or this is another broker. Move {path.parent} away to follow "
-                "this log from its beginning."
-            )
+    def _check_offsets(self, lanes: Sequence[str]) -> None:
+        """Raise `LogError` if a lane has published more than the log has.
 
-    def _trust_newer(self, snapshot: Snapshot) -> None:
-        """Believe a snapshot that is newer than the committed offset.
-
-        A snapshot is taken only when everything before it is published, so the broker has lost the
-        offset.
+        It would publish nothing of the records that follow, up to its offset.
         """
-        for lane in snapshot.content["published"]:
-            behind = self.published.get(lane, snapshot.position) < snapshot.position
-            if behind and lane in snapshot.lanes:  # it proves nothing about other lanes
+        for lane in lanes:
+            offset = self.published.get(lane, 0)
+            if offset > self._log.end:
+                raise LogError(
+                    f"lane {lane} has published up to offset {offset} of {self._log.topic}, which "
+                    f"ends at {self._log.end}: the Kafka topic was deleted and created again, or "
+                    "it has lost its last records. Restore it, or start over: name another Kafka "
+                    "topic for `blocks`, reset the offsets of the tokenizers' group, and empty the "
+                    "snapshot folder."
+                )
+
+    def _suits(self, lane: str, snapshot: Description) -> bool:
+        if lane not in snapshot.lanes:
+            return False
+        if lane in self._without_offset and lane in snapshot.published:
+            return True
+        return snapshot.position <= self.published.get(lane, snapshot.position)
+
+    def _trust(self, lanes: Sequence[str], snapshot: Description) -> None:
+        """Learn from a restored snapshot how far lanes have published, if the broker has forgotten.
+
+        A snapshot is taken only when everything before it is published. But an offset that the
+        broker has is always right: what it says and what was published were committed together.
+        """
+        for lane in lanes:
+            if lane not in self._without_offset or lane not in snapshot.published:
+                continue
+            self._without_offset.remove(lane)
+            if snapshot.position > self.published[lane]:
                 log.warning(
-                    "lane %s: the committed offset is %s, but a snapshot shows that everything "
+                    "lane %s: there is no committed offset, but a snapshot shows that everything "
                     "before offset %s was published; continuing at that offset (brokers delete the "
                     "offsets of groups that are idle for days)",
-                    lane, self.published[lane], snapshot.position,
+                    lane, snapshot.position,
                 )  # fmt: skip
                 self.published[lane] = snapshot.position
 
-    def _suits(self, lane: str, snapshot: Snapshot) -> bool:
-        if lane not in snapshot.lanes:
-            return False
-        return snapshot.position <= self.published.get(lane, snapshot.position)
-
-    def _restored(self, path: Path, lanes: Sequence[str], damaged: list[str]) -> Follower | None:
-        try:
-            snapshot = read_snapshot(path)
-        except (DamagedError, FileNotFoundError) as error:
-            damaged.append(str(error))
-            return None
+    def _restored(self, path: Path, lanes: Sequence[str]) -> Follower | None:
         follower = self._new_follower(lanes)
-        follower.restore(snapshot)
+        try:
+            follower.restore(read_snapshot(path))
+        except (DamagedError, OSError) as error:
+            follower.engine.close()
+            if not isinstance(error, FileNotFoundError):  # another worker has just removed it
+                self.damaged.append(str(error))
+            return None
         return follower
+
+    def _report(self, foreign: Sequence[tuple[Path, Description]], wanted: Sequence[str]) -> None:
+        """Log the snapshots that were skipped; raise `LogError` if lanes have only foreign ones."""
+        for problem in self.damaged:
+            log.warning(
+                "skipped a damaged snapshot: %s. An older snapshot or the log replaces it; the "
+                "file stays for you to examine (wirerank inspect) and to delete", problem,
+            )  # fmt: skip
+        for path, snapshot in foreign:
+            message = (
+                f"{path} was taken at offset {snapshot.position} of another log than "
+                f"{self._log.topic}, which ends at {self._log.end}: the Kafka topic was deleted "
+                "and created again, or this is another broker."
+            )
+            if any(lane in wanted for lane in snapshot.lanes):
+                raise LogError(
+                    f"{message} Move {path.parent} away to follow this log from its beginning."
+                )
+            log.warning("skipped a snapshot: %s Move the file away.", message)
 
     def _from_the_beginning(self, lanes: Sequence[str]) -> Follower:
         if self._log.first > 0:

@@ -40,6 +40,21 @@ class SnapshotSchedule:
         self._period: int | None = None  # the newest period that the log has reached
         self._writing: Task[None] | None = None
 
+    def check_folder(self) -> None:
+        """Log where snapshots are kept. A folder that cannot be written stops only snapshots."""
+        path = self._folder.path.absolute()
+        try:
+            self._folder.check_writable()
+        except OSError as error:
+            self._metrics.snapshot_problem("not_written")
+            log.error(
+                "snapshots cannot be written to %s: %s. The work goes on without them, but the "
+                "next start will take longer: make the folder writable, or name another "
+                "snapshots.folder", path, error.strerror,
+            )  # fmt: skip
+            return
+        log.info("snapshots are kept in %s", path)
+
     def is_due(self, positions: Mapping[str, int], records_arrived: bool) -> bool:
         """Whether a snapshot is due by the clock; `positions` are those of the lanes in the log."""
         if time.monotonic() - self._last <= self._every_seconds:
@@ -89,6 +104,7 @@ class SnapshotSchedule:
                 path = self._folder.write(snapshot)
                 seconds, size = time.perf_counter() - began, path.stat().st_size
             except OSError as error:
+                self._metrics.snapshot_problem("not_written")
                 log.error(
                     "the snapshot at offset %s cannot be written to %s: %s. The work goes on, but "
                     "the next start will take longer: make room, or name another snapshots.folder",

@@ -122,7 +122,7 @@ class LearnerWorker:
 
     def run(self, stop: threading.Event) -> None:
         """Recover, then follow the log until asked to stop; then publish and take a snapshot."""
-        log.info("snapshots are kept in %s", self._snapshots.path.absolute())
+        self._schedule.check_folder()
         self._metrics.begin()
         self._health.ready = False
         self._publisher = Publisher(
@@ -173,8 +173,13 @@ class LearnerWorker:
         # Asked only now: a predecessor of this worker may have followed the log, and taken
         # snapshots, until the publisher took its place.
         described = describe_log(self._config.kafka, self._stream.blocks)
-        recovery = Recovery(self._snapshots, described, published, self._new_follower)
-        for follower in recovery.followers(list(self._specs)):
+        recovery = Recovery(
+            self._snapshots, described, published, self._new_follower,
+            self._publisher.without_offset,
+        )  # fmt: skip
+        followers = recovery.followers(list(self._specs))
+        self._metrics.snapshot_problem("damaged", len(recovery.damaged))
+        for follower in followers:
             reader = LogReader(self._config.kafka, self._stream.blocks, follower.position)
             self._followers.append(LogFollower(follower, reader))
             if self._shard is not None:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from consumers.assignment import ShardAssignment
+from consumers.settings import MAX_SHARDS
 from consumers.sharding.snapshot_folders import lane_shards_folder, shard_folder
-from learners.sharding.shard_state import shard_state, whole_state
+from learners.sharding.exchange import DisagreementError
+from learners.sharding.shard_state import check_shard, shard_state, whole_state
+from pipeline.snapshots.content import damage_of
 from pipeline.snapshots.folder import SUFFIX, SnapshotFolder, read_snapshot
 from pipeline.snapshots.snapshot import Snapshot, learner_state, single_lane_snapshot
 from pipeline.storage.container import DamagedError
 
 log = logging.getLogger(__name__)
+
+SHARD_COUNT = re.compile(r"[1-9][0-9]{0,3}")
 
 
 class Division(NamedTuple):
@@ -51,10 +57,20 @@ def reshard_snapshots(
     for division in sorted((d for d in others if d.position > min(newest)), reverse=True):
         try:
             snapshots = [read_snapshot(path) for path in division.paths]
-        except (DamagedError, FileNotFoundError) as error:
+            made = shard_snapshot(snapshots, assignment)
+        except (DamagedError, DisagreementError, OSError) as error:
             log.warning("lane %s: a snapshot cannot be used, trying an older one: %s", lane, error)
             continue
-        SnapshotFolder(folders[shard], keep).write(shard_snapshot(snapshots, assignment))
+        try:
+            SnapshotFolder(folders[shard], keep).write(made)
+        except OSError as error:
+            log.error(
+                "lane %s: the snapshot of shard %s/%s cannot be written to %s: %s. It follows the "
+                "log from an older snapshot, or from the beginning: make the folder writable, or "
+                "name another snapshots.folder", lane, shard, shards, folders[shard],
+                error.strerror,
+            )  # fmt: skip
+            return
         log.info(
             "lane %s: shard %s/%s continues at offset %s of the log, from the snapshot of %s",
             lane, shard, shards, division.position,
@@ -69,12 +85,20 @@ def any_snapshot(folder: Path) -> bool:
 
 
 def shard_snapshot(snapshots: Sequence[Snapshot], assignment: ShardAssignment) -> Snapshot:
-    """The snapshot of one shard, made from the snapshots of all shards of another division."""
-    states = [learner_state(snapshot, assignment.lane) for snapshot in snapshots]
-    state = states[0] if len(states) == 1 else whole_state(states)
-    if assignment.shards > 1:
-        state = shard_state(state, assignment.shard, assignment.shards)
-    made = single_lane_snapshot(snapshots[0], assignment.lane, state)
+    """The snapshot of one shard, made from the snapshots of all shards of another division.
+
+    Raises `DamagedError` or `DisagreementError` if they do not fit together.
+    """
+    with damage_of(" and ".join(snapshot.name for snapshot in snapshots)):
+        states = [learner_state(snapshot, assignment.lane) for snapshot in snapshots]
+        state = states[0]
+        if len(states) > 1:
+            for number, of_shard in enumerate(states):
+                check_shard(of_shard, number, len(states), average="lagging" in state)
+            state = whole_state(states)
+        if assignment.shards > 1:
+            state = shard_state(state, assignment.shard, assignment.shards)
+        made = single_lane_snapshot(snapshots[0], assignment.lane, state)
     # The exchanges of the new division begin at this offset; those of the old one are ignored.
     made.content["exchange"] = {"begun": made.position, "scores": None}
     made.content.pop("passing", None)
@@ -96,7 +120,9 @@ class UsableSnapshots(NamedTuple):
             yield Division(position, 1, [path])
         for first in lane_shards_folder(stream_folder, self.lane).glob("0-of-*"):
             count = first.name.removeprefix("0-of-")
-            shards = int(count) if count.isdecimal() else 0
+            shards = int(count) if SHARD_COUNT.fullmatch(count) else 0
+            if not 1 < shards <= MAX_SHARDS:
+                continue  # no folder of ours
             assignments = [ShardAssignment(self.lane, n, shards) for n in range(shards)]
             kept = [self.by_position(shard_folder(stream_folder, a)) for a in assignments]
             for position in set.intersection(*map(set, kept)) if kept else ():
@@ -104,12 +130,10 @@ class UsableSnapshots(NamedTuple):
 
     def by_position(self, folder: Path) -> dict[int, Path]:
         """The usable snapshots of a folder, by the offset of the log that they were taken at."""
-        if not folder.is_dir():
-            return {}
         return {
             snapshot.position: path
             for path, snapshot in SnapshotFolder(folder).descriptions([])
-            if snapshot.content["log"] == self.log_identity
+            if snapshot.log == self.log_identity
             and self.lane in snapshot.lanes
-            and snapshot.content["settings"]["lanes"].get(self.lane) == self.settings
+            and snapshot.settings[self.lane] == self.settings
         }

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import Metric
@@ -119,6 +119,9 @@ def sample_engine(engine: Engine, topics: int) -> EngineSample:
     )
 
 
+SnapshotProblem = Literal["not_written", "damaged"]
+
+
 @dataclass(frozen=True, slots=True)
 class SnapshotSample:
     """The newest snapshot."""
@@ -160,6 +163,7 @@ class LearnerMetrics:
         self._clock = clock
         self._sample = LearnerSample()
         self._snapshot: SnapshotSample | None = None
+        self._snapshot_problems: dict[SnapshotProblem, int] = {"not_written": 0, "damaged": 0}
         self.begin()
         registry.register(self)
 
@@ -197,6 +201,10 @@ class LearnerMetrics:
         written_here = before + (seconds is not None)
         self._snapshot = SnapshotSample(written, size_bytes, seconds, written_here)
 
+    def snapshot_problem(self, problem: SnapshotProblem, times: int = 1) -> None:
+        """Count snapshots that could not be written, or that were skipped because of damage."""
+        self._snapshot_problems[problem] += times
+
     def describe(self) -> Iterable[Metric]:
         """Declare the metrics to the registry."""
         return families.described(families.LEARNER)
@@ -220,6 +228,8 @@ class LearnerMetrics:
         scrape.add_durations(families.BLOCK_SECONDS, sample.block_seconds)
         scrape.add_durations(families.EVENT_TO_RANKING, sample.event_to_ranking)
         scrape.add(families.SNAPSHOTS, snapshot.by_this_process if snapshot else 0)
+        for problem, times in self._snapshot_problems.items():
+            scrape.add(families.SNAPSHOT_PROBLEMS, times, problem)
         if snapshot is not None:
             scrape.add(families.SNAPSHOT_AGE, max(0.0, self._clock() - snapshot.written))
             scrape.add(families.SNAPSHOT_BYTES, snapshot.size_bytes)

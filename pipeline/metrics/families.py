@@ -162,6 +162,11 @@ SNAPSHOTS = counter("snapshots", SHARD, "Snapshots written by this process.")
 SNAPSHOT_AGE = gauge("snapshot_age_seconds", SHARD, "Time since the newest snapshot was written.")
 SNAPSHOT_SECONDS = gauge("snapshot_seconds", SHARD, "Time that writing the last snapshot took.")
 SNAPSHOT_BYTES = gauge("snapshot_bytes", SHARD, "Size of the newest snapshot.")
+SNAPSHOT_PROBLEMS = counter(
+    "snapshot_problems",
+    (*SHARD, "reason"),
+    "Snapshots that this process could not write (not_written), or skipped at a start (damaged).",
+)
 EVENTS_READ = counter(
     "events_read", STREAM, "Events read by this process, including malformed events."
 )
@@ -190,6 +195,7 @@ LEARNER = (
     PENDING_LABELS, PENDING_CEILING, PENDING_BYTES, PENDING_BYTES_CEILING, MEMORY_BYTES,
     MEMORY_CEILING, DOCUMENTS_GIVEN_UP, UNMATCHED_LABELS, BLOCK_SECONDS, EVENT_TO_RANKING,
     SNAPSHOTS, SNAPSHOT_AGE, SNAPSHOT_SECONDS, SNAPSHOT_BYTES,
+    SNAPSHOT_PROBLEMS,
 )  # fmt: skip
 TOKENIZER = (EVENTS_READ, DEAD_LETTERS, BLOCKS_WRITTEN)
 LAG = (LAG_RECORDS, LAG_SECONDS)

@@ -15,7 +15,7 @@ from pipeline.commands.app import new_app
 from pipeline.corpora import open_source
 from pipeline.engine.engine import Engine
 from pipeline.reports.report import write_curves
-from pipeline.snapshots.snapshot import restore_engine
+from pipeline.snapshots.restoring import restore_engine
 from tests.consumers.learner.test_lanes import by_lane, end_all, expected_of
 from tests.support.kafka_stream import SMALL, Streaming, assert_exact
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from consumers.kafka.log_reader import LogDescription, LogError
@@ -28,12 +29,17 @@ def kept(folder: Path, position: int, lanes: Sequence[str], published: Sequence[
 
 
 def recovered(
-    folder: Path, published: dict[str, int], lanes: Sequence[str] = (A, B), first: int = 0
+    folder: Path,
+    published: dict[str, int],
+    lanes: Sequence[str] = (A, B),
+    first: int = 0,
+    without_offset: Sequence[str] = (),
 ) -> tuple[dict[str, int], dict[str, int]]:
     """The offset where each lane resumes, and the offset from which it publishes."""
     recovery = Recovery(
-        SnapshotFolder(folder, 9), LogDescription("blocks", "id", first, 100), published, follower
-    )
+        SnapshotFolder(folder, 9), LogDescription("blocks", "id", first, 100), published, follower,
+        without_offset,
+    )  # fmt: skip
     made = recovery.followers(list(lanes))
     return {name: f.position for f in made for name in f.names}, recovery.published
 
@@ -47,7 +53,30 @@ def test_a_snapshot_proves_nothing_of_lanes_that_are_not_in_it(tmp_path: Path) -
 
 def test_an_offset_that_is_gone_is_known_from_the_snapshot(tmp_path: Path) -> None:
     kept(tmp_path, 19, [A, B], [A])
-    assert recovered(tmp_path, {A: 0}) == ({A: 19, B: 19}, {A: 19})
+    assert recovered(tmp_path, {A: 0}, without_offset=[A]) == ({A: 19, B: 19}, {A: 19})
+
+
+def test_an_offset_that_is_there_is_believed(tmp_path: Path) -> None:
+    """Rankings and offsets are committed together, so no snapshot knows better."""
+    kept(tmp_path, 19, [A, B], [A])
+    kept(tmp_path, 10, [A, B], [A])
+    assert recovered(tmp_path, {A: 12}) == ({A: 10, B: 19}, {A: 12})
+
+
+def test_nothing_follows_from_a_snapshot_that_turns_out_to_be_damaged(tmp_path: Path) -> None:
+    """Its file has a correct checksum, but it cannot be restored."""
+    snapshot = follower([A]).snapshot(log="id", published=[A])
+    snapshot.content["position"] = 30
+    snapshot.arrays["vocabulary/df"] = np.zeros(5, np.int64)
+    SnapshotFolder(tmp_path, 9).write(snapshot)
+    kept(tmp_path, 20, [A], [A])
+    assert recovered(tmp_path, {A: 0}, [A], without_offset=[A]) == ({A: 20}, {A: 20})
+
+
+def test_an_offset_behind_the_end_of_the_log_is_said(tmp_path: Path) -> None:
+    """The lane would publish nothing of the next records."""
+    with pytest.raises(LogError, match=r"published up to offset 101 of blocks, which ends at 100"):
+        recovered(tmp_path, {A: 101})
 
 
 def test_a_published_lane_takes_up_at_or_before_its_offset(tmp_path: Path) -> None:
@@ -94,6 +123,14 @@ def test_what_is_gone_is_said(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="no usable snapshot of perceptron"):
         recovered(tmp_path, {A: 20, B: 0}, first=5)
     assert recovered(tmp_path, {A: 20}, [A], first=5) == ({A: 20}, {A: 20})
-    kept(tmp_path, 101, [A], [A])
+
+
+def test_a_snapshot_of_another_log_stops_a_lane_that_has_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = kept(tmp_path, 101, [A], [A])
     with pytest.raises(LogError, match="of another log than blocks"):
         recovered(tmp_path, {A: 20})
+    kept(tmp_path, 20, [A], [A])
+    assert recovered(tmp_path, {A: 20}, [A]) == ({A: 20}, {A: 20})
+    assert f"skipped a snapshot: {other} was taken at offset 101 of another log" in caplog.text

@@ -25,7 +25,8 @@ from pipeline.engine.pending_labels import (
 from pipeline.engine.ranking_events import ranking_events
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
-from pipeline.snapshots.snapshot import MismatchError, restore_engine, take_snapshot
+from pipeline.snapshots.restoring import restore_engine
+from pipeline.snapshots.snapshot import MismatchError, take_snapshot
 from pipeline.text.features import FeatureSettings
 from tests.pipeline.engine.test_engine import (
     LANES,
