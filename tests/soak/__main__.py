@@ -43,7 +43,7 @@ def main() -> int:
         "--every", type=float, default=3.0, help="seconds between faults (%(default)s)"
     )
     parser.add_argument("--wave", type=int, default=50, help="faults until a calm (%(default)s)")
-    parser.add_argument("--rate", type=float, default=40.0, help="events per second (%(default)s)")
+    parser.add_argument("--rate", type=float, default=25.0, help="events per second (%(default)s)")
     parser.add_argument("--kinds", default="", help="of faults, separated by commas (all)")
     parser.add_argument("--out", type=Path, default=Path("build/soak"), help="folder (%(default)s)")
     parser.add_argument("--record", action="store_true", help=f"add the results to {PAGE.name}")

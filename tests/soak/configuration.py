@@ -27,7 +27,7 @@ port = 0
 
 [snapshots]
 folder = "{snapshots}"
-every_seconds = 4.0
+every_seconds = 5.0
 keep = 2
 
 [[streams]]

@@ -40,7 +40,7 @@ class Plan:
     seconds: float  # at most so long
     every: float = 3.0  # seconds between two faults, on average
     wave: int = 50  # faults until a calm, in which the workers must catch up
-    rate: float = 40.0  # events per second
+    rate: float = 25.0  # events per second
     kinds: tuple[str, ...] = ()  # all that are possible
     longest_stall: float = LONGEST_STALL_S  # without a fault, in seconds
 
