@@ -28,6 +28,7 @@ from tests.conftest import REPOSITORY
 
 LANES = ("mmp", "perceptron", "svm-map", "prank")
 STARTED, ENDED = "started", "ended"
+START_SECONDS = 600.0  # the first time, kernels may have to be compiled
 
 
 class ForkedProcess:
@@ -82,7 +83,11 @@ class ForkServer:
             self._server.stdin.write(orjson.dumps(request) + b"\n")
             self._server.stdin.flush()
             with self.changed:
-                self.changed.wait_for(lambda: self._started or self._server.poll() is not None, 120)
+                self.changed.wait_for(
+                    lambda: self._started or self._server.poll() is not None, START_SECONDS
+                )
+                if not self._started:  # a late answer would be taken for that to the next request
+                    self._server.kill()
                 assert self._started, f"no answer; exit code of the server: {self._server.poll()}"
                 return ForkedProcess(self._started.pop(), self)
 
