@@ -93,8 +93,8 @@ def text(value: object) -> str:
 
 
 def texts(values: object) -> list[str]:
-    """Return a value that must be a list of strings."""
-    if not isinstance(values, list):
+    """Return a value that must be a list of strings; before it is written, it may be a tuple."""
+    if not isinstance(values, list | tuple):
         raise TypeError(f"expected a list, found {type(values).__name__}")
     return [text(value) for value in values]
 
