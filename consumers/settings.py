@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import ssl
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -139,8 +138,8 @@ class MetricsSettings(Section):
         """
         if self.port == 0:
             return 0
-        digits = re.search(r"[0-9]*$", instance)
-        number = int(digits[0]) if digits and digits[0] else 0
+        digits = instance[len(instance.rstrip("0123456789")) :].lstrip("0")
+        number = int(digits or 0) if len(digits) < 10 else PORTS_PER_ROLE
         if number >= PORTS_PER_ROLE:
             raise ConfigError(
                 f"there are metrics ports for instances 0 to {PORTS_PER_ROLE - 1} of a {role}, but "

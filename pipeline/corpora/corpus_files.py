@@ -7,13 +7,15 @@ hostile archive causes an error and does not fill the memory.
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import lzma
 import os
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
@@ -23,17 +25,31 @@ MAX_FILE_BYTES = 64 * 2**20
 MAX_ARCHIVE_BYTES = 2**30
 MAX_DEPTH = 4
 
-# A damaged file raises one of these, depending on the compression and on where it is damaged. An
-# encrypted or unknown kind of zip file raises RuntimeError.
-DAMAGE = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    lzma.LZMAError,
-    zlib.error,
-    EOFError,
-    OSError,
-    RuntimeError,
-)
+MAX_SKIPPED_BYTES = 4 * 2**30  # of a compressed archive, with the members that nobody wants
+
+Unpacked = IO[bytes] | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
+COMPRESSIONS: dict[bytes, Callable[[IO[bytes]], Unpacked]] = {  # by the first bytes of a file
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+}
+
+
+@contextmanager
+def damage_reported(start: str, advice: str) -> Iterator[None]:
+    """Turn whatever the readers of archives raise into a `SourceError`.
+
+    Damaged archives make the standard library fail in too many ways to list: its own errors, those
+    of each compression, and ValueError, struct.error, RuntimeError (encrypted), OverflowError and
+    others where a field is not what it should be.
+    """
+    try:
+        yield
+    except (SourceError, MemoryError):
+        raise
+    except Exception as error:
+        reason = str(error)[:200]
+        raise SourceError(f"{start} ({type(error).__name__}: {reason}); {advice}") from error
 
 
 class Files(Protocol):
@@ -90,17 +106,14 @@ class ArchiveFiles:
     """Files of an archive, kept in memory, because seeking in a compressed archive is slow."""
 
     def __init__(self, archive: Path, wanted: Callable[[str], bool]) -> None:
-        try:
+        with damage_reported(
+            f"{archive} cannot be read as an archive",
+            "expected a folder or a complete .tar, .tar.gz, .tar.xz or .zip file: fetch it again",
+        ):
             # A tar archive whose last member is a zip file also looks like a zip file.
-            zipped = zipfile.is_zipfile(archive) and not tarfile.is_tarfile(archive)
+            zipped = zipfile.is_zipfile(archive) and not _is_tar(archive)
             members = _zipped if zipped else _members
             self._data = dict(sorted(members(archive, wanted)))
-        except DAMAGE as error:
-            raise SourceError(
-                f"{archive} cannot be read as an archive ({type(error).__name__}: {error}); "
-                "expected a folder or a complete .tar, .tar.gz, .tar.xz or .zip file: fetch it "
-                "again"
-            ) from error
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,11 +157,62 @@ def _walk(folder: Path) -> Iterator[str]:
                     pending.append(name)
 
 
+class BoundedFile:
+    """A file for `tarfile` that refuses large headers and long ways to the next one.
+
+    Headers with long names are read into memory whole, whatever size they claim. And a compressed
+    archive of a few megabytes can hold terabytes of zeros that would have to be skipped.
+    """
+
+    def __init__(self, file: Unpacked) -> None:
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        """Read at most `size` bytes; an error if that is more than a file may have."""
+        if not 0 <= size <= MAX_FILE_BYTES + tarfile.BLOCKSIZE:
+            raise tarfile.ReadError(f"a header states a size of {size:,} bytes")
+        return self._file.read(size)
+
+    def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a place; an error if it is too far away."""
+        if place > MAX_SKIPPED_BYTES:
+            raise tarfile.ReadError(f"there are more than {MAX_SKIPPED_BYTES:,} bytes in it")
+        return self._file.seek(place, whence)
+
+    def tell(self) -> int:
+        """Return the place in the file."""
+        return self._file.tell()
+
+
+@contextmanager
+def _open_tar(archive: Path) -> Iterator[tarfile.TarFile]:
+    """Open a tar archive, compressed or not."""
+    with archive.open("rb") as packed:
+        first = packed.read(6)
+        packed.seek(0)
+        unpack = next((u for magic, u in COMPRESSIONS.items() if first.startswith(magic)), None)
+        file = BoundedFile(packed if unpack is None else unpack(packed))
+        with tarfile.open(fileobj=file, mode="r:") as tar:  # type: ignore[call-overload]
+            yield tar
+
+
+def _is_tar(archive: Path) -> bool:
+    try:
+        with _open_tar(archive):
+            return True
+    except Exception:  # whatever it is, it is not a tar archive
+        return False
+
+
 def _members(archive: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
     """Yield names and contents of the wanted regular files of a tar archive, in one pass."""
-    total = 0
-    with tarfile.open(archive) as tar:
+    total = behind = 0
+    with _open_tar(archive) as tar:
         for member in tar:
+            # A negative size, which a header can state, would lead back to the same header.
+            if member.size < 0 or tar.offset <= behind:
+                raise tarfile.ReadError("a member ends before it begins")
+            behind = tar.offset
             name = _wanted_name(member.name, wanted)
             if not member.isreg() or name is None:
                 continue

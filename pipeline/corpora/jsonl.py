@@ -90,8 +90,10 @@ def piped_lines(file: FileIO, longest: int, first: bytes = b"") -> Iterator[byte
 
     `first` was read from the pipe before.
     """
-    rest = b""
-    too_long = False
+    # The parts of the line that is being read. They are joined once, when the line ends: a writer
+    # that sends single bytes must not have the line copied for each of them.
+    parts: list[bytes] = []
+    size = 0
     chunk: bytes | None = first
     while True:
         if not chunk:
@@ -103,15 +105,17 @@ def piped_lines(file: FileIO, longest: int, first: bytes = b"") -> Iterator[byte
             continue  # a non-blocking pipe from which another process read first
         if not chunk:
             break
-        *lines, rest = (rest + chunk).split(b"\n")
+        *lines, rest = chunk.split(b"\n")
         chunk = None
         for line in lines:
-            if not too_long:
-                yield line + b"\n"
-            too_long = False
-        if len(rest) >= longest:
-            if not too_long:
-                yield rest[:longest]
-            rest, too_long = b"", True
-    if rest and not too_long:
-        yield rest
+            if size < longest:  # otherwise its beginning was yielded
+                yield b"".join((*parts, line, b"\n"))
+            parts, size = [], 0
+        if size < longest:
+            parts.append(rest)
+            size += len(rest)
+            if size >= longest:
+                yield b"".join(parts)[:longest]
+                parts = []
+    if parts and size:
+        yield b"".join(parts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -171,7 +172,7 @@ class LetorRows:
         for query, start, stop in zip(self.queries, starts[:-1], starts[1:], strict=True):
             given = [name for name in self._names[start:stop] if name is not None]
             if len(set(given)) < len(given):
-                twice = next(name for name in given if given.count(name) > 1)
+                twice, _ = Counter(given).most_common(1)[0]
                 raise SourceError(
                     f"{self.queries[query]}: query {query} has document {twice} twice; "
                     "expected each once"

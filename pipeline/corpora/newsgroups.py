@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from pipeline.corpora.corpus_files import open_files
-from pipeline.corpora.source import SourceError
+from pipeline.corpora.source import SourceError, valid_text
 
 ORDERS = ("date", "shuffled")
 
@@ -76,8 +76,7 @@ class Newsgroups:
 def event(identity: str, raw: bytes) -> bytes:
     """The document event of one post; `identity` is group/filename."""
     header, body = split_post(raw)
-    # The name of a file need not be valid text.
-    fields: dict[str, Any] = {"id": identity.encode("utf-8", "replace").decode()}
+    fields: dict[str, Any] = {"id": identity}
     subject = " ".join(header.get("subject", "").split())
     if subject:
         fields["title"] = subject
@@ -86,7 +85,7 @@ def event(identity: str, raw: bytes) -> bytes:
     fields["topics"] = [_group(identity)]
     date = parse_date(header)
     if date is not None:
-        fields["time"] = f"{date:%Y-%m-%dT%H:%M:%S}Z"
+        fields["time"] = f"{date.year:04}{date:-%m-%dT%H:%M:%S}Z"
     return orjson.dumps(fields)
 
 
@@ -114,18 +113,22 @@ def parse_date(header: dict[str, str]) -> datetime | None:
 
 
 def _group(name: str) -> str:
-    return PurePosixPath(name).parts[-2]
+    return valid_text(PurePosixPath(name).parts[-2])
 
 
 def _identity(name: str) -> str:
-    return "/".join(PurePosixPath(name).parts[-2:])
+    return valid_text("/".join(PurePosixPath(name).parts[-2:]))
 
 
-def _article(name: str) -> tuple[bool, int, str]:
-    """The sort key of a post in its group: by number; posts without a number last, by name."""
+def _article(name: str) -> tuple[bool, int, str, str]:
+    """The sort key of a post in its group: by number; posts without a number last, by name.
+
+    Numbers stay text, because a name in an archive may have more digits than `int` takes.
+    """
     base = PurePosixPath(name).name
     number = base.isascii() and base.isdecimal()
-    return not number, int(base) if number else 0, name
+    digits = base.lstrip("0") if number else ""
+    return not number, len(digits), digits, name
 
 
 def _side_by_side(names: Sequence[str]) -> list[str]:

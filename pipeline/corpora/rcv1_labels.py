@@ -12,8 +12,6 @@ import numpy as np
 from learners.arrays import Longs
 from pipeline.corpora.source import SourceError
 
-QRELS = re.compile(r".*topics.*qrels(\.txt)?(\.gz)?", re.IGNORECASE)
-
 MOST_LINES = 50_000_000
 MOST_TOPICS = 2048
 MOST_DIGITS = 15

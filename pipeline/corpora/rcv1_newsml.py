@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import date
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -18,8 +19,9 @@ import numpy as np
 import orjson
 
 from learners.arrays import Ints, Longs
-from pipeline.corpora.corpus_files import DAMAGE, OpenableFiles
+from pipeline.corpora.corpus_files import OpenableFiles, damage_reported
 from pipeline.corpora.source import SourceError
+from pipeline.corpora.tags import element, opening_tag, opening_tags
 from pipeline.text.markup import text_of
 
 TOPIC_CODES = "bip:topics:1.0"
@@ -29,12 +31,11 @@ MAX_MEMBERS = 100_000  # of the zip file of a day, which has some thousands
 MOST_DIGITS = 15
 HEAD_BYTES = 4096  # the number and date of a story must be within these first bytes
 
-_STORY = re.compile(r"\d.*\.xml|.*newsml.*\.xml", re.IGNORECASE)  # 2286newsML.xml
 _ENCODING = re.compile(rb"<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})[\"']")
-_ITEM = re.compile(r"<newsitem\s([^>]*)>")
-_ATTRIBUTE = re.compile(r"([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-_CODES = re.compile(r"<codes\s([^>]*)>")
-_CODE = re.compile(r"<code\s([^>]*)>")
+# The look-behind begins a name at its first letter only, so that each letter is read once.
+_ATTRIBUTE = re.compile(r"(?<![\w:.-])([\w:.-]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')")
+# Other encodings are not those of news, and some are slow or do not give valid text.
+_ENCODINGS = re.compile(r"utf-?8|us-ascii|ascii|latin-?1|iso-8859-\d\d?|(?:windows-|cp)125\d")
 
 
 class Order(NamedTuple):
@@ -133,11 +134,9 @@ class Zip:
 
     def __init__(self, files: OpenableFiles, name: str, where: str) -> None:
         self._where = where
-        try:
+        with self._damage_reported():
             self._pack = zipfile.ZipFile(files.open(name))
             self._members = self._pack.infolist()
-        except DAMAGE as error:
-            raise self._damaged(error) from error
         if len(self._members) > MAX_MEMBERS:
             raise SourceError(
                 f"{where} has {len(self._members):,} members; expected the stories of one day, at "
@@ -152,26 +151,22 @@ class Zip:
     def read(self, member: int) -> tuple[str, bytes]:
         """The name of a member, and its content up to one byte beyond the limit."""
         info = self._members[member]
-        try:
-            with self._pack.open(info) as file:
-                return info.filename, file.read(MAX_STORY_BYTES + 1)
-        except DAMAGE as error:
-            raise self._damaged(error) from error
+        with self._damage_reported(), self._pack.open(info) as file:
+            return info.filename, file.read(MAX_STORY_BYTES + 1)
 
     def close(self) -> None:
         """Close the file."""
         self._pack.close()
 
-    def _damaged(self, error: BaseException) -> SourceError:
-        return SourceError(
-            f"{self._where} cannot be read as a zip file ({type(error).__name__}: {error}); get "
-            "the file again"
-        )
+    def _damage_reported(self) -> AbstractContextManager[None]:
+        start = f"{self._where} cannot be read as a zip file"
+        return damage_reported(start, "get the file again")
 
 
 def is_story(name: str) -> bool:
     """Whether a file is a story, judging by its name."""
-    return _STORY.fullmatch(PurePosixPath(name).name) is not None
+    base = PurePosixPath(name).name.lower()  # 2286newsml.xml
+    return base.endswith(".xml") and (base[0].isdecimal() or "newsml" in base)
 
 
 def is_zip(name: str) -> bool:
@@ -182,16 +177,17 @@ def is_zip(name: str) -> bool:
 def decoded(raw: bytes) -> str:
     """The text in its declared encoding (Reuters uses iso-8859-1), or in UTF-8."""
     declared = _ENCODING.search(raw[:200])
+    encoding = declared[1].decode().lower().replace("_", "-") if declared else "utf-8"
     try:
-        return raw.decode(declared[1].decode() if declared else "utf-8")
+        return raw.decode(encoding if _ENCODINGS.fullmatch(encoding) else "latin-1")
     except (LookupError, UnicodeDecodeError):
         return raw.decode("latin-1")
 
 
 def identity(text: str, where: str) -> tuple[int, int]:
     """The day of a story, as an ordinal, and its number."""
-    item = _ITEM.search(text)
-    values = attributes(item[1]) if item else {}
+    item = opening_tag(text, "newsitem")
+    values = attributes(item.attributes) if item else {}
     number, day = values.get("itemid", ""), values.get("date", "")
     try:
         if not (number.isascii() and number.isdigit() and len(number) <= MOST_DIGITS):
@@ -215,11 +211,11 @@ def event(text: str, where: str) -> bytes:
         )
     fields: dict[str, Any] = {"id": str(number)}
     # <title> is the headline with a country in front, which is a label of another kind.
-    title = text_of(element("headline", text) or element("title", text) or "")
+    title = text_of(element(text, "headline") or element(text, "title") or "")
     if title:
         fields["title"] = title
     # Present even if empty, because an event without content would be a late label.
-    fields["text"] = text_of(element("text", text) or "")
+    fields["text"] = text_of(element(text, "text") or "")
     topics = topics_in(text)
     if topics:
         fields["topics"] = topics
@@ -227,24 +223,17 @@ def event(text: str, where: str) -> bytes:
     return orjson.dumps(fields)
 
 
-def element(tag: str, text: str) -> str | None:
-    """The text between the first opening tag and the next closing tag."""
-    start = re.search(rf"<{tag}(?:\s[^>]*)?>", text)
-    end = text.find(f"</{tag}>", start.end()) if start else -1
-    return text[start.end() : end] if start and end >= 0 else None
-
-
 def topics_in(text: str) -> list[str]:
     """The topic codes of a story as listed, without duplicates and without other kinds of codes."""
     topics = dict[str, None]()
     at = 0
-    while (opened := _CODES.search(text, at)) is not None:
-        at = text.find("</codes>", opened.end())
+    while (opened := opening_tag(text, "codes", at)) is not None:
+        at = text.find("</codes>", opened.end)
         if at < 0:
             break
-        if attributes(opened[1]).get("class") == TOPIC_CODES:
-            for code in _CODE.finditer(text, opened.end(), at):
-                name = attributes(code[1]).get("code", "").strip()
+        if attributes(opened.attributes).get("class") == TOPIC_CODES:
+            for code in opening_tags(text, "code", opened.end, at):
+                name = attributes(code.attributes).get("code", "").strip()
                 if name:
                     topics[name] = None
     return list(topics)

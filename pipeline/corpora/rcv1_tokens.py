@@ -10,7 +10,6 @@ from __future__ import annotations
 import gzip
 import heapq
 import io
-import re
 import zlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
@@ -22,11 +21,9 @@ import orjson
 
 from learners.arrays import Longs
 from pipeline.corpora.corpus_files import OpenableFiles
-from pipeline.corpora.rcv1_labels import QRELS, Labels, read_labels
+from pipeline.corpora.rcv1_labels import Labels, read_labels
 from pipeline.corpora.source import SourceError
 from pipeline.events.event import MAX_EVENT_BYTES
-
-TOKENS = re.compile(r".*tokens.*\.dat(\.gz)?", re.IGNORECASE)  # lyrl2004_tokens_train.dat
 
 GZIP = b"\x1f\x8b"  # the first bytes of a gzip file
 MOST_FILES = 64  # open at the same time
@@ -192,12 +189,15 @@ class Lines:
 
 def is_tokens(name: str) -> bool:
     """Whether a file is a token file, judging by its name."""
-    return TOKENS.fullmatch(PurePosixPath(name).name) is not None
+    base = PurePosixPath(name).name.lower().removesuffix(".gz")  # lyrl2004_tokens_train.dat
+    return base.endswith(".dat") and "tokens" in base
 
 
 def is_qrels(name: str) -> bool:
     """Whether a file is a topic file, judging by its name."""
-    return QRELS.fullmatch(PurePosixPath(name).name) is not None
+    base = PurePosixPath(name).name.lower()  # rcv1-v2.topics.qrels
+    base = base.removesuffix(".gz").removesuffix(".txt")
+    return base.endswith("qrels") and "topics" in base
 
 
 def unpacked_once(names: Iterator[str]) -> list[str]:

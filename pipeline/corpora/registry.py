@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,7 +25,9 @@ from pipeline.events.event import MAX_EVENT_BYTES
 
 Options = dict[str, str]
 # Options stand at the end of a source. A path may contain commas, too.
-OPTIONS = re.compile(r"(,[a-z_]+=[^,/]*)+$")
+OPTION = re.compile(r"[a-z_]+=[^/]*")
+MOST_SHOWN = 200  # characters of a source in a message
+LARGEST = 1 << 62  # numbers of options; kernels take them as 64 bits
 N = TypeVar("N", int, float)
 
 
@@ -79,9 +83,12 @@ def _synthetic(documents: str, options: Options) -> Source:
 
 def _number(text: str, kind: type[N]) -> N:
     try:
-        return kind(text)
+        number = kind(text)
     except ValueError:
-        raise ValueError(f"{text!r} is not a number.") from None
+        raise ValueError(f"{text[:80]!r} is not a number.") from None
+    if not abs(number) < LARGEST:
+        raise ValueError(f"{text[:80]!r} is too large; expected a number below {LARGEST}.")
+    return number
 
 
 KINDS: dict[str, Callable[[str, Options], Source]] = {
@@ -96,6 +103,18 @@ KINDS: dict[str, Callable[[str, Options], Source]] = {
 }
 
 
+@contextmanager
+def _errors_named(text: str) -> Iterator[None]:
+    """Turn a bad value, or a path that the system refuses, into an error that names the source."""
+    try:
+        yield
+    except ValueError as error:
+        raise SourceError(f"{text[:MOST_SHOWN]!r} cannot be opened: {error}") from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise SourceError(f"{text[:MOST_SHOWN]!r} cannot be opened: {reason}.") from None
+
+
 def open_source(text: str, max_event_bytes: int = MAX_EVENT_BYTES) -> Source:
     """Open a source: a file of JSON lines, `-`, or `kind:PATH[,option=value]`."""
     if text == "-":
@@ -103,16 +122,16 @@ def open_source(text: str, max_event_bytes: int = MAX_EVENT_BYTES) -> Source:
     if not text:
         raise SourceError("The source is empty; write a file, -, or kind:PATH.")
     kind, colon, rest = text.partition(":")
-    if not colon or kind not in KINDS:
-        if colon and not Path(text).exists():
-            kinds = ", ".join(KINDS)
-            raise SourceError(f"There is no corpus kind {kind!r} (in {text!r}). Known: {kinds}.")
-        return JsonLines(Path(text), max_event_bytes)
     where, options = _split_options(rest)
-    try:
+    with _errors_named(text):
+        if not colon or kind not in KINDS:
+            if colon and not Path(text).exists():
+                kinds = ", ".join(KINDS)
+                raise SourceError(
+                    f"There is no corpus kind {kind!r} (in {text!r}). Known: {kinds}."
+                )
+            return JsonLines(Path(text), max_event_bytes)
         source = KINDS[kind](where, options)
-    except ValueError as error:
-        raise SourceError(f"{text!r} cannot be opened: {error}") from None
     if options:
         known = next(c.options for c in CORPORA if c.name == kind)
         raise SourceError(f"{kind} has no option {next(iter(options))!r}. Known: {known}.")
@@ -141,22 +160,25 @@ def ranks_for(text: str) -> int | None:
     """The number of ranks of a source whose ranks are relevance grades; None for other sources."""
     kind, _, rest = text.partition(":")
     where = _split_options(rest)[0]
-    if kind == "letor":
-        return max(1, int(read_letor(Path(where)).grades.max())) + 1
-    if kind == "trec":
-        judgements = read_judgements(trec_files(where).judgements)
-        return max(1, *(grade for of in judgements.values() for grade in of.values())) + 1
+    with _errors_named(text):
+        if kind == "letor":
+            return max(1, int(read_letor(Path(where)).grades.max())) + 1
+        if kind == "trec":
+            judgements = read_judgements(trec_files(where).judgements)
+            return max(1, *(grade for of in judgements.values() for grade in of.values())) + 1
     return None
 
 
 def remarks_for(text: str) -> list[str]:
     """Remarks for the user: which files of a source are not read."""
     kind, _, rest = text.partition(":")
-    return trec_files(_split_options(rest)[0]).remarks() if kind == "trec" else []
+    with _errors_named(text):
+        return trec_files(_split_options(rest)[0]).remarks() if kind == "trec" else []
 
 
 def _split_options(text: str) -> tuple[str, Options]:
     """Split `PATH,option=value` into the path and the options."""
-    where = re.sub(OPTIONS, "", text)
-    options = text[len(where) :].split(",")
-    return where, dict(option.partition("=")[::2] for option in options if option)
+    parts = text.split(",")
+    options = list(takewhile(OPTION.fullmatch, reversed(parts[1:])))[::-1]
+    where = ",".join(parts[: len(parts) - len(options)])
+    return where, dict(option.partition("=")[::2] for option in options)

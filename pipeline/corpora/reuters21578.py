@@ -19,21 +19,22 @@ import orjson
 
 from pipeline.corpora.corpus_files import Files, open_files
 from pipeline.corpora.source import SourceError
+from pipeline.corpora.tags import contents, elements, without_elements
 
 SPLITS = ("all", "modapte", "train", "test")
 LABELS = ("all", "last")
 MOST_CLASSES = 1_000
+MOST_DIGITS = 15  # of a NEWID
+MOST_SHOWN = 200  # characters of a tag in a message
 TOPIC_LIST = "all-topics-strings.lc.txt"
 
 _FILE = re.compile(r"reut2-\d+\.sgm", re.IGNORECASE)
-_STORY = re.compile(r"<REUTERS([^>]*)>(.*?)</REUTERS>", re.DOTALL)
-_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
-_TEXT = re.compile(r"<TEXT[^>]*>(.*?)</TEXT>", re.DOTALL)
-_INNER = re.compile(r"<(TITLE|AUTHOR|DATELINE)>.*?</\1>", re.DOTALL)
-_TOPIC = re.compile(r"<D>(.*?)</D>", re.DOTALL)
+# The look-behind begins a name at its first letter only. Without it, a long name without a value
+# would be read again from each of its letters.
+_ATTRIBUTE = re.compile(r'(?<!\w)(\w++)="([^"]*+)"')
 # A brief has all its text in the title. Around it are asterisks and these words, which were added
 # when the collection was prepared and would otherwise become terms of every brief.
-_FILLER = re.compile(r"\A[*\s]*(?:Blah blah blah\.)?\s*\Z")
+_FILLER = re.compile(r"\A[*\s]*+(?:Blah blah blah\.)?\s*+\Z")
 _DAY = re.compile(r"(\d{1,2})-([A-Z]{3})-(\d{4})")
 # One story has the hour "605": the last two digits are the hour.
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?")
@@ -136,7 +137,7 @@ class Reuters21578:
         for name in self._names:
             text = self._files.read(name).decode("latin-1")
             every.extend(parse_stories(text, f"{self._path}: {name}"))
-        counts = Counter(story.newid for story in every)
+        counts = Counter(str(story.newid) for story in every)
         newid, count = counts.most_common(1)[0]
         if count > 1:
             raise SourceError(
@@ -188,7 +189,7 @@ def event(story: Story) -> bytes:
         fields["topics"] = story.topics
     if story.date is not None:
         hundredths = story.date.microsecond // 10_000
-        fields["time"] = f"{story.date:%Y-%m-%dT%H:%M:%S}.{hundredths:02d}Z"
+        fields["time"] = f"{story.date.year:04}{story.date:-%m-%dT%H:%M:%S}.{hundredths:02d}Z"
     if story.modapte is not None:
         fields["split"] = story.modapte
     return orjson.dumps(fields)
@@ -196,21 +197,23 @@ def event(story: Story) -> bytes:
 
 def parse_stories(sgml: str, name: str) -> Iterator[Story]:
     """Yield the stories of one file; `name` is the name of the file in messages."""
-    whole = list(_STORY.finditer(sgml))
+    whole = list(elements(sgml, "<REUTERS", "</REUTERS>"))
     begun = sgml.count("<REUTERS ")
     if not whole or len(whole) != begun:
         raise SourceError(
             f"{name}: {begun} stories begin and {len(whole)} are complete; expected the original, "
             "complete SGML of Reuters-21578: fetch the collection again"
         )
-    for match in whole:
-        attributes = dict(_ATTRIBUTE.findall(match[1]))
-        if not attributes.get("NEWID", "").isdecimal():
+    for story in whole:
+        attributes = dict(_ATTRIBUTE.findall(story.attributes))
+        newid = attributes.get("NEWID", "")
+        if not newid.isdecimal() or len(newid) > MOST_DIGITS:
             raise SourceError(
-                f"{name}: a story begins <REUTERS{match[1]}>; expected a number as its NEWID. "
-                "This is not Distribution 1.0 of the collection: fetch that one"
+                f"{name}: a story begins <REUTERS{story.attributes[:MOST_SHOWN]}>; expected a "
+                f"number as its NEWID, of at most {MOST_DIGITS} digits. This is not Distribution "
+                "1.0 of the collection: fetch that one"
             )
-        yield _story(attributes, match[2])
+        yield _story(attributes, story.content)
 
 
 def in_order(stories: Sequence[Story]) -> list[Story]:
@@ -260,13 +263,13 @@ def _resolve(match: re.Match[str]) -> str:
 
 def _story(attributes: dict[str, str], content: str) -> Story:
     """Build a story from the attributes of its tag and its content."""
-    text = _TEXT.search(content)
-    inside = text[1] if text else ""
+    text = next(elements(content, "<TEXT", "</TEXT>"), None)
+    inside = text.content if text else ""
     body = _element("BODY", inside)
     if body is None:  # TYPE="BRIEF" and "UNPROC": all text except the title
-        body = _INNER.sub(" ", inside)
+        body = without_elements(inside, "TITLE", "AUTHOR", "DATELINE")
     words = clean(body).strip()
-    topics = map(clean, _TOPIC.findall(_element("TOPICS", content) or ""))
+    topics = map(clean, contents(_element("TOPICS", content) or "", "D"))
     return Story(
         newid=int(attributes["NEWID"]),
         date=parse_date(_element("DATE", content) or ""),

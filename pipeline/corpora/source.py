@@ -48,3 +48,8 @@ def numbered(source: Source) -> Iterator[tuple[int, bytes]]:
     for raw in source:
         line += bool(raw)
         yield line, raw.removeprefix(codecs.BOM_UTF8) if line == 1 else raw
+
+
+def valid_text(name: str) -> str:
+    """The name of a file as text that JSON can carry. Bytes that are not UTF-8 are written out."""
+    return name.encode("utf-8", "backslashreplace").decode()

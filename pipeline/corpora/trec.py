@@ -31,7 +31,7 @@ from pipeline.corpora.query_file_lines import (
     read_number,
     unexpected,
 )
-from pipeline.corpora.source import SourceError
+from pipeline.corpora.source import SourceError, valid_text
 from pipeline.retrieval.query_sets import QuerySet
 
 DEPTH = 1000
@@ -154,7 +154,7 @@ def run_names(paths: Sequence[Path]) -> tuple[str, ...]:
     names = [path.name.removesuffix(".gz") for path in paths]
     counts = Counter(names)
     return tuple(
-        name if counts[name] == 1 else path.as_posix()
+        valid_text(name if counts[name] == 1 else path.as_posix())
         for name, path in zip(names, paths, strict=True)
     )
 

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 import orjson
 
 from pipeline.corpora.corpus_files import ArchiveFiles, Files
-from pipeline.corpora.source import SourceError, SourceSize
+from pipeline.corpora.source import SourceError, SourceSize, valid_text
 from pipeline.text.terms import MAX_TERM_BYTES
 
 # A run of punctuation marks is matched once, from its first mark, because it may be very long.
@@ -66,7 +66,7 @@ class TextWords:
         for name, sentences in groupby(self.sentences(), key=lambda one: one[0]):
             stem = PurePosixPath(name).stem
             # Files with the same name in several folders are named by their paths.
-            known_as = stem if stems[stem] == 1 else name
+            known_as = valid_text(stem if stems[stem] == 1 else name)
             number = 0
             for _, words in sentences:
                 for place, word in enumerate(words):

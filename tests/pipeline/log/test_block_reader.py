@@ -177,6 +177,23 @@ def test_standard_input_is_read_as_it_comes() -> None:
     assert list(source) == [b"y" * 10]
 
 
+def test_a_line_may_come_in_any_pieces() -> None:
+    """The pieces of a line are joined once. Of a line that is too long the beginning comes."""
+    lines = [GOOD % 1 + b"\n", b"\n", b"x" * 400 + b"\n", b"z" * 150 + b"\n", b"y" * 90]
+    expected = [lines[0], lines[1], b"x" * 103, b"z" * 103, lines[4]]
+    for piece in (1, 2, 7, 50):
+        into, out = os.pipe()
+        source = iter(StandardInput(FileIO(into), max_event_bytes=100))
+        written = b"".join(lines)
+        came = []
+        for at in range(0, len(written), piece):
+            os.write(out, written[at : at + piece])
+            while line := next(source):
+                came.append(line)
+        os.close(out)
+        assert [*came, *source] == expected, piece
+
+
 def test_prefetched_blocks_come_in_order_and_errors_are_raised() -> None:
     def blocks() -> Iterator[int]:
         yield from range(5)
