@@ -7,6 +7,7 @@ splits the fetched bytes into batches, checks them, and knows which transactions
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -22,6 +23,8 @@ LOG_APPEND_TIME = 1
 READ_COMMITTED = 1
 OFFSET, TIME, START, STOP, COLUMNS = 0, 1, 2, 3, 4  # columns of the array of located records
 MAX_SHIFT = 63
+# What gzip and lz4 raise on damaged data. A false size in a header gives a MemoryError.
+DECOMPRESSION_ERRORS = (EOFError, MemoryError, OSError, RuntimeError, ValueError, zlib.error)
 
 
 class ConsumedRecord(NamedTuple):
@@ -134,7 +137,12 @@ def contents(batch: Any) -> Iterator[tuple[int, int, bytes | None]]:  # noqa: AN
         for record in batch:
             yield record.offset, record.timestamp, record.value
         return
-    batch._maybe_uncompress()
+    try:
+        batch._maybe_uncompress()
+    except DECOMPRESSION_ERRORS as error:
+        raise CorruptRecordError(
+            f"the batch at offset {batch.base_offset} cannot be decompressed: {error!r}"
+        ) from error
     count = batch._num_records
     data = np.frombuffer(batch._buffer, np.uint8)
     # A record takes at least one byte, so a larger count is damage, and needs no memory.

@@ -115,6 +115,7 @@ def decode_record(data: bytes, name: str) -> LogRecord:
         counts, ready = decode_counts(arrays)
         span_of = integers(arrays, "span_of", len(entries), below=len(spans))
         offsets = integers(arrays, "offsets", len(entries))
+        check_offsets(spans, span_of, offsets)
         rows = [entry.row for entry in entries if entry.row is not None]
         if rows != list(range(len(ready))):
             raise ValueError("the rows of documents must be 0, 1, 2, ...")
@@ -163,6 +164,19 @@ def check_spans(spans: Sequence[Span]) -> None:
         check_types("spans", (span.partition, span.start, span.stop), int)
         if not (span.partition >= 0 and 0 <= span.start <= span.stop < MAX_OFFSET):
             raise ValueError(f"{span} is not a range of offsets")
+
+
+def check_offsets(spans: Sequence[Span], span_of: Longs, offsets: Longs) -> None:
+    """Raise ValueError if an entry lies outside of its span.
+
+    Such an entry would look like one that an earlier record has covered, and would be skipped.
+    """
+    starts = np.array([span.start for span in spans], np.int64)[span_of]
+    stops = np.array([span.stop for span in spans], np.int64)[span_of]
+    outside = np.flatnonzero((offsets < starts) | (offsets >= stops))
+    if len(outside):
+        i = int(outside[0])
+        raise ValueError(f"an entry has offset {offsets[i]}, outside of {spans[span_of[i]]}")
 
 
 def decode_counts(arrays: Arrays) -> tuple[TermCounts, Bools]:

@@ -7,6 +7,7 @@ import struct
 import time
 from typing import Any
 
+import lz4.frame
 import numpy as np
 import pytest
 from kafka import TopicPartition
@@ -30,7 +31,7 @@ from consumers.kafka.clients import (
 from consumers.settings import KafkaSettings
 from pipeline.storage.binary_array import BinaryArray
 
-LAST_OFFSET_DELTA_AT, RECORD_COUNT_AT = 23, 57  # in the header of a batch
+ATTRIBUTES_AT, LAST_OFFSET_DELTA_AT, RECORD_COUNT_AT = 21, 23, 57  # in the header of a batch
 CODECS = {"none": 0, "gzip": 1, "lz4": 3}
 
 
@@ -85,6 +86,26 @@ def test_a_count_beyond_the_bytes_takes_no_memory() -> None:
     damaged = MemoryRecords(bytes(batch._buffer)).next_batch()
     with pytest.raises(CorruptRecordError, match="holds damaged records"):
         list(contents(damaged))
+
+
+def test_a_compressed_batch_with_a_false_size_is_damaged() -> None:
+    """The frame says that it holds 2^60 bytes, which nobody has room for.
+
+    One of the 256 checksums of the frame's header is right.
+    """
+    batch = batch_of(random.Random(3), 5, 0)
+    header = bytearray(batch._buffer[: batch._pos])
+    struct.pack_into(">h", header, ATTRIBUTES_AT, CODECS["lz4"])
+    frame = lz4.frame.compress(b"x" * 100, store_size=True)
+    causes = set()
+    for checksum in range(256):
+        false = frame[:6] + struct.pack("<QB", 1 << 60, checksum) + frame[15:]
+        struct.pack_into(">i", header, 8, len(header) + len(false) - 12)
+        damaged = MemoryRecords(bytes(header) + false).next_batch()
+        with pytest.raises(CorruptRecordError, match="cannot be decompressed") as raised:
+            list(contents(damaged))
+        causes.add(type(raised.value.__cause__))
+    assert causes == {MemoryError, RuntimeError}
 
 
 @pytest.mark.parametrize(

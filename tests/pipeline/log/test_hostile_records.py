@@ -32,7 +32,7 @@ def parts() -> tuple[dict[str, Any], dict[str, Any]]:
     events.append(Event("features", {"size": 2.5, "héight": 0.0}, ("t1",), None, None))
     made = LogRecord(
         make_block(events, TOKENIZER),
-        (Span("documents", 0, 0, 40, "i"), Span("documents", 1, 0, 90, "i")),
+        (Span("documents", 0, 0, 40, "i"), Span("documents", 1, 0, 900, "i")),
         np.repeat([0, 1], [40, len(events) - 40]),
         np.arange(len(events), dtype=np.int64),
     )
@@ -113,6 +113,28 @@ def test_a_rank_that_is_no_index_is_refused(
         changed = {**content, "ranks": [rank, *content["ranks"][1:]]}
         with pytest.raises(DamagedError, match="a rank is below 1"):
             decode_record(pack(KIND, VERSION, changed, arrays), NAME)
+
+
+@pytest.mark.parametrize("offset", [40, 41, 2**40])
+def test_an_entry_outside_of_its_span_is_refused(
+    offset: int, parts: tuple[dict[str, Any], dict[str, Any]]
+) -> None:
+    """It would be skipped in silence, like an entry of a record that is repeated."""
+    content, arrays = parts
+    offsets = arrays["offsets"].astype(np.int64)
+    offsets[3] = offset
+    with pytest.raises(DamagedError, match="outside of documents"):
+        decode_record(pack(KIND, VERSION, content, {**arrays, "offsets": offsets}), NAME)
+
+
+def test_an_entry_before_its_span_is_refused(
+    parts: tuple[dict[str, Any], dict[str, Any]],
+) -> None:
+    content, arrays = parts
+    (first, second) = content["spans"]
+    changed = {**content, "spans": [[*first[:2], 1, *first[3:]], second]}
+    with pytest.raises(DamagedError, match="offset 0, outside of documents"):
+        decode_record(pack(KIND, VERSION, changed, arrays), NAME)
 
 
 @pytest.mark.parametrize("value", [-1000.0, 0.0, 0.5, np.nan, np.inf, 1e300])
