@@ -144,6 +144,7 @@ def _check_rankings(
         for record in reversed(history.documents)
         if (place := (record.partition, record.offset)) in kinds
     }
+    started = max((e["ended"] for e in history.journal if e["kind"] == "start"), default=0.0)
     published = _by_lane(history.rankings)
     reference = _by_lane(history.reference)
     for lane in history.lanes:
@@ -161,7 +162,11 @@ def _check_rankings(
         same = _same_but_rounding if lane in history.sharded else bytes.__eq__
         _compare(lane, entries, reference.get(lane, []), same, found, verdict)
         stalls = lane_stalls(
-            [(arrived[id_], record.time) for id_, record in entries if id_ in arrived],
+            [
+                (arrived[id_], record.time)
+                for id_, record in entries
+                if arrived.get(id_, 0.0) > started  # before, the workers were starting
+            ],
             [entry for entry in history.journal if _touches(entry, lane)],
         )
         longest = max(stalls, key=lambda stall: stall.seconds, default=Stall(0.0, 0.0, 0.0))

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-WARM_UP_S = 20.0  # a worker that has just started still loads kernels and its snapshot
+WARM_UP_S = 40.0  # a worker that has just started still loads kernels and its snapshot
 SHORTEST_LIFE_S = 60.0
 
 

@@ -219,6 +219,14 @@ def test_a_stall_during_a_fault_is_explained() -> None:
     assert harmless(change).lanes["one"].stall == 81.0
 
 
+def test_the_time_in_which_the_workers_start_is_no_stall() -> None:
+    def change(given: History) -> None:
+        stall(given)
+        given.journal.append({"kind": "start", "touches": ["*"], "began": 90.0, "ended": 200.0})
+
+    assert harmless(change).lanes["one"].stall == 0.0
+
+
 def test_a_document_whose_fate_the_load_does_not_know_must_be_ranked_if_it_is_there() -> None:
     def doubt(given: History) -> None:
         given.ledger[6]["offset"] = None
