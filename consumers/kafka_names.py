@@ -1,6 +1,7 @@
 """The names that Wirerank uses on a broker: Kafka topics, consumer groups, transactional ids.
 
 Operators grant rights on these names, and offsets are stored under them: they do not change.
+(Transactional ids changed once, see docs/decisions/0025-lane-owners.md.)
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Iterable
 
 PREFIX = "wirerank."
 TOKENIZE, LEARN = ".tokenize", ".learn"
+RUN = "@run"  # ends the client ids of tokenizers that `run` started
 
 
 def default_topics(stream: str) -> dict[str, str]:
@@ -35,6 +37,24 @@ def tokenizer_consumer_group(stream: str) -> str:
     return f"{PREFIX}{stream}{TOKENIZE}"
 
 
+def tokenizer_client_id(host: str, instance: str, supervised: bool) -> str:
+    """The client id of a tokenizer in its group; it tells whether a `run` started it.
+
+    >>> tokenizer_client_id("london", "0", supervised=True)
+    'london-0@run'
+    """
+    return f"{host}-{instance}" + (RUN if supervised else "")
+
+
+def host_of_run(client_id: str) -> str | None:
+    """The machine of the `run` that started a tokenizer; None if it was started by itself.
+
+    >>> host_of_run("new-york-0@run"), host_of_run("new-york-0")
+    ('new-york', None)
+    """
+    return client_id.removesuffix(RUN).rpartition("-")[0] if client_id.endswith(RUN) else None
+
+
 def lane_consumer_group(stream: str, lane: str) -> str:
     """The consumer group of a published lane: its offset says how far the lane has published.
 
@@ -44,14 +64,16 @@ def lane_consumer_group(stream: str, lane: str) -> str:
     return f"{PREFIX}{stream}{LEARN}.{lane}"
 
 
-def transactional_id(stream: str, lane: str | None = None, shard: int = 0) -> str:
-    """The transactional id of a learner: of all whole lanes, of one lane, or of one shard.
+def transactional_id(stream: str, lane: str) -> str:
+    """The transactional id under which a lane is published, by whatever worker.
 
-    >>> transactional_id("newswire"), transactional_id("newswire", "mmp:loss=1", 2)
-    ('wirerank.newswire.learn', 'wirerank.newswire.learn.mmp:loss=1/shard-2')
+    The broker lets only one producer at a time use an id. So a lane has one publisher, whether the
+    worker has all lanes, this lane alone, or the first shard of it.
+
+    >>> transactional_id("newswire", "mmp:loss=1")
+    'wirerank.newswire.learn.mmp:loss=1'
     """
-    whole = f"{PREFIX}{stream}{LEARN}" + (f".{lane}" if lane else "")
-    return whole + (f"/shard-{shard}" if shard else "")
+    return f"{PREFIX}{stream}{LEARN}.{lane}"
 
 
 def tokenized_stream(group: str) -> str | None:

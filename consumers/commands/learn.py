@@ -57,7 +57,8 @@ def learn_command(
 
     Without --lane the learner runs all lanes of the stream that have no shards.
     """
-    from consumers.learner.worker import LearnerWorker  # noqa: PLC0415 - slow to import
+    from consumers.learner.lane_owner import LaneOwner  # noqa: PLC0415 - slow to import
+    from consumers.learner.worker import LearnerWorker  # noqa: PLC0415
 
     config = configured(path)
     settings = stream_named(config, stream)
@@ -74,10 +75,15 @@ def learn_command(
         served = serve_metrics(config, settings, "learner", str(number))
         metrics = served.learner_metrics(assignment)
         only = None if assignment else lane
+        owner = LaneOwner()
         work(
             config,
             settings,
-            lambda: LearnerWorker(config, settings, served, metrics, shown, only, assignment),
+            served.health,
+            supervised,
+            lambda: LearnerWorker(
+                config, settings, served, metrics, shown, owner, only, assignment
+            ),
         )
 
 

@@ -6,7 +6,8 @@ the blocks, and by `consumers.learner.transactions`, in one transaction with the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from kafka.admin import OffsetSpec
@@ -17,6 +18,17 @@ from consumers.kafka.clients import Timeouts, new_consumer
 from consumers.settings import KafkaSettings
 
 GroupOffsets = dict[str, dict[Any, int]]  # by consumer group and partition
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffset:
+    """The committed offset of a group in a partition; None if it has committed none.
+
+    The note is the text that was committed with the offset.
+    """
+
+    offset: int | None
+    note: str = ""
 
 
 def offsets_to_commit(
@@ -30,21 +42,21 @@ def offsets_to_commit(
     }
 
 
-def committed_offsets(
-    settings: KafkaSettings, groups: Iterable[str], partition: TopicPartition
-) -> dict[str, int | None]:
-    """The committed offset of each group in a partition; None if it has committed none.
+def committed_offset(
+    settings: KafkaSettings, group: str, partition: TopicPartition
+) -> CommittedOffset:
+    """The committed offset of a group in a partition.
 
-    If a transaction is under way for a group, this waits until it has ended.
+    If a transaction is under way for the group, this waits until it has ended.
     """
-    committed: dict[str, int | None] = {}
-    for group in groups:
-        consumer = new_consumer(settings, group_id=group)
-        try:
-            committed[group] = consumer.committed(partition, timeout_ms=Timeouts().request_ms)
-        finally:
-            consumer.close(autocommit=False, timeout_ms=1000)
-    return committed
+    consumer: Any = new_consumer(settings, group_id=group)
+    try:
+        committed = consumer.committed(partition, metadata=True, timeout_ms=Timeouts().request_ms)
+    finally:
+        consumer.close(autocommit=False, timeout_ms=1000)
+    if committed is None:
+        return CommittedOffset(None)
+    return CommittedOffset(committed.offset, committed.metadata or "")
 
 
 def group_offsets(admin: Admin, prefix: str) -> GroupOffsets:

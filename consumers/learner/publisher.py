@@ -3,19 +3,26 @@
 While the rankings of some blocks are being published (`transactions`), the next blocks are ranked
 and learned. Each published lane has a consumer group of its own, whose committed offset says how
 far the lane has published. So lanes may be at different offsets, and may move between workers.
+
+Each lane also has a producer of its own, with the transactional id of the lane, and the lanes of a
+block are published side by side, in a transaction each. So a lane has one publisher, whatever other
+lanes its worker has. A crash may leave lanes at different offsets, which recovery expects anyway.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from consumers.kafka.client_types import TopicPartition
 from consumers.kafka.clients import new_transactional_producer
 from consumers.kafka.errors import BrokerAwayError
-from consumers.kafka.offsets import committed_offsets
-from consumers.kafka_names import lane_consumer_group
+from consumers.kafka.offsets import committed_offset
+from consumers.kafka_names import lane_consumer_group, transactional_id
+from consumers.learner.lane_owner import LaneOwner
 from consumers.learner.transactions import ExactlyOncePublisher, RecordBatch
 from consumers.settings import KafkaSettings, StreamSettings
 from consumers.task import Task
@@ -29,6 +36,19 @@ STOP_SECONDS = 10.0  # how long a worker that must stop waits for the broker
 POLL_SECONDS = 0.2
 
 
+@dataclass(frozen=True, slots=True)
+class LaneRankings:
+    """Rankings of one lane, as records of Kafka."""
+
+    lane: str
+    records: RecordBatch
+
+    @property
+    def size(self) -> int:
+        """The size of the rankings in bytes."""
+        return len(self.records.values.data)
+
+
 class Publisher:
     """Publishes the rankings of some lanes of a stream."""
 
@@ -37,30 +57,45 @@ class Publisher:
         settings: KafkaSettings,
         stream: StreamSettings,
         lanes: Sequence[str],
-        transactional_id: str,
+        owner: LaneOwner,
         stop: threading.Event,
         all_published: Callable[[], None],
     ) -> None:
         self._stream = stream
-        self._groups = {lane: lane_consumer_group(stream.name, lane) for lane in lanes}
         self._stop = stop
         self._all_published = all_published  # called whenever no transaction is under way
-        source = TopicPartition(stream.blocks, 0)
-        self._transactions = ExactlyOncePublisher(
-            source,
-            lambda: new_transactional_producer(settings, transactional_id),
-            lambda groups: committed_offsets(settings, groups, source),
-        )
-        self._committed: dict[str, int | None] = {}  # by group: the offset on the broker
-        self._writers: dict[tuple[str, ...], RankingWriter] = {}
-        self._task: Task[None] | None = None
-        self._task_since = time.monotonic()
+        self._transactions = {
+            lane: self._lane_transactions(settings, stream, lane, owner) for lane in lanes
+        }
+        self._writers = {lane: RankingWriter((lane,), stream.top) for lane in lanes}
+        self._tasks: list[Task[None]] = []  # one per lane that is being published
+        self._tasks_since = time.monotonic()
         self.published: dict[str, int] = {}  # by lane: the next offset of the log to publish
+        self._committed: dict[str, int] = {}  # by lane: the offset on the broker
+
+    @staticmethod
+    def _lane_transactions(
+        settings: KafkaSettings, stream: StreamSettings, lane: str, owner: LaneOwner
+    ) -> ExactlyOncePublisher:
+        source, group = TopicPartition(stream.blocks, 0), lane_consumer_group(stream.name, lane)
+        id_ = transactional_id(stream.name, lane)
+        return ExactlyOncePublisher(
+            source,
+            group,
+            owner,
+            lambda: new_transactional_producer(settings, id_),
+            lambda: committed_offset(settings, group, source),
+        )
 
     def start(self) -> None:
-        """Take over from the worker that published these lanes before."""
-        self._committed = self._transactions.start(self._groups.values())
-        self.published = {lane: self._committed[g] or 0 for lane, g in self._groups.items()}
+        """Take over from the workers that published these lanes before."""
+        tasks = {
+            lane: Task(f"taking over {lane}", transactions.start)
+            for lane, transactions in self._transactions.items()
+        }
+        wait_for_all(tasks.values())
+        self._committed = {lane: task.result(0) for lane, task in tasks.items()}
+        self.published = dict(self._committed)
 
     @property
     def without_offset(self) -> list[str]:
@@ -69,66 +104,80 @@ class Publisher:
 
     def encode(
         self, ranked: RankedSegment, lanes: Sequence[str], topics: Sequence[str], offset: int
-    ) -> RecordBatch | None:
+    ) -> list[LaneRankings]:
         """The rankings of a segment by those of its lanes that have not published them yet.
 
         `offset` is that of the record of the log that holds the segment.
         """
-        due = tuple(lane for lane in lanes if self.published.get(lane, offset + 1) <= offset)
+        due = [lane for lane in lanes if self.published.get(lane, offset + 1) <= offset]
         if not due:
-            return None
-        writer = self._writers.setdefault(due, RankingWriter(due, self._stream.top))
-        values = writer.write(ranked, topics, [lanes.index(lane) for lane in due])
-        keys = [str(document.id).encode() for document in ranked.documents for _ in due]
-        return RecordBatch(self._stream.rankings, BinaryArray.from_strings(keys), values)
+            return []
+        keys = BinaryArray.from_strings([str(d.id).encode() for d in ranked.documents])
+        encoded = []
+        for lane in due:
+            values = self._writers[lane].write(ranked, topics, [lanes.index(lane)])
+            encoded.append(LaneRankings(lane, RecordBatch(self._stream.rankings, keys, values)))
+        return encoded
 
-    def publish(self, batches: Sequence[RecordBatch], lanes: Sequence[str], position: int) -> None:
+    def publish(
+        self, rankings: Sequence[LaneRankings], lanes: Sequence[str], position: int
+    ) -> None:
         """Publish the rankings of `lanes` up to `position`, after those that were begun before."""
         moved = [lane for lane in lanes if self.published.get(lane, position) < position]
         if moved:
-            self._begin_transaction(batches, moved, position)
+            self._begin_transactions(rankings, dict.fromkeys(moved, position))
 
     def refresh_offsets(self) -> None:
         """Commit offsets again that have not moved for long, so that the broker keeps them."""
-        if self._task is None and time.monotonic() - self._task_since > COMMIT_AGAIN_SECONDS:
-            for position in sorted(set(self.published.values())):
-                lanes = [lane for lane, at in self.published.items() if at == position]
-                self._begin_transaction([], lanes, position)
+        if not self._tasks and time.monotonic() - self._tasks_since > COMMIT_AGAIN_SECONDS:
+            self._begin_transactions([], self.published)
 
-    def _begin_transaction(
-        self, batches: Sequence[RecordBatch], lanes: Sequence[str], position: int
+    def _begin_transactions(
+        self, rankings: Sequence[LaneRankings], positions: Mapping[str, int]
     ) -> None:
-        """Publish in a thread of its own, after the transaction before."""
+        """Publish each lane in a thread of its own, after the transactions before."""
         self.settle()
-        before = {self._groups[lane]: self._committed[self._groups[lane]] for lane in lanes}
-        self._committed.update(dict.fromkeys(before, position))
-        self.published.update(dict.fromkeys(lanes, position))
-        self._task_since = time.monotonic()
-        self._task = Task(
-            "publishing", lambda: self._transactions.publish(batches, before, position)
-        )
+        self._tasks_since = time.monotonic()
+        for lane, position in positions.items():
+            batches = [ranked.records for ranked in rankings if ranked.lane == lane]
+            publish, before = self._transactions[lane].publish, self._committed[lane]
+            self._tasks.append(Task("publishing", partial(publish, batches, before, position)))
+            self._committed[lane] = self.published[lane] = position
 
     def settle(self) -> None:
-        """Wait until everything is published; raises the error if publishing failed."""
-        if self._task is None:
+        """Wait until everything is published; raises the error if publishing failed.
+
+        All lanes are waited for, also if one has failed: the next worker of this process must not
+        meet a thread that still publishes.
+        """
+        if not self._tasks:
             return
         give_up_at: float | None = None
-        while not self._task.done(POLL_SECONDS):
+        while not all(task.done(POLL_SECONDS) for task in self._tasks):
             if self._stop.is_set():
                 give_up_at = give_up_at or time.monotonic() + STOP_SECONDS
                 if time.monotonic() > give_up_at:
                     raise BrokerAwayError
-        self._task.result(0)
-        self._task = None
+        for task in self._tasks:
+            task.result(0)
+        self._tasks = []
         self._all_published()
 
     def check(self) -> None:
         """Raise the error if publishing has failed meanwhile."""
-        if self._task is None:
+        if not self._tasks:
             self._all_published()
-        elif self._task.done():
+        elif all(task.done() for task in self._tasks):
             self.settle()
 
     def close(self) -> None:
         """Disconnect."""
-        self._transactions.close()
+        for transactions in self._transactions.values():
+            transactions.close()
+
+
+def wait_for_all(tasks: Collection[Task[int]]) -> None:
+    """Wait until all tasks have ended, however they end."""
+    for task in tasks:
+        while not task.done(POLL_SECONDS):
+            pass

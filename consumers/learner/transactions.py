@@ -1,4 +1,4 @@
-"""Writes rankings and commits the offsets that they belong to in one transaction, exactly once.
+"""Writes rankings and commits the offset that they belong to in one transaction, exactly once.
 
 kafka-python's transactions fail in five ways. A commit can hang for ever. It can return normally
 although a record was lost, or although nothing was committed. Offsets of an aborted transaction can
@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from consumers.kafka.client_types import TopicPartition, TransactionalProducer
-from consumers.kafka.offsets import offsets_to_commit
+from consumers.kafka.offsets import CommittedOffset, offsets_to_commit
 from consumers.kafka.workarounds import discard_producer
+from consumers.learner.lane_owner import LaneOwner
 from consumers.task import within
 from pipeline.storage.binary_array import BinaryArray
 
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class FencedError(Exception):
-    """Another worker has moved the offsets of these lanes; the message says what to do."""
+    """Another worker publishes the lane now; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +40,26 @@ class RecordBatch:
 
 
 class ExactlyOncePublisher:
-    """Publishes records in one transaction with offsets of the log.
+    """Publishes the records of one lane in one transaction with its offset of the log.
 
-    Each lane is a consumer group whose committed offset says how far the lane has published.
+    A lane is a consumer group whose committed offset says how far the lane has published. Beside
+    the offset is the name of the worker that publishes the lane (`lane_owner`).
     """
 
     def __init__(
         self,
         source: TopicPartition,
+        group: str,
+        owner: LaneOwner,
         new_producer: Callable[[], TransactionalProducer],
-        committed: Callable[[Iterable[str]], dict[str, int | None]],
+        committed: Callable[[], CommittedOffset],
         deadline_s: float = 30.0,
         pause_s: float = 0.5,
         attempts: int = 3,
     ) -> None:
         self._source = source
+        self._group = group
+        self._owner = owner
         self._new_producer = new_producer
         self._committed = committed
         self._deadline_s = deadline_s
@@ -61,41 +67,51 @@ class ExactlyOncePublisher:
         self._attempts = attempts
         self._producer: TransactionalProducer | None = None
 
-    def start(self, groups: Iterable[str]) -> dict[str, int | None]:
-        """Take over the transactional id, and return the committed offset of each group.
+    def start(self) -> int:
+        """Take over the lane, and return its committed offset.
 
         The broker first completes or aborts the transaction that the former holder of the id had
-        begun. So the offsets are final.
+        begun. So the offset is final. Raises `FencedError` if this process has published the lane
+        before, and another worker has taken it over since.
         """
         self._discard()
         producer = within(self._deadline_s, "connecting", self._new_producer)
         try:
             within(self._deadline_s, "init_transactions", producer.init_transactions)
-            committed = within(self._deadline_s, "committed", lambda: self._committed(groups))
+            committed = within(self._deadline_s, "committed", self._committed)
+            if self._owner.is_replaced(self._group, committed.note):
+                raise FencedError(
+                    f"the worker {committed.note} has taken over the group {self._group}: another "
+                    "worker runs with the same lanes. Stop one of them."
+                )
+            offset = committed.offset or 0
+            if committed.note != self._owner.name or committed.offset is None:
+                self._transact(producer, [], offset)
+            self._owner.claimed(self._group)
         except BaseException:
             self._close(producer)
             raise
         self._producer = producer
-        return committed
+        return offset
 
-    def publish(
-        self, batches: Sequence[RecordBatch], before: Mapping[str, int | None], after: int
-    ) -> None:
-        """Write records and move the offsets of the groups from `before` to `after`, exactly once.
+    def publish(self, batches: Sequence[RecordBatch], before: int, after: int) -> None:
+        """Write records and move the offset from `before` to `after`, exactly once.
 
         Tries several times, until the broker has confirmed it. Then gives up with the last error;
         the next `start` tells whether the records were written. Raises `FencedError` if another
-        worker has moved the offsets.
+        worker has taken over the lane, or has moved its offset.
         """
         for attempt in range(1, self._attempts + 1):
             try:
                 if self._producer is None:
-                    committed = self.start(before)
-                    if all(offset == after for offset in committed.values()):
+                    committed = self.start()
+                    if committed == after:
                         log.info("the broker says that the last transaction was committed")
                         return
-                    self._check_offsets(committed, before)
-                self._attempt(batches, before, after)
+                    self._check_offset(committed, before)
+                if self._producer is None:
+                    raise RuntimeError("no producer")
+                self._transact(self._producer, batches, after)
                 if attempt > 1:
                     log.info("the transaction was published at attempt %s", attempt)
             except FencedError:
@@ -115,21 +131,18 @@ class ExactlyOncePublisher:
             else:
                 return
 
-    def _check_offsets(
-        self, committed: Mapping[str, int | None], before: Mapping[str, int | None]
-    ) -> None:
-        for group, expected in before.items():
-            if committed[group] != expected:
-                raise FencedError(
-                    f"the group {group} has committed offset {committed[group]} of "
-                    f"{self._source.topic}, expected {expected}: another worker runs with the same "
-                    "lanes. Stop one of them."
-                )
+    def _check_offset(self, committed: int, expected: int) -> None:
+        if committed != expected:
+            raise FencedError(
+                f"the group {self._group} has committed offset {committed} of "
+                f"{self._source.topic}, expected {expected}: another worker runs with the same "
+                "lanes. Stop one of them."
+            )
 
-    def _attempt(self, batches: Sequence[RecordBatch], groups: Iterable[str], after: int) -> None:
-        producer = self._producer
-        if producer is None:
-            raise RuntimeError("no producer")
+    def _transact(
+        self, producer: TransactionalProducer, batches: Sequence[RecordBatch], after: int
+    ) -> None:
+        """Write records, the offset and the name of this worker in one transaction."""
         deadline_s = self._deadline_s
         producer.begin_transaction()
         futures = [
@@ -140,13 +153,12 @@ class ExactlyOncePublisher:
         within(deadline_s, "flush", lambda: producer.flush(deadline_s))
         for future in futures:
             future.get(0)  # raises if the record was lost
-        offsets = offsets_to_commit({self._source: after})
-
-        def send_offsets() -> None:
-            for group in groups:
-                producer.send_offsets_to_transaction(offsets, group)
-
-        within(deadline_s, "send_offsets_to_transaction", send_offsets)
+        offsets = offsets_to_commit({self._source: after}, {self._source: self._owner.name})
+        within(
+            deadline_s,
+            "send_offsets_to_transaction",
+            lambda: producer.send_offsets_to_transaction(offsets, self._group),
+        )
         within(deadline_s, "commit_transaction", producer.commit_transaction)
 
     def close(self) -> None:

@@ -3,13 +3,14 @@
 For each block, in this order:
 
 1. rank and learn it, in memory;
-2. publish its rankings and commit its offset, in one transaction (`publisher`, `transactions`);
+2. publish its rankings and commit its offset, in one transaction per lane (`publisher`,
+   `transactions`);
 3. now and then take a snapshot, of published state only (`snapshot_schedule`).
 
 What a crash causes, by the moment it happens:
 
 - during 1: nothing was published, so the next start does the block again;
-- during 2: rankings and offsets are both published, or neither is;
+- during 2: of each lane, rankings and offset are both published, or neither is;
 - after 2, before the next snapshot: the next start loads the last snapshot, follows the log up to
   the committed offsets without publishing, which gives the same state, and continues from there;
 - during 3: the snapshot before it is used.
@@ -33,12 +34,11 @@ from consumers.kafka.batch_encoder import warm_up_encoder
 from consumers.kafka.errors import BrokerAwayError
 from consumers.kafka.log_reader import POLL_MS, LogReader, describe_log
 from consumers.kafka.topics import topic_identity
-from consumers.kafka_names import transactional_id
+from consumers.learner.lane_owner import LaneOwner
 from consumers.learner.live_page import LearnerPage
-from consumers.learner.publisher import Publisher
+from consumers.learner.publisher import LaneRankings, Publisher
 from consumers.learner.recovery import Recovery
 from consumers.learner.snapshot_schedule import SnapshotSchedule
-from consumers.learner.transactions import RecordBatch
 from consumers.settings import Config, StreamSettings
 from consumers.sharding.lane_shard import LaneShard
 from consumers.sharding.resharding import reshard_snapshots
@@ -81,6 +81,7 @@ class LearnerWorker:
         worker_metrics: WorkerMetrics,
         metrics: LearnerMetrics,
         page: LearnerPage,
+        owner: LaneOwner,
         only: str | None = None,
         assignment: ShardAssignment | None = None,
     ) -> None:
@@ -89,6 +90,7 @@ class LearnerWorker:
         self._health, self._lag = worker_metrics.health, worker_metrics.lag
         self._metrics = metrics
         self._page = page
+        self._owner = owner
         lanes = [lane for lane in stream.whole_lanes if only in (None, lane.parsed.name)]
         self._shard: LaneShard | None = None
         if assignment is not None:
@@ -99,8 +101,6 @@ class LearnerWorker:
         self._specs = {spec.name: spec for spec in self._all_specs if spec.name in names}
         publishes = assignment is None or assignment.publishes
         self._published_lanes = [lane.parsed.name for lane in lanes if lane.publish and publishes]
-        lane, shard = (assignment.lane, assignment.shard) if assignment else (only, 0)
-        self._transactional_id = transactional_id(stream.name, lane, shard)
         whole = [ShardAssignment(lane, 0, 1) for lane in self._specs]
         self._assignments = [assignment] if assignment else whole
         self._stream_folder = stream_folder(config, stream)
@@ -126,7 +126,7 @@ class LearnerWorker:
         self._metrics.begin()
         self._health.ready = False
         self._publisher = Publisher(
-            self._config.kafka, self._stream, self._published_lanes, self._transactional_id, stop,
+            self._config.kafka, self._stream, self._published_lanes, self._owner, stop,
             self._metrics.committed,
         )  # fmt: skip
         try:
@@ -227,7 +227,7 @@ class LearnerWorker:
     def _advance(self, following: LogFollower, max_records: int, timeout_ms: int) -> None:
         """Rank and learn the next records, and publish their rankings."""
         follower = following.follower
-        batches: list[RecordBatch] = []
+        batches: list[LaneRankings] = []
         blocks: list[LearnedBlock] = []
         for message in following.reader.poll(max_records, timeout_ms):
             if self._schedule.is_due_before(message.timestamp):
@@ -242,16 +242,14 @@ class LearnerWorker:
             for ranked in follower.follow(message.value or b"", message.offset, name, to_explain):
                 self._page.take(follower, ranked)
                 topics = follower.engine.topics.names
-                batch = self._publisher.encode(ranked, follower.names, topics, message.offset)
-                if batch is not None:
-                    batches.append(batch)
+                batches += self._publisher.encode(ranked, follower.names, topics, message.offset)
             seconds, documents = time.perf_counter() - began, follower.engine.documents - documents
             arrived = (follower.arrived or message.timestamp) / 1000
             blocks.append(LearnedBlock(documents, seconds, arrived))
             self._blocks += 1
             self._documents += documents
             self._page.advance(follower, following.reader.end)
-            if sum(len(batch.values.data) for batch in batches) > MAX_BYTES_PER_TRANSACTION:
+            if sum(batch.size for batch in batches) > MAX_BYTES_PER_TRANSACTION:
                 self._publish(follower, batches, blocks)
                 batches, blocks = [], []
         if blocks:
@@ -260,7 +258,7 @@ class LearnerWorker:
             self._page.idle(follower, following.reader.end)
 
     def _publish(
-        self, follower: Follower, batches: Sequence[RecordBatch], blocks: Sequence[LearnedBlock]
+        self, follower: Follower, batches: Sequence[LaneRankings], blocks: Sequence[LearnedBlock]
     ) -> None:
         """Publish the rankings of some blocks; the metrics show the blocks after that."""
         if blocks:

@@ -11,7 +11,7 @@ import pytest
 from kafka import TopicPartition
 
 from consumers.kafka.client_types import Message
-from consumers.kafka.offsets import committed_offsets
+from consumers.kafka.offsets import committed_offset
 from consumers.kafka_names import lane_consumer_group
 from pipeline.corpora import open_source
 from pipeline.snapshots.folder import SnapshotFolder
@@ -149,7 +149,7 @@ def test_an_offset_that_was_forgotten_doubles_nothing(
             lane_consumer_group(streaming.name, FIRST),
             TopicPartition(streaming.stream.blocks, 0),
         )
-        reached = committed_offsets(streaming.config.kafka, [group], log)[group]
+        reached = committed_offset(streaming.config.kafka, group, log).offset
         assert reached is not None
         admin = KafkaAdminClient(**connection_options(streaming.config.kafka))
         if shift is None:

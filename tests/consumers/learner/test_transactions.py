@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from kafka import TopicPartition
 
 from consumers.kafka.clients import Timeouts, new_consumer, new_transactional_producer
-from consumers.kafka.offsets import committed_offsets
+from consumers.kafka.offsets import CommittedOffset, committed_offset
 from consumers.kafka.topics import ensure_topics
+from consumers.learner.lane_owner import LaneOwner
 from consumers.learner.transactions import ExactlyOncePublisher, FencedError, RecordBatch
 from consumers.settings import Config
 from consumers.task import within
@@ -33,19 +33,24 @@ class Setting:
         self.stream = self.config.streams[0]
         ensure_topics(self.config.kafka, self.stream)
         self.source = TopicPartition(self.stream.blocks, 0)
-        self.groups = [f"{name}.a", f"{name}.b"]
+        self.group = f"{name}.a"
 
-    def writer(self, wrap: Any = None, deadline_s: float = 20.0) -> ExactlyOncePublisher:  # noqa: ANN401
+    def writer(
+        self,
+        wrap: Any = None,  # noqa: ANN401
+        deadline_s: float = 20.0,
+        owner: LaneOwner | None = None,
+    ) -> ExactlyOncePublisher:
         name = self.stream.name
 
         def producer() -> Any:  # noqa: ANN401
             made = new_transactional_producer(self.config.kafka, name, Timeouts(5000, 8000, 15000))
             return wrap(made) if wrap else made
 
-        def committed(groups: Iterable[str]) -> dict[str, int | None]:
-            return committed_offsets(self.config.kafka, groups, self.source)
-
-        return ExactlyOncePublisher(self.source, producer, committed, deadline_s, pause_s=0.05)
+        return ExactlyOncePublisher(
+            self.source, self.group, owner or LaneOwner(), producer, self.committed, deadline_s,
+            pause_s=0.05,
+        )  # fmt: skip
 
     def published(self) -> list[bytes]:
         consumer: Any = new_consumer(self.config.kafka, auto_offset_reset="earliest")
@@ -68,11 +73,8 @@ class Setting:
             )
         ]
 
-    def at(self, offset: int | None) -> dict[str, int | None]:
-        return dict.fromkeys(self.groups, offset)
-
-    def committed(self) -> dict[str, int | None]:
-        return committed_offsets(self.config.kafka, self.groups, self.source)
+    def committed(self) -> CommittedOffset:
+        return committed_offset(self.config.kafka, self.group, self.source)
 
 
 @pytest.fixture
@@ -116,23 +118,41 @@ CALLS = (
 def test_a_failure_at_any_call_neither_loses_nor_doubles(
     setting: Setting, call: str, when: str
 ) -> None:
-    faults = ["once"]
+    faults: list[str] = []
     writer = setting.writer(lambda real: Faulty(real, call, when, faults))
-    assert writer.start(setting.groups) == setting.at(None)
-    writer.publish(setting.records(b"a", b"b"), setting.at(None), 1)
-    writer.publish(setting.records(b"c"), setting.at(1), 2)
+    assert writer.start() == 0
+    faults.append("once")
+    writer.publish(setting.records(b"a", b"b"), 0, 1)
+    writer.publish(setting.records(b"c"), 1, 2)
     writer.close()
     assert not faults
     assert setting.published() == [b"a", b"b", b"c"]
-    assert setting.committed() == setting.at(2)
+    assert setting.committed().offset == 2
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS if call != "send_many"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_failure_while_a_lane_is_claimed(setting: Setting, call: str, when: str) -> None:
+    """The worker is restarted, and claims the lane then, if it has not done so already."""
+    faults = ["once"]
+    process = LaneOwner()
+    writer = setting.writer(lambda real: Faulty(real, call, when, faults), owner=process)
+    with pytest.raises(ConnectionError, match="on purpose"):
+        writer.start()
+    assert writer.start() == 0
+    assert setting.committed() == CommittedOffset(0, process.name)
+    writer.publish(setting.records(b"a"), 0, 1)
+    writer.close()
+    assert setting.published() == [b"a"]
 
 
 def test_a_commit_that_hangs_is_given_up_and_the_broker_decides(setting: Setting) -> None:
-    faults = ["once"]
+    faults: list[str] = []
     writer = setting.writer(lambda real: Faulty(real, "commit_transaction", "hang", faults), 4.0)
-    writer.start(setting.groups)
+    writer.start()
+    faults.append("once")
     started = time.monotonic()
-    writer.publish(setting.records(b"a"), setting.at(None), 1)
+    writer.publish(setting.records(b"a"), 0, 1)
     assert time.monotonic() - started < 40
     writer.close()
     assert setting.published() == [b"a"]
@@ -140,23 +160,67 @@ def test_a_commit_that_hangs_is_given_up_and_the_broker_decides(setting: Setting
 
 def test_a_second_worker_fences_the_first(setting: Setting) -> None:
     first, second = setting.writer(), setting.writer()
-    first.start(setting.groups)
-    first.publish(setting.records(b"a"), setting.at(None), 1)
-    assert second.start(setting.groups) == setting.at(1)
-    second.publish(setting.records(b"b"), setting.at(1), 2)
+    first.start()
+    first.publish(setting.records(b"a"), 0, 1)
+    assert second.start() == 1
+    second.publish(setting.records(b"b"), 1, 2)
     with pytest.raises(FencedError, match="another worker runs with the same lanes"):
-        first.publish(setting.records(b"zombie"), setting.at(1), 3)
+        first.publish(setting.records(b"zombie"), 1, 3)
     second.close()
+    assert setting.published() == [b"a", b"b"]
+
+
+def test_the_worker_that_started_last_keeps_the_lane(setting: Setting) -> None:
+    """Even if it has published nothing yet when the one before wants to publish."""
+    first, second = setting.writer(), setting.writer()
+    first.start()
+    first.publish(setting.records(b"a"), 0, 1)
+    assert second.start() == 1
+    for _ in range(2):
+        with pytest.raises(FencedError, match="has taken over the group"):
+            first.publish(setting.records(b"zombie"), 1, 2)
+    second.publish(setting.records(b"b"), 1, 2)
+    second.close()
+    assert setting.published() == [b"a", b"b"]
+    assert setting.committed().offset == 2
+
+
+def test_a_worker_that_was_replaced_does_not_come_back_when_it_restarts(setting: Setting) -> None:
+    """The worker of a process is restarted after errors; the process was still started first."""
+    process = LaneOwner()
+    first = setting.writer(owner=process)
+    first.start()
+    first.close()
+    setting.writer(owner=process).start()  # a restart without another worker
+    second = setting.writer()
+    second.start()
+    with pytest.raises(FencedError, match="has taken over the group"):
+        setting.writer(owner=process).start()
+    second.publish(setting.records(b"a"), 0, 1)
+    second.close()
+    assert setting.published() == [b"a"]
+
+
+def test_a_transaction_that_the_broker_gave_up_fences_nobody(setting: Setting) -> None:
+    """The broker then takes the id from its holder, as if there were another worker."""
+    writer = setting.writer()
+    writer.start()
+    writer.publish(setting.records(b"a"), 0, 1)
+    other = new_transactional_producer(setting.config.kafka, setting.stream.name)
+    other.init_transactions()
+    other.close(timeout=5)
+    writer.publish(setting.records(b"b"), 1, 2)
+    writer.close()
     assert setting.published() == [b"a", b"b"]
 
 
 def test_an_offset_alone_can_be_published(setting: Setting) -> None:
     """A transaction without records still commits the offsets."""
     writer = setting.writer()
-    writer.start(setting.groups)
-    writer.publish([], setting.at(None), 5)
+    writer.start()
+    writer.publish([], 0, 5)
     writer.close()
-    assert setting.committed() == setting.at(5)
+    assert setting.committed().offset == 5
     assert setting.published() == []
 
 
@@ -170,12 +234,13 @@ def test_within_gives_up_and_hands_on() -> None:
 
 def test_what_never_works_is_given_up(setting: Setting) -> None:
     """After a few attempts the error is raised."""
-    faults = ["always"] * 100
+    faults: list[str] = []
     writer = setting.writer(lambda real: Faulty(real, "flush", "before", faults))
-    writer.start(setting.groups)
+    writer.start()
+    faults += ["always"] * 100
     with pytest.raises(ConnectionError, match="on purpose"):
-        writer.publish(setting.records(b"a"), setting.at(None), 1)
+        writer.publish(setting.records(b"a"), 0, 1)
     writer.close()
     assert len(faults) == 97
     assert setting.published() == []
-    assert setting.committed() == setting.at(None)
+    assert setting.committed().offset == 0
