@@ -1,8 +1,12 @@
-"""Runs all workers of a configuration on one machine: one process each, restarted if it dies."""
+"""Runs all workers of a configuration on one machine: one process each.
+
+A worker that dies is restarted, and so is one that hangs. See `supervisor_link`.
+"""
 
 from __future__ import annotations
 
 import logging
+import signal
 import subprocess
 import sys
 import threading
@@ -13,6 +17,7 @@ from pathlib import Path
 
 from consumers.assignment import ShardAssignment, learner_name, tokenizer_name
 from consumers.settings import Config
+from consumers.supervisor_link import WorkerLink
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +27,11 @@ GRACE_SECONDS = 30.0
 POLL_SECONDS = 0.1
 # A worker that dies is restarted at once, but not within this time of its last start.
 PAUSE_SECONDS = 5.0
+# A worker that gives no sign of life for this long hangs. Long enough for a machine that is busy
+# with other things, and for a learner whose kernel takes long for a block.
+HUNG_SECONDS = 120.0
+# How long a worker that hangs may take to log its stacks.
+STACKS_SECONDS = 1.0
 
 
 @dataclass
@@ -30,7 +40,7 @@ class Child:
 
     name: str
     arguments: list[str]
-    process: subprocess.Popen[bytes] | None = None
+    link: WorkerLink | None = None
     started: float = 0.0
     not_before: float = 0.0
 
@@ -70,14 +80,24 @@ def children(
     return made
 
 
-def supervise(workers: list[Child], stop: threading.Event) -> int:
-    """Keep the workers running until asked to stop; returns the exit code."""
+def supervise(
+    workers: list[Child],
+    stop: threading.Event,
+    hung_after: float = HUNG_SECONDS,
+    keep_open: Sequence[int] = (),
+) -> int:
+    """Keep the workers running until asked to stop; returns the exit code.
+
+    A worker that gives no sign of life for `hung_after` seconds is killed and restarted. Workers
+    inherit the descriptors `keep_open`.
+    """
     code = 0
     try:
         while not stop.wait(POLL_SECONDS):
             for child in workers:
-                ended = None if child.process is None else child.process.poll()
-                if child.process is not None and ended is None:
+                ended = None if child.link is None else child.link.process.poll()
+                if child.link is not None and ended is None:
+                    kill_if_hung(child.name, child.link, hung_after)
                     continue
                 if ended == NEEDS_AN_OPERATOR:
                     log.error(
@@ -85,27 +105,43 @@ def supervise(workers: list[Child], stop: threading.Event) -> int:
                         "error. Stopping all workers", child.name,
                     )  # fmt: skip
                     return NEEDS_AN_OPERATOR
-                if ended is not None:
+                if child.link is not None:
                     log.warning("%s ended with exit code %s; restarting it", child.name, ended)
                     child.not_before = child.started + PAUSE_SECONDS
-                    child.process = None
+                    child.link.close()
+                    child.link = None
                 if time.monotonic() >= child.not_before:
                     command = [sys.executable, "-m", "consumers", *child.arguments]
                     child.started = time.monotonic()
-                    child.process = subprocess.Popen(command)  # noqa: S603 - our own program
+                    child.link = WorkerLink(command, keep_open)
     finally:
-        running = [child for child in workers if child.process is not None]
-        for child in running:
-            if child.process is not None:
-                child.process.terminate()
+        running = [(child.name, child.link.process) for child in workers if child.link is not None]
+        for _, process in running:
+            process.terminate()
         until = time.monotonic() + GRACE_SECONDS
-        for child in running:
-            if child.process is not None:
-                try:
-                    child.process.wait(max(0.1, until - time.monotonic()))
-                except subprocess.TimeoutExpired:
-                    log.error("%s does not stop; killing it", child.name)
-                    child.process.kill()
-                    code = 1
+        for name, process in running:
+            try:
+                process.wait(max(0.1, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                log.error("%s does not stop; killing it", name)
+                process.kill()
+                code = 1
     log.info("stopped: all %s workers have ended", len(running))
     return code
+
+
+def kill_if_hung(name: str, link: WorkerLink, hung_after: float) -> None:
+    """Kill a worker that has given no sign of life for too long, after it has logged its stacks."""
+    seconds = link.silent_seconds()
+    if seconds <= hung_after:
+        return
+    log.error(
+        "%s has given no sign of life for %.0f s; killing it. Where it hangs is in its log, if it "
+        "could still tell", name, seconds,
+    )  # fmt: skip
+    link.process.send_signal(signal.SIGUSR1)
+    try:
+        link.process.wait(STACKS_SECONDS)
+    except subprocess.TimeoutExpired:
+        link.process.kill()
+        link.process.wait()

@@ -34,4 +34,10 @@ LogFormatOption = Annotated[
         case_sensitive=False,
     ),
 ]
-Supervised = Annotated[bool, typer.Option(hidden=True, help="`run` has logged the settings.")]
+Supervised = Annotated[
+    bool,
+    typer.Option(
+        hidden=True,
+        help="`run` has started this worker, has logged the settings, and listens at its input.",
+    ),
+]

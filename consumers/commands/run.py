@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated
 
 import typer
@@ -12,6 +13,8 @@ from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
 from pipeline.commands.failure import fail
 from pipeline.commands.live_page import check_page, page_server
 from pipeline.errors import UsageError
+
+log = logging.getLogger(__name__)
 
 
 def run_workers_command(
@@ -32,14 +35,23 @@ def run_workers_command(
             "takes any free ports.",
         ),
     ] = 0,
+    hung_after: Annotated[
+        float,
+        typer.Option(
+            min=5.0,
+            metavar="SECONDS",
+            help="Restart a worker that gives no sign of life for this long.",
+        ),
+    ] = 120.0,
     log_level: LogLevelOption = LogLevel.INFO,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run all workers of a configuration on this machine.
 
-    Each worker is a process of its own, which is started again if it dies.
+    Each worker is a process of its own, which is started again if it dies or hangs.
     """
-    from consumers.supervisor import children, supervise  # noqa: PLC0415 - slow to import
+    from consumers.run_lock import AlreadyRunningError, RunLock  # noqa: PLC0415 - slow to import
+    from consumers.supervisor import NEEDS_AN_OPERATOR, children, supervise  # noqa: PLC0415
     from consumers.worker_loop import stopped_by_signals  # noqa: PLC0415
 
     config = configured(path)
@@ -48,7 +60,16 @@ def run_workers_command(
     log_settings(config)
     logging_options = ["--supervised", "--log-level", log_level, "--log-format", log_format]
     workers = children(config, path, tokenizers, pages, logging_options)
-    raise typer.Exit(supervise(workers, stopped_by_signals()))
+    lock = RunLock(config)
+    stop = stopped_by_signals()
+    try:
+        lock.acquire()
+    except AlreadyRunningError as error:
+        log.error("%s", error)
+        raise typer.Exit(NEEDS_AN_OPERATOR) from None
+    code = supervise(workers, stop, hung_after, lock.descriptors)
+    lock.release()
+    raise typer.Exit(code)
 
 
 def page_ports(streams: int, asked: bool, first: int) -> list[int]:

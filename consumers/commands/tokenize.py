@@ -17,6 +17,7 @@ from consumers.commands.options import (
     Supervised,
 )
 from consumers.commands.worker import serve_metrics, work
+from consumers.kafka_names import tokenizer_client_id
 from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
 
 
@@ -45,12 +46,14 @@ def tokenize_command(
     set_up_logging(tokenizer_name(settings.name, instance), log_level, log_format)
     if not supervised:
         log_settings(config)
-    member = f"{socket.gethostname()}-{instance}"
+    member = tokenizer_client_id(socket.gethostname(), instance, supervised)
     served = serve_metrics(config, settings, "tokenizer", instance)
     metrics = served.tokenizer_metrics()
     written = WrittenOffsets()
     work(
         config,
         settings,
+        served.health,
+        supervised,
         lambda: TokenizerWorker(config, settings, member, served, metrics, written),
     )

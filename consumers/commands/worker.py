@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from consumers.settings import Config, ConfigError, StreamSettings
+from consumers.supervisor_link import follow_supervisor
 from pipeline.commands.failure import fail
 from pipeline.errors import UsageError
+from pipeline.metrics.health import Health
 
 if TYPE_CHECKING:
     from consumers.worker_loop import Worker
@@ -34,18 +36,32 @@ def serve_metrics(
     return metrics
 
 
-def work(config: Config, stream: StreamSettings, new_worker: Callable[[], Worker]) -> None:
-    """Run a worker until it is asked to stop, or until it fails in a way that needs an operator."""
+def work(
+    config: Config,
+    stream: StreamSettings,
+    health: Health,
+    supervised: bool,
+    new_worker: Callable[[], Worker],
+) -> None:
+    """Run a worker until it is asked to stop, or until it fails in a way that needs an operator.
+
+    A worker that is `supervised` also ends when its supervisor has ended.
+    """
     from consumers import worker_loop as workers  # noqa: PLC0415 - slow to import
     from consumers.kafka.topics import ensure_topics  # noqa: PLC0415
     from consumers.supervisor import NEEDS_AN_OPERATOR  # noqa: PLC0415
 
+    stop = workers.stopped_by_signals()
+    if supervised:
+        follow_supervisor(stop, health)
+
     def prepared() -> Worker:
+        health.ready = False
         ensure_topics(config.kafka, stream)
         return new_worker()
 
     try:
-        workers.keep_working(prepared, workers.stopped_by_signals())
+        workers.keep_working(prepared, stop)
     except workers.FATAL as error:
         log.error("%s", error)
         raise typer.Exit(NEEDS_AN_OPERATOR) from None

@@ -149,6 +149,17 @@ def remove_former_member(settings: KafkaSettings, group: str, instance: str) -> 
         admin.close()
 
 
+def group_client_ids(settings: KafkaSettings, group: str) -> list[str]:
+    """The client ids of the members of a group; one that died stays there for its session."""
+    admin = new_admin(settings)
+    try:
+        return [member["client_id"] for member in admin.describe_groups([group])[group]["members"]]
+    except GroupIdNotFoundError:
+        return []  # the group has never had a member
+    finally:
+        admin.close()
+
+
 def new_producer(
     settings: KafkaSettings,
     kind: type[KafkaProducer] = KafkaProducer,

@@ -1,0 +1,132 @@
+"""`wirerank run` whose processes are killed or stopped, and a second one on the same stream."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from consumers.run_lock import LOCK_FILE
+from pipeline.corpora import open_source
+from tests.conftest import REPOSITORY
+from tests.support.kafka_stream import Streaming, eventually
+
+LANE = "mmp:loss=1"
+PART = 60
+HUNG_AFTER = "30"  # a busy machine may take long to start a worker
+
+
+@contextmanager
+def running(path: Path, log: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """`wirerank run` with a configuration, as an operator starts it."""
+    with log.open("ab") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "consumers", "run", str(path), *options],
+            cwd=REPOSITORY, stdout=file, stderr=file,
+        )  # fmt: skip
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait(60)
+
+
+def children_of(process: int) -> dict[int, str]:
+    """The ids and command lines of the children of a process, dead ones left out."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            command = (folder / "cmdline").read_text().replace("\0", " ")
+        except OSError:
+            continue  # it has just ended
+        if int(parent) == process and state != "Z":
+            found[int(folder.name)] = command
+    return found
+
+
+def is_running(process: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+def test_workers_end_with_a_supervisor_that_is_killed(broker: str, tmp_path: Path) -> None:
+    events = list(open_source(f"synthetic:{2 * PART},topics=12"))
+    log = tmp_path / "run.log"
+    with Streaming(broker, tmp_path, [LANE]) as streaming:
+        with running(streaming.path, log, "--tokenizers", "2") as supervisor:
+            streaming.produce(events[:PART])
+            assert len(streaming.rankings(PART)) == PART, log.read_text()
+            workers = children_of(supervisor.pid)
+            assert len(workers) == 3, workers
+            supervisor.kill()
+            supervisor.wait(30)
+            gone = eventually(lambda: not any(map(is_running, workers)), 60)
+            assert gone, {pid: name for pid, name in workers.items() if is_running(pid)}
+        with running(streaming.path, log) as supervisor:
+            streaming.produce(events[PART:])
+            published = [message.value for message in streaming.rankings(len(events))]
+            assert published == streaming.undisturbed()[1], log.read_text()
+            supervisor.terminate()
+            assert supervisor.wait(60) == 0, log.read_text()
+    assert "ended with exit code" not in log.read_text()
+
+
+def test_a_second_run_says_so_and_does_nothing(broker: str, tmp_path: Path) -> None:
+    """With the same snapshot folder, and with another one, as on another machine."""
+    log, second = tmp_path / "run.log", tmp_path / "second.log"
+    events = list(open_source(f"synthetic:{PART},topics=12"))
+    elsewhere = tmp_path / "elsewhere.toml"
+    with (
+        Streaming(broker, tmp_path, [LANE]) as streaming,
+        running(streaming.path, log) as supervisor,
+    ):
+        streaming.produce(events[: PART // 2])
+        assert len(streaming.rankings(PART // 2)) == PART // 2, log.read_text()
+        elsewhere.write_text(streaming.text.replace("/snapshots", "/elsewhere"))
+        for path, message in (
+            (streaming.path, f"is already run by process {supervisor.pid} on"),
+            (elsewhere, "is already run on"),
+        ):
+            with running(path, second) as other:
+                assert other.wait(120) == 3, second.read_text()
+            assert message in second.read_text()
+        assert "metrics = " not in second.read_text()  # no worker was started
+        streaming.produce(events[PART // 2 :])
+        published = [message.value for message in streaming.rankings(PART)]
+        assert published == streaming.undisturbed()[1]
+        supervisor.terminate()
+        assert supervisor.wait(60) == 0, log.read_text()
+        lock = tmp_path / "snapshots" / streaming.name / LOCK_FILE
+        assert lock.read_bytes() == b""
+    assert "ended with exit code" not in log.read_text()
+
+
+def test_a_worker_that_is_stopped_is_restarted(broker: str, tmp_path: Path) -> None:
+    events = list(open_source(f"synthetic:{3 * PART},topics=12"))
+    log = tmp_path / "run.log"
+    with (
+        Streaming(broker, tmp_path, [LANE]) as streaming,
+        running(streaming.path, log, "--hung-after", HUNG_AFTER) as supervisor,
+    ):
+        streaming.produce(events[:PART])
+        assert len(streaming.rankings(PART)) == PART, log.read_text()
+        for number, command in enumerate(("learn", "tokenize"), start=1):
+            workers = children_of(supervisor.pid)
+            (worker,) = [pid for pid, line in workers.items() if f"consumers {command} " in line]
+            os.kill(worker, signal.SIGSTOP)
+            streaming.produce(events[number * PART : (number + 1) * PART])
+            assert len(streaming.rankings((number + 1) * PART)) == (number + 1) * PART
+            assert not is_running(worker)
+        published = [message.value for message in streaming.rankings(len(events))]
+        assert published == streaming.undisturbed()[1]
+        supervisor.terminate()
+        assert supervisor.wait(60) == 0, log.read_text()
+    assert log.read_text().count("has given no sign of life for") >= 2
