@@ -17,10 +17,12 @@ from contextlib import suppress
 from types import FrameType
 from typing import Protocol
 
+from consumers.kafka.clock import clock_refusal
 from consumers.kafka.errors import (
     PERMANENT,
     AuthorizationError,
     CommitFailedError,
+    InvalidTimestampError,
     KafkaError,
     RefusedError,
     describe_error,
@@ -112,6 +114,8 @@ def keep_working(new_worker: Callable[[], Worker], stop: threading.Event) -> Non
             raise
         except AuthorizationError as error:
             raise authorization_refusal(error) from None
+        except InvalidTimestampError as error:
+            raise clock_refusal(error) from None
         except PERMANENT as error:
             raise RefusedError(f"{describe_error(error)}. A retry would fail again.") from None
         except TEMPORARY as error:

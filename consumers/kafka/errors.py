@@ -26,6 +26,7 @@ __all__ = [
     "AuthorizationError",
     "BrokerAwayError",
     "CommitFailedError",
+    "InvalidTimestampError",
     "KafkaError",
     "KafkaTimeoutError",
     "MessageSizeTooLargeError",

@@ -19,6 +19,10 @@ from consumers.kafka.errors import KafkaError, RefusedError, describe_error
 from consumers.settings import KafkaSettings, StreamSettings
 
 FOREVER = "-1"
+# The broker sets the time of each record, whatever the clocks of the workers say. Shards go by the
+# times of the log, and a broker refuses records whose sender's clock is more than an hour ahead.
+TIMESTAMP_TYPE = "message.timestamp.type"
+BROKER_TIME = {TIMESTAMP_TYPE: "LogAppendTime"}
 # A shard that starts from a snapshot reads the scores that were exchanged since. Snapshots are
 # minutes old, unless the shard was stopped: it may be stopped for this long.
 SCORES_RETENTION_DAYS = 7
@@ -50,6 +54,7 @@ class TopicPlan:
 def topic_plans(stream: StreamSettings) -> list[TopicPlan]:
     """The plans of all Kafka topics of a stream."""
     largest = {"max.message.bytes": str(MAX_RECORD_BYTES)}
+    ours = {**largest, **BROKER_TIME}
     return [
         TopicPlan(stream.documents, stream.partitions, options=largest),
         # The log: one partition, hence one order for all learners; no record is ever deleted.
@@ -60,16 +65,16 @@ def topic_plans(stream: StreamSettings) -> list[TopicPlan]:
             min_record_bytes=MAX_RECORD_BYTES,
             keep_forever=True,
             no_compaction=True,
-            options={**largest, "retention.ms": FOREVER, "retention.bytes": FOREVER},
+            options={**ours, "retention.ms": FOREVER, "retention.bytes": FOREVER},
         ),
         TopicPlan(
-            stream.rankings, stream.partitions, min_record_bytes=2 * BATCH_BYTES, options=largest
+            stream.rankings, stream.partitions, min_record_bytes=2 * BATCH_BYTES, options=ours
         ),
         TopicPlan(
             stream.dead_letters,
             1,
             min_record_bytes=MIN_DEAD_LETTER_BYTES,
-            options={**largest, "retention.ms": FOREVER},
+            options={**ours, "retention.ms": FOREVER},
         ),
         *([scores_plan(stream.scores)] if stream.divided_lanes else []),
     ]
@@ -89,6 +94,7 @@ def scores_plan(topic: str) -> TopicPlan:
     """The topic through which the shards of lanes exchange their scores."""
     options = {
         "max.message.bytes": str(MAX_RECORD_BYTES),
+        **BROKER_TIME,
         "cleanup.policy": "delete",
         "retention.ms": str(SCORES_RETENTION_DAYS * 24 * 3600 * 1000),
         "retention.bytes": FOREVER,
@@ -169,6 +175,11 @@ def check_topic(admin: Admin, plan: TopicPlan, partitions: int) -> None:
             f"{plan.name} has cleanup.policy {policy}, which deletes records between others: "
             f"set it to delete, with retention.ms {retention}."
         )
+    if TIMESTAMP_TYPE in plan.options and configs[TIMESTAMP_TYPE]["value"] == "CreateTime":
+        log.info(
+            "%s has message.timestamp.type CreateTime: the time of its records is that of the "
+            "workers' clocks, which must agree. Better set it to LogAppendTime", plan.name,
+        )  # fmt: skip
     limits = [
         name for name in ("retention.ms", "retention.bytes") if configs[name]["value"] != "-1"
     ]

@@ -19,6 +19,7 @@ from functools import partial
 
 from consumers.kafka.client_types import TopicPartition
 from consumers.kafka.clients import new_transactional_producer
+from consumers.kafka.clock import ClockCheck
 from consumers.kafka.errors import BrokerAwayError
 from consumers.kafka.offsets import committed_offset
 from consumers.kafka_names import lane_consumer_group, transactional_id
@@ -58,6 +59,7 @@ class Publisher:
         stream: StreamSettings,
         lanes: Sequence[str],
         owner: LaneOwner,
+        clock: ClockCheck,
         stop: threading.Event,
         all_published: Callable[[], None],
     ) -> None:
@@ -65,7 +67,7 @@ class Publisher:
         self._stop = stop
         self._all_published = all_published  # called whenever no transaction is under way
         self._transactions = {
-            lane: self._lane_transactions(settings, stream, lane, owner) for lane in lanes
+            lane: self._lane_transactions(settings, stream, lane, owner, clock) for lane in lanes
         }
         self._writers = {lane: RankingWriter((lane,), stream.top) for lane in lanes}
         self._tasks: list[Task[None]] = []  # one per lane that is being published
@@ -75,7 +77,11 @@ class Publisher:
 
     @staticmethod
     def _lane_transactions(
-        settings: KafkaSettings, stream: StreamSettings, lane: str, owner: LaneOwner
+        settings: KafkaSettings,
+        stream: StreamSettings,
+        lane: str,
+        owner: LaneOwner,
+        clock: ClockCheck,
     ) -> ExactlyOncePublisher:
         source, group = TopicPartition(stream.blocks, 0), lane_consumer_group(stream.name, lane)
         id_ = transactional_id(stream.name, lane)
@@ -85,6 +91,7 @@ class Publisher:
             owner,
             lambda: new_transactional_producer(settings, id_),
             lambda: committed_offset(settings, group, source),
+            clock,
         )
 
     def start(self) -> None:

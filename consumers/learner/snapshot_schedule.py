@@ -4,9 +4,9 @@ A learner of whole lanes takes one every `snapshots.every_seconds`, by the clock
 a lane has moved since the last one.
 
 All shards of a lane must take their snapshots at the same offsets of the log, without asking each
-other. So a shard goes by the times of the records: a snapshot is due before the first record of
-each period of `every_seconds`. While no records arrive, all shards are at the end of the log, and
-the clock of the machine decides as above.
+other. So a shard goes by the times of the records, which the broker has set: a snapshot is due
+before the first record of each period of `every_seconds`. While no records arrive, all shards are
+at the end of the log, and the clock of the machine decides as above.
 """
 
 from __future__ import annotations
@@ -66,13 +66,27 @@ class SnapshotSchedule:
     def is_due_before(self, timestamp_ms: int) -> bool:
         """Whether a shard must take a snapshot before it processes the record of this time.
 
-        The clocks of tokenizers may differ a little, so a period never begins twice.
+        Times can go backwards a little (the clocks of two brokers; in topics that others created,
+        of tokenizers), so a period never begins twice.
         """
         if not self._sharded:
             return False
         period = int(timestamp_ms / 1000 // self._every_seconds)
         before, self._period = self._period, max(period, self._period or period)
         return before is not None and self._period > before
+
+    @property
+    def period(self) -> int | None:
+        """The newest period that the log has reached; a snapshot keeps it."""
+        return self._period
+
+    def resume(self, period: int | None) -> None:
+        """Continue with the period that the snapshot has kept from which the shard starts.
+
+        Otherwise a restart would change when snapshots are due, if clocks were off or went
+        backwards, and the shards would take them at different offsets.
+        """
+        self._period = period
 
     def can_begin(self) -> bool:
         """Whether a snapshot can be taken now; it cannot while the last one is being written.

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from consumers.kafka.client_types import TopicPartition, TransactionalProducer
+from consumers.kafka.clock import ClockCheck
 from consumers.kafka.offsets import CommittedOffset, offsets_to_commit
 from consumers.kafka.workarounds import discard_producer
 from consumers.learner.lane_owner import LaneOwner
@@ -53,6 +54,7 @@ class ExactlyOncePublisher:
         owner: LaneOwner,
         new_producer: Callable[[], TransactionalProducer],
         committed: Callable[[], CommittedOffset],
+        clock: ClockCheck,
         deadline_s: float = 30.0,
         pause_s: float = 0.5,
         attempts: int = 3,
@@ -62,6 +64,7 @@ class ExactlyOncePublisher:
         self._owner = owner
         self._new_producer = new_producer
         self._committed = committed
+        self._clock = clock
         self._deadline_s = deadline_s
         self._pause_s = pause_s
         self._attempts = attempts
@@ -145,6 +148,7 @@ class ExactlyOncePublisher:
         """Write records, the offset and the name of this worker in one transaction."""
         deadline_s = self._deadline_s
         producer.begin_transaction()
+        sent = time.time()
         futures = [
             future
             for batch in batches
@@ -153,6 +157,8 @@ class ExactlyOncePublisher:
         within(deadline_s, "flush", lambda: producer.flush(deadline_s))
         for future in futures:
             future.get(0)  # raises if the record was lost
+        for future in futures[-1:]:
+            self._clock.acknowledged(sent, future)
         offsets = offsets_to_commit({self._source: after}, {self._source: self._owner.name})
         within(
             deadline_s,

@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 
 from consumers.assignment import ShardAssignment
 from consumers.kafka.batch_encoder import warm_up_encoder
+from consumers.kafka.clock import ClockCheck
 from consumers.kafka.errors import BrokerAwayError
 from consumers.kafka.log_reader import POLL_MS, LogReader, describe_log
 from consumers.kafka.topics import topic_identity
@@ -126,7 +127,8 @@ class LearnerWorker:
         self._metrics.begin()
         self._health.ready = False
         self._publisher = Publisher(
-            self._config.kafka, self._stream, self._published_lanes, self._owner, stop,
+            self._config.kafka, self._stream, self._published_lanes, self._owner,
+            ClockCheck(self._health.set_clock_ahead), stop,
             self._metrics.committed,
         )  # fmt: skip
         try:
@@ -184,6 +186,7 @@ class LearnerWorker:
             self._followers.append(LogFollower(follower, reader))
             if self._shard is not None:
                 self._shard.open(follower, described.identity, stop, self._wait_for_shards)
+                self._schedule.resume(follower.snapshot_content.get("period"))
         # A published lane has shown nothing beyond its committed offset, and no lane has shown
         # anything beyond the end of the log.
         self._shown_from = {lane: published.get(lane, described.end) for lane in self._specs}
@@ -312,7 +315,10 @@ class LearnerWorker:
         snapshots = []
         for follower in (following.follower for following in self._followers):
             published = [lane for lane in follower.names if lane in self._published_lanes]
-            extra = {} if self._shard is None else self._shard.snapshot_content(follower)
+            extra: dict[str, object] = {}
+            if self._shard is not None:
+                extra = self._shard.snapshot_content(follower)
+                extra["period"] = self._schedule.period
             if only_here:
                 extra["passing"] = True
             snapshots.append(

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from consumers.kafka.client_types import Producer, SendFuture
 from consumers.kafka.clients import MAX_RECORD_BYTES, new_producer
+from consumers.kafka.clock import ClockCheck
 from consumers.kafka.errors import (
     TOO_LARGE,
     BrokerAwayError,
@@ -46,8 +47,10 @@ class FailedSend:
 class Delivery:
     """The records that were sent and are not acknowledged yet."""
 
-    def __init__(self, config: Config, stream: StreamSettings) -> None:
+    def __init__(self, config: Config, stream: StreamSettings, clock: ClockCheck) -> None:
         self._stream = stream
+        self._clock = clock
+        self._sent = time.time()  # when the last record was sent, by the clock of this machine
         self.stop = threading.Event()
         limit = record_limit(config.kafka, stream.dead_letters) or MAX_RECORD_BYTES
         self._max_letter_bytes = min(limit, MAX_RECORD_BYTES) - OVERHEAD_BYTES
@@ -57,7 +60,8 @@ class Delivery:
         self._letters: Producer = new_producer(config.kafka, enable_idempotence=False)
 
     def send_record(self, record: bytes) -> SendFuture:
-        """Send a record of the log."""
+        """Send a record of the log; the one before must have been waited for."""
+        self._sent = time.time()
         return self._producer.send(self._stream.blocks, record, partition=0)
 
     def send_dead_letter(self, letter: DeadLetter) -> SendFuture:
@@ -82,6 +86,7 @@ class Delivery:
                 f"{self._stream.blocks} does not accept a record that is within the limit "
                 f"({error}): set its max.message.bytes to {MAX_RECORD_BYTES}."
             ) from None
+        self._clock.acknowledged(self._sent, future)
 
     def wait_for_dead_letter(self, letter: DeadLetter, future: SendFuture) -> None:
         """Wait until the broker has a dead letter, cutting it further if it is still too large.

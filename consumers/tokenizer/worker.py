@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from consumers.kafka.client_types import Message, SendFuture
 from consumers.kafka.clients import MAX_RECORD_BYTES
+from consumers.kafka.clock import ClockCheck
 from consumers.kafka.errors import BrokerAwayError, KafkaError
 from consumers.kafka.log_reader import LogError, describe_log
 from consumers.settings import Config, StreamSettings
@@ -77,7 +78,7 @@ class TokenizerWorker:
         self._to_commit: dict[Any, int] = {}  # by partition
         self._events = self._dead_letters = 0  # acknowledged since the start of this worker
         make_block([Event("1", "warm up", None, None, None)], self._tokenizer)
-        self._delivery = Delivery(config, stream)
+        self._delivery = Delivery(config, stream, ClockCheck(self._health.set_clock_ahead))
         self._reader = DocumentReader(config, stream, instance)
         self._suspects = Suspects(self._reader, stream.block)
         self._check_log(config)

@@ -359,4 +359,5 @@ class ProcessMetrics:
         scrape.add(families.BUILD, 1, *self._build)
         scrape.add(families.READY, self._health.ready)
         scrape.add(families.LOOP_AGE, self._health.loop_age_s)
+        scrape.add(families.CLOCK_AHEAD, self._health.clock_ahead_s)
         return scrape.metrics()

@@ -184,6 +184,11 @@ LAG_SECONDS = gauge(
 )
 READY = gauge("ready", (), "1 if the process has recovered and follows its stream, else 0.")
 LOOP_AGE = gauge("loop_age_seconds", (), "Time since the main loop of the process last turned.")
+CLOCK_AHEAD = gauge(
+    "clock_ahead_seconds",
+    (),
+    "How far the clock of the machine is ahead of the broker's; negative if it is behind.",
+)
 BUILD = Family(
     "wirerank_build_info", "gauge", ("version", "python"), "Always 1; the labels have the versions."
 )
@@ -199,7 +204,7 @@ LEARNER = (
 )  # fmt: skip
 TOKENIZER = (EVENTS_READ, DEAD_LETTERS, BLOCKS_WRITTEN)
 LAG = (LAG_RECORDS, LAG_SECONDS)
-PROCESS = (READY, LOOP_AGE, BUILD)
+PROCESS = (READY, LOOP_AGE, CLOCK_AHEAD, BUILD)
 
 
 class Durations(NamedTuple):

@@ -18,12 +18,17 @@ class Health:
     ) -> None:
         self.patience_s = patience_s
         self.ready = False  # recovered, and following its stream
+        self.clock_ahead_s = 0.0  # how far the clock is ahead of the broker's, as far as known
         self._clock = clock
         self._moved = clock()
 
     def moved(self) -> None:
         """Take note that the loop turned."""
         self._moved = self._clock()
+
+    def set_clock_ahead(self, seconds: float) -> None:
+        """Take note how far the clock is ahead of the broker's; below 0 if it is behind."""
+        self.clock_ahead_s = seconds
 
     @property
     def loop_age_s(self) -> float:

@@ -68,6 +68,21 @@ def test_a_shard_goes_by_the_times_of_the_log(
     assert shard.is_due({LANE: 5}, records_arrived=False)
 
 
+def test_a_shard_that_restarts_takes_snapshots_where_the_others_do(tmp_path: Path) -> None:
+    """Also if times went backwards, as those of two tokenizers whose clocks do not agree."""
+    times = [3_000, 95_000, 11_000, 21_000, 31_000, 96_000, 101_000, 102_000]
+    steady = schedule(tmp_path, sharded=True, every_seconds=10)
+    due = [steady.is_due_before(at) for at in times]
+    assert due == [False, True, False, False, False, False, True, False]
+    for restart in range(1, len(times)):
+        before = schedule(tmp_path, sharded=True, every_seconds=10)
+        for at in times[:restart]:
+            before.is_due_before(at)
+        after = schedule(tmp_path, sharded=True, every_seconds=10)
+        after.resume(before.period)
+        assert [after.is_due_before(at) for at in times[restart:]] == due[restart:]
+
+
 def test_a_written_snapshot_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     whole = schedule(tmp_path)

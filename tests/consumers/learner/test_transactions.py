@@ -10,6 +10,7 @@ import pytest
 from kafka import TopicPartition
 
 from consumers.kafka.clients import Timeouts, new_consumer, new_transactional_producer
+from consumers.kafka.clock import ClockCheck
 from consumers.kafka.offsets import CommittedOffset, committed_offset
 from consumers.kafka.topics import ensure_topics
 from consumers.learner.lane_owner import LaneOwner
@@ -48,7 +49,8 @@ class Setting:
             return wrap(made) if wrap else made
 
         return ExactlyOncePublisher(
-            self.source, self.group, owner or LaneOwner(), producer, self.committed, deadline_s,
+            self.source, self.group, owner or LaneOwner(), producer, self.committed, ClockCheck(),
+            deadline_s,
             pause_s=0.05,
         )  # fmt: skip
 
