@@ -31,6 +31,8 @@ from pipeline.metrics.health import Health
 log = logging.getLogger(__name__)
 
 BEAT_SECONDS = 1.0
+# How much longer the first sign of life may take: the process must be started before it.
+START_SECONDS = 60.0
 # How long a worker may take to stop after the end of its supervisor.
 GRACE_SECONDS = 10.0
 # A main loop that has followed its stream turns at least this often, whatever it waits for: while
@@ -49,10 +51,10 @@ class WorkerLink:
             self.process = subprocess.Popen(  # noqa: S603 - our own program
                 command, stdin=theirs.fileno(), pass_fds=keep_open
             )
-        self._heard = time.monotonic()
+        self._heard = time.monotonic() + START_SECONDS
 
     def silent_seconds(self) -> float:
-        """How long ago the worker gave its last sign of life.
+        """How long ago the worker gave its last sign of life; below 0 while it starts.
 
         Signs that arrived while the supervisor itself stood still count as new.
         """
@@ -66,29 +68,37 @@ class WorkerLink:
         self._socket.close()
 
 
-def follow_supervisor(
-    stop: threading.Event, health: Health, descriptor: int = 0, kernel: bool = True
-) -> None:
-    """Send signs of life to the supervisor, and stop this worker when the supervisor ends.
+class SupervisorLink:
+    """The worker's end: sends signs of life, and stops the worker when the supervisor ends.
 
-    `kernel` says whether the kernel should kill this worker then.
+    It is opened before the worker imports what takes long. `kernel` says whether the kernel should
+    kill this process when the supervisor ends.
     """
-    if kernel and sys.platform == "linux":
-        die_with_parent()
-    link = socket.socket(fileno=os.dup(descriptor))
-    link.setblocking(False)
 
-    def follow() -> None:
-        while not has_ended(link, BEAT_SECONDS):
-            if is_turning(health):
-                send_beat(link)
+    def __init__(self, descriptor: int = 0, kernel: bool = True) -> None:
+        if kernel and sys.platform == "linux":
+            die_with_parent()
+        self._stop = threading.Event()
+        self._health = Health()
+        self._socket = socket.socket(fileno=os.dup(descriptor))
+        self._socket.setblocking(False)
+        threading.Thread(target=self._follow, name="supervisor", daemon=True).start()
+
+    def attach(self, stop: threading.Event, health: Health) -> None:
+        """Set `stop` when the supervisor ends, and send signs of life only while all is well."""
+        before, self._stop, self._health = self._stop, stop, health
+        if before.is_set():
+            stop.set()
+
+    def _follow(self) -> None:
+        while not has_ended(self._socket, BEAT_SECONDS):
+            if is_turning(self._health):
+                send_beat(self._socket)
         log.warning("the supervisor has ended; stopping")
-        stop.set()
+        self._stop.set()
         time.sleep(GRACE_SECONDS)
         log.error("not stopped within %.0f s of the supervisor's end; exiting", GRACE_SECONDS)
         os._exit(1)
-
-    threading.Thread(target=follow, name="supervisor", daemon=True).start()
 
 
 def is_turning(health: Health) -> bool:

@@ -20,6 +20,7 @@ from consumers.commands.options import (
 )
 from consumers.commands.worker import serve_metrics, work
 from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
+from consumers.supervisor_link import SupervisorLink
 from pipeline.commands import options
 from pipeline.commands.failure import fail
 from pipeline.commands.live_page import check_page, page_server
@@ -57,6 +58,7 @@ def learn_command(
 
     Without --lane the learner runs all lanes of the stream that have no shards.
     """
+    supervisor = SupervisorLink() if supervised else None
     from consumers.learner.lane_owner import LaneOwner  # noqa: PLC0415 - slow to import
     from consumers.learner.worker import LearnerWorker  # noqa: PLC0415
 
@@ -80,7 +82,7 @@ def learn_command(
             config,
             settings,
             served.health,
-            supervised,
+            supervisor,
             lambda: LearnerWorker(
                 config, settings, served, metrics, shown, owner, only, assignment
             ),

@@ -19,6 +19,7 @@ from consumers.commands.options import (
 from consumers.commands.worker import serve_metrics, work
 from consumers.kafka_names import tokenizer_client_id
 from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
+from consumers.supervisor_link import SupervisorLink
 
 
 def tokenize_command(
@@ -38,6 +39,7 @@ def tokenize_command(
 
     Start several tokenizers to share the work of a stream.
     """
+    supervisor = SupervisorLink() if supervised else None
     from consumers.tokenizer.worker import TokenizerWorker  # noqa: PLC0415 - slow to import
     from consumers.tokenizer.written_offsets import WrittenOffsets  # noqa: PLC0415
 
@@ -54,6 +56,6 @@ def tokenize_command(
         config,
         settings,
         served.health,
-        supervised,
+        supervisor,
         lambda: TokenizerWorker(config, settings, member, served, metrics, written),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from consumers.settings import Config, ConfigError, StreamSettings
-from consumers.supervisor_link import follow_supervisor
+from consumers.supervisor_link import SupervisorLink
 from pipeline.commands.failure import fail
 from pipeline.errors import UsageError
 from pipeline.metrics.health import Health
@@ -40,20 +40,20 @@ def work(
     config: Config,
     stream: StreamSettings,
     health: Health,
-    supervised: bool,
+    supervisor: SupervisorLink | None,
     new_worker: Callable[[], Worker],
 ) -> None:
     """Run a worker until it is asked to stop, or until it fails in a way that needs an operator.
 
-    A worker that is `supervised` also ends when its supervisor has ended.
+    A worker that has a `supervisor` also ends when that has ended.
     """
     from consumers import worker_loop as workers  # noqa: PLC0415 - slow to import
     from consumers.kafka.topics import ensure_topics  # noqa: PLC0415
     from consumers.supervisor import NEEDS_AN_OPERATOR  # noqa: PLC0415
 
     stop = workers.stopped_by_signals()
-    if supervised:
-        follow_supervisor(stop, health)
+    if supervisor is not None:
+        supervisor.attach(stop, health)
 
     def prepared() -> Worker:
         health.ready = False
