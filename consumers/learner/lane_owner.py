@@ -5,6 +5,10 @@ that lost its id may take it back, and must do so after some errors, because the
 whether another worker or the broker's timeout ended its transaction. So each worker writes its name
 beside the committed offset of its lanes when it starts (a *claim*). A worker that finds the name of
 another one there has been replaced, and ends.
+
+A lane may have no offset: it is new, or the broker has forgotten it, which is not the same as
+offset 0 (`recovery`). A name cannot be written without an offset. So the claim has offset 0 then,
+and says that it is none.
 """
 
 from __future__ import annotations
@@ -12,6 +16,10 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+
+from consumers.kafka.offsets import CommittedOffset
+
+NO_OFFSET = " (claimed without an offset)"
 
 
 class LaneOwner:
@@ -28,9 +36,29 @@ class LaneOwner:
         """
         self._claimed.add(group)
 
-    def is_replaced(self, group: str, name: str) -> bool:
+    def claim(self, offset: int | None) -> CommittedOffset:
+        """What to commit to claim a lane that has published up to `offset`."""
+        if offset is None:
+            return CommittedOffset(0, self.name + NO_OFFSET)
+        return CommittedOffset(offset, self.name)
+
+    def is_replaced(self, group: str, owner: str) -> bool:
         """Whether another worker, whose name is beside the offset, claimed the lane after this one.
 
         Without a name there, somebody has set the offset by hand, or the broker has forgotten it.
         """
-        return group in self._claimed and name not in {"", self.name}
+        return group in self._claimed and owner not in {"", self.name}
+
+
+def published_offset(committed: CommittedOffset) -> int | None:
+    """How far a lane has published, by what is committed; None if that is not known."""
+    return None if committed.note.endswith(NO_OFFSET) else committed.offset
+
+
+def owner_of(committed: CommittedOffset) -> str:
+    """The name of the worker that has claimed a lane; empty if none has.
+
+    >>> owner_of(CommittedOffset(0, "london:17:3fc9 (claimed without an offset)"))
+    'london:17:3fc9'
+    """
+    return committed.note.removesuffix(NO_OFFSET)

@@ -73,7 +73,8 @@ class Publisher:
         self._tasks: list[Task[None]] = []  # one per lane that is being published
         self._tasks_since = time.monotonic()
         self.published: dict[str, int] = {}  # by lane: the next offset of the log to publish
-        self._committed: dict[str, int] = {}  # by lane: the offset on the broker
+        # By lane: the offset on the broker; None if there was none at the start.
+        self._committed: dict[str, int | None] = {}
 
     @staticmethod
     def _lane_transactions(
@@ -102,12 +103,12 @@ class Publisher:
         }
         wait_for_all(tasks.values())
         self._committed = {lane: task.result(0) for lane, task in tasks.items()}
-        self.published = dict(self._committed)
+        self.published = {lane: offset or 0 for lane, offset in self._committed.items()}
 
     @property
     def without_offset(self) -> list[str]:
         """The lanes of which the broker had no offset at the start."""
-        return [lane for lane, group in self._groups.items() if self._committed[group] is None]
+        return [lane for lane, offset in self._committed.items() if offset is None]
 
     def encode(
         self, ranked: RankedSegment, lanes: Sequence[str], topics: Sequence[str], offset: int
@@ -183,7 +184,7 @@ class Publisher:
             transactions.close()
 
 
-def wait_for_all(tasks: Collection[Task[int]]) -> None:
+def wait_for_all(tasks: Collection[Task[int | None]]) -> None:
     """Wait until all tasks have ended, however they end."""
     for task in tasks:
         while not task.done(POLL_SECONDS):

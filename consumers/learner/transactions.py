@@ -20,7 +20,7 @@ from consumers.kafka.client_types import TopicPartition, TransactionalProducer
 from consumers.kafka.clock import ClockCheck
 from consumers.kafka.offsets import CommittedOffset, offsets_to_commit
 from consumers.kafka.workarounds import discard_producer
-from consumers.learner.lane_owner import LaneOwner
+from consumers.learner.lane_owner import LaneOwner, owner_of, published_offset
 from consumers.task import within
 from pipeline.storage.binary_array import BinaryArray
 
@@ -70,8 +70,8 @@ class ExactlyOncePublisher:
         self._attempts = attempts
         self._producer: TransactionalProducer | None = None
 
-    def start(self) -> int:
-        """Take over the lane, and return its committed offset.
+    def start(self) -> int | None:
+        """Take over the lane, and return its committed offset; None if there is none.
 
         The broker first completes or aborts the transaction that the former holder of the id had
         begun. So the offset is final. Raises `FencedError` if this process has published the lane
@@ -82,14 +82,14 @@ class ExactlyOncePublisher:
         try:
             within(self._deadline_s, "init_transactions", producer.init_transactions)
             committed = within(self._deadline_s, "committed", self._committed)
-            if self._owner.is_replaced(self._group, committed.note):
+            owner, offset = owner_of(committed), published_offset(committed)
+            if self._owner.is_replaced(self._group, owner):
                 raise FencedError(
-                    f"the worker {committed.note} has taken over the group {self._group}: another "
+                    f"the worker {owner} has taken over the group {self._group}: another "
                     "worker runs with the same lanes. Stop one of them."
                 )
-            offset = committed.offset or 0
-            if committed.note != self._owner.name or committed.offset is None:
-                self._transact(producer, [], offset)
+            if owner != self._owner.name:
+                self._transact(producer, [], self._owner.claim(offset))
             self._owner.claimed(self._group)
         except BaseException:
             self._close(producer)
@@ -97,7 +97,7 @@ class ExactlyOncePublisher:
         self._producer = producer
         return offset
 
-    def publish(self, batches: Sequence[RecordBatch], before: int, after: int) -> None:
+    def publish(self, batches: Sequence[RecordBatch], before: int | None, after: int) -> None:
         """Write records and move the offset from `before` to `after`, exactly once.
 
         Tries several times, until the broker has confirmed it. Then gives up with the last error;
@@ -114,7 +114,7 @@ class ExactlyOncePublisher:
                     self._check_offset(committed, before)
                 if self._producer is None:
                     raise RuntimeError("no producer")
-                self._transact(self._producer, batches, after)
+                self._transact(self._producer, batches, CommittedOffset(after, self._owner.name))
                 if attempt > 1:
                     log.info("the transaction was published at attempt %s", attempt)
             except FencedError:
@@ -134,7 +134,7 @@ class ExactlyOncePublisher:
             else:
                 return
 
-    def _check_offset(self, committed: int, expected: int) -> None:
+    def _check_offset(self, committed: int | None, expected: int | None) -> None:
         if committed != expected:
             raise FencedError(
                 f"the group {self._group} has committed offset {committed} of "
@@ -143,7 +143,10 @@ class ExactlyOncePublisher:
             )
 
     def _transact(
-        self, producer: TransactionalProducer, batches: Sequence[RecordBatch], after: int
+        self,
+        producer: TransactionalProducer,
+        batches: Sequence[RecordBatch],
+        after: CommittedOffset,
     ) -> None:
         """Write records, the offset and the name of this worker in one transaction."""
         deadline_s = self._deadline_s
@@ -159,7 +162,7 @@ class ExactlyOncePublisher:
             future.get(0)  # raises if the record was lost
         for future in futures[-1:]:
             self._clock.acknowledged(sent, future)
-        offsets = offsets_to_commit({self._source: after}, {self._source: self._owner.name})
+        offsets = offsets_to_commit({self._source: after.offset or 0}, {self._source: after.note})
         within(
             deadline_s,
             "send_offsets_to_transaction",

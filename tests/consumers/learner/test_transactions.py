@@ -122,9 +122,9 @@ def test_a_failure_at_any_call_neither_loses_nor_doubles(
 ) -> None:
     faults: list[str] = []
     writer = setting.writer(lambda real: Faulty(real, call, when, faults))
-    assert writer.start() == 0
+    assert writer.start() is None
     faults.append("once")
-    writer.publish(setting.records(b"a", b"b"), 0, 1)
+    writer.publish(setting.records(b"a", b"b"), None, 1)
     writer.publish(setting.records(b"c"), 1, 2)
     writer.close()
     assert not faults
@@ -141,9 +141,9 @@ def test_a_failure_while_a_lane_is_claimed(setting: Setting, call: str, when: st
     writer = setting.writer(lambda real: Faulty(real, call, when, faults), owner=process)
     with pytest.raises(ConnectionError, match="on purpose"):
         writer.start()
-    assert writer.start() == 0
-    assert setting.committed() == CommittedOffset(0, process.name)
-    writer.publish(setting.records(b"a"), 0, 1)
+    assert writer.start() is None
+    assert setting.committed() == process.claim(None)
+    writer.publish(setting.records(b"a"), None, 1)
     writer.close()
     assert setting.published() == [b"a"]
 
@@ -154,7 +154,7 @@ def test_a_commit_that_hangs_is_given_up_and_the_broker_decides(setting: Setting
     writer.start()
     faults.append("once")
     started = time.monotonic()
-    writer.publish(setting.records(b"a"), 0, 1)
+    writer.publish(setting.records(b"a"), None, 1)
     assert time.monotonic() - started < 40
     writer.close()
     assert setting.published() == [b"a"]
@@ -163,7 +163,7 @@ def test_a_commit_that_hangs_is_given_up_and_the_broker_decides(setting: Setting
 def test_a_second_worker_fences_the_first(setting: Setting) -> None:
     first, second = setting.writer(), setting.writer()
     first.start()
-    first.publish(setting.records(b"a"), 0, 1)
+    first.publish(setting.records(b"a"), None, 1)
     assert second.start() == 1
     second.publish(setting.records(b"b"), 1, 2)
     with pytest.raises(FencedError, match="another worker runs with the same lanes"):
@@ -176,7 +176,7 @@ def test_the_worker_that_started_last_keeps_the_lane(setting: Setting) -> None:
     """Even if it has published nothing yet when the one before wants to publish."""
     first, second = setting.writer(), setting.writer()
     first.start()
-    first.publish(setting.records(b"a"), 0, 1)
+    first.publish(setting.records(b"a"), None, 1)
     assert second.start() == 1
     for _ in range(2):
         with pytest.raises(FencedError, match="has taken over the group"):
@@ -185,6 +185,19 @@ def test_the_worker_that_started_last_keeps_the_lane(setting: Setting) -> None:
     second.close()
     assert setting.published() == [b"a", b"b"]
     assert setting.committed().offset == 2
+
+
+def test_a_claim_does_not_make_up_an_offset(setting: Setting) -> None:
+    """A lane whose offset the broker has forgotten must not begin at 0 after the next crash."""
+    for _ in range(2):
+        writer = setting.writer()
+        assert writer.start() is None
+        writer.close()
+    last = setting.writer()
+    last.start()
+    last.publish([], None, 7)
+    last.close()
+    assert setting.writer().start() == 7
 
 
 def test_a_worker_that_was_replaced_does_not_come_back_when_it_restarts(setting: Setting) -> None:
@@ -198,7 +211,7 @@ def test_a_worker_that_was_replaced_does_not_come_back_when_it_restarts(setting:
     second.start()
     with pytest.raises(FencedError, match="has taken over the group"):
         setting.writer(owner=process).start()
-    second.publish(setting.records(b"a"), 0, 1)
+    second.publish(setting.records(b"a"), None, 1)
     second.close()
     assert setting.published() == [b"a"]
 
@@ -207,7 +220,7 @@ def test_a_transaction_that_the_broker_gave_up_fences_nobody(setting: Setting) -
     """The broker then takes the id from its holder, as if there were another worker."""
     writer = setting.writer()
     writer.start()
-    writer.publish(setting.records(b"a"), 0, 1)
+    writer.publish(setting.records(b"a"), None, 1)
     other = new_transactional_producer(setting.config.kafka, setting.stream.name)
     other.init_transactions()
     other.close(timeout=5)
@@ -220,7 +233,7 @@ def test_an_offset_alone_can_be_published(setting: Setting) -> None:
     """A transaction without records still commits the offsets."""
     writer = setting.writer()
     writer.start()
-    writer.publish([], 0, 5)
+    writer.publish([], None, 5)
     writer.close()
     assert setting.committed().offset == 5
     assert setting.published() == []
@@ -241,7 +254,7 @@ def test_what_never_works_is_given_up(setting: Setting) -> None:
     writer.start()
     faults += ["always"] * 100
     with pytest.raises(ConnectionError, match="on purpose"):
-        writer.publish(setting.records(b"a"), 0, 1)
+        writer.publish(setting.records(b"a"), None, 1)
     writer.close()
     assert len(faults) == 97
     assert setting.published() == []
