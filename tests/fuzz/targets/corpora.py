@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import ClassVar
 
+import orjson
+
 from pipeline.corpora.registry import open_source, ranks_for
 from pipeline.corpora.source import SourceError
 from pipeline.events.event import MalformedEvent, parse_event
@@ -89,7 +91,8 @@ class CorpusTarget(Target):
         if expected is not None and expected != len(raw):
             raise Broken(f"the file has {expected} documents, and {len(raw)} events came")
         refused = sum(1 for _ in refusals(raw))
-        return f"{len(raw).bit_length()} events, {refused.bit_length()} refused"
+        keys = sorted(orjson.loads(raw[0])) if raw else []
+        return f"{len(raw).bit_length()} events, {refused.bit_length()} refused {keys}"
 
     def close(self) -> None:
         self._scratch.cleanup()
