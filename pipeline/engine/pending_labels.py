@@ -16,6 +16,7 @@ version of the document, if one comes.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -75,9 +76,10 @@ class PendingLabels:
     def __init__(self, max_pending: int = MAX_PENDING, max_bytes: int = MAX_PENDING_BYTES) -> None:
         self.max_pending = max_pending
         self.max_bytes = max_bytes
-        self.documents: dict[str, PendingDocument] = {}  # by id, oldest first
+        # By id, oldest first. Taking the first entry of a plain dict, again and again, gets slow.
+        self.documents: OrderedDict[str, PendingDocument] = OrderedDict()
         self.document_bytes = 0  # charged for all waiting documents
-        self.early: dict[str, Label] = {}  # labels without a document, by id, oldest first
+        self.early: OrderedDict[str, Label] = OrderedDict()  # labels without a document
         self.early_bytes = 0  # charged for all of them
         self.expired_documents = 0
         self.unmatched_labels = 0
@@ -169,11 +171,11 @@ class PendingLabels:
         Versions before the limit in bytes may have kept more. Then the oldest are dropped now, so
         that every worker that reads this snapshot drops the same.
         """
-        self.documents, self.document_bytes = documents, 0
+        self.documents, self.document_bytes = OrderedDict(documents), 0
         for key, document in documents.items():
             document.charge = 0
             self._charge(key, document)
-        self.early, self.early_bytes = early, 0
+        self.early, self.early_bytes = OrderedDict(early), 0
         for key, label in early.items():
             self.early_bytes += charge_label(key, label)
         self._drop_documents()
