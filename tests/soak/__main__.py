@@ -52,7 +52,8 @@ def main() -> int:
     for kind in kinds:
         if kind not in KINDS:
             parser.error(f"--kinds {kind}: no such kind; there are {', '.join(KINDS)}")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(INTERRUPTED))
+    for number in (signal.SIGINT, signal.SIGTERM):  # also if a shell started this in the background
+        signal.signal(number, signal.default_int_handler)
     violated = False
     for seed in range(given.seed, given.seed + given.seeds):
         plan = Plan(
