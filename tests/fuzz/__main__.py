@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from pathlib import Path
 
-from tests.fuzz.finding import Finding, read_finding
-from tests.fuzz.supervisor import Plan, Run, outcome_of, small
+from tests.fuzz.finding import read_finding
+from tests.fuzz.supervisor import Plan, Run, Tally, outcome_of, small
 from tests.fuzz.targets import TARGETS
 
 SECONDS = 60.0
@@ -58,20 +59,21 @@ def main() -> int:
     plan = Plan(options.seed, options.processes, seconds, options.inputs, options.stream)
     bounds = ", indices checked" if os.environ.get("NUMBA_BOUNDSCHECK") == "1" else ""
     print(f"seed {plan.seed}, {plan.processes} processes, {len(names)} targets{bounds}", flush=True)
-    total, found, began = 0, list[tuple[str, Finding]](), time.monotonic()
+    began, tallies = time.monotonic(), list[Tally]()
     code = 0
     try:
         for name in names:
+            tallies.append(Tally(name))
             run = Run(plan, lambda line: print(f"  {line}", flush=True))
-            tally = run.target(TARGETS[name], name, TARGETS[name].share)
-            total += tally.inputs
-            found += [(name, finding) for finding in tally.findings.values()]
-            print(tally, flush=True)
+            run.target(TARGETS[name], tallies[-1], TARGETS[name].share)
+            print(tallies[-1], flush=True)
     except KeyboardInterrupt:
-        print("interrupted", flush=True)
+        print(f"{tallies[-1]}, interrupted", flush=True)
         code = 130
-    for name, finding in found:
-        path = small(TARGETS[name], finding).write(options.findings)
+    total = sum(tally.inputs for tally in tallies)
+    found = [finding for tally in tallies for finding in tally.findings.values()]
+    for finding in found:
+        path = small(TARGETS[finding.target], finding).write(options.findings)
         print(f"finding: {path}: {finding.kind}: {finding.what} {finding.place}", flush=True)
     seconds = time.monotonic() - began
     print(f"{total:,} inputs in {seconds:.0f} s, {len(found)} findings", flush=True)
@@ -79,4 +81,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell ignores Ctrl-C
+        signal.signal(number, signal.default_int_handler)
     sys.exit(main())

@@ -140,9 +140,9 @@ class Run:
         self._say = say
         self._children: list[Child] = []
 
-    def target(self, make: Make, name: str, share: float) -> Tally:
-        """Fuzz one target; returns what was done and found."""
-        tally, plan = Tally(name), self._plan
+    def target(self, make: Make, tally: Tally, share: float) -> None:
+        """Fuzz one target; adds what is done and found to the tally."""
+        plan = self._plan
         began = time.monotonic()
         inputs = None if plan.inputs is None else round(plan.inputs * share) or 1
         number = plan.stream
@@ -167,7 +167,6 @@ class Run:
             for child in self._children:
                 child.kill()
             self._children.clear()
-        return tally
 
     def _start(self, make: Make, work: Work) -> None:
         self._children.append(Child(make, work))

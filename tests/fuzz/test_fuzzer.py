@@ -71,7 +71,9 @@ class Greedy(Planted):
 
 def fuzzed(kind: type[Target], inputs: int = 3000) -> supervisor.Tally:
     said: list[str] = []
-    return Run(Plan(seed=1, processes=2, inputs=inputs), said.append).target(kind, "planted", 1.0)
+    tally = supervisor.Tally("planted")
+    Run(Plan(seed=1, processes=2, inputs=inputs), said.append).target(kind, tally, 1.0)
+    return tally
 
 
 def only(tally: supervisor.Tally) -> Finding:
