@@ -16,6 +16,7 @@ FAULTS = 50
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_fifty_faults_lose_double_and_change_nothing(tmp_path: Path) -> None:
     """Faults come twice as fast as in `make soak`; other tests may slow the machine down."""
     need_kafka()
