@@ -163,12 +163,9 @@ def _check_rankings(
         same = _same_but_rounding if lane in history.sharded else bytes.__eq__
         _compare(lane, entries, reference.get(lane, []), same, found, verdict)
         stalls = lane_stalls(
-            [
-                (arrived[id_], record.time)
-                for id_, record in entries
-                if arrived.get(id_, 0.0) > started  # before, the workers were starting
-            ],
+            [(arrived[id_], record.time) for id_, record in entries if id_ in arrived],
             [entry for entry in history.journal if _touches(entry, lane)],
+            started,
         )
         longest = max(stalls, key=lambda stall: stall.seconds, default=Stall(0.0, 0.0, 0.0))
         found.stall = round(longest.seconds, 1)

@@ -25,9 +25,13 @@ class Stall:
 
 
 def lane_stalls(
-    passages: Iterable[tuple[float, float]], faults: Sequence[dict[str, Any]]
+    passages: Iterable[tuple[float, float]],
+    faults: Sequence[dict[str, Any]],
+    started: float = float("-inf"),
 ) -> list[Stall]:
     """The stalls of a lane, from when each document arrived and when its ranking appeared.
+
+    What was before the workers had `started` does not count.
 
     >>> [round(stall.seconds) for stall in lane_stalls([(0, 1), (2, 9), (8, 10), (30, 31)], [])]
     [1, 7, 1, 1]
@@ -41,7 +45,7 @@ def lane_stalls(
     earliest.reverse()
     stalls, last = [], float("-inf")
     for (_, appeared), since in zip(by_end, earliest, strict=True):
-        began = max(last, since)
+        began = max(last, since, started)
         if appeared > began:
             longest = appeared - began
             quiet = quiet_part(began, appeared, faults) if longest > SHORT_S else longest

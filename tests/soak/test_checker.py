@@ -219,12 +219,15 @@ def test_a_stall_during_a_fault_is_explained() -> None:
     assert harmless(change).lanes["one"].stall == 81.0
 
 
-def test_the_time_in_which_the_workers_start_is_no_stall() -> None:
+@pytest.mark.parametrize(("started", "longest"), [(200.0, 0.0), (150.0, 41.0)])
+def test_the_time_in_which_the_workers_start_is_no_stall(started: float, longest: float) -> None:
+    """Rankings of documents that arrived before do count as progress."""
+
     def change(given: History) -> None:
         stall(given)
-        given.journal.append({"kind": "start", "touches": ["*"], "began": 90.0, "ended": 200.0})
+        given.journal.append({"kind": "start", "touches": ["*"], "began": 90.0, "ended": started})
 
-    assert harmless(change).lanes["one"].stall == 0.0
+    assert harmless(change).lanes["one"].stall == longest
 
 
 def test_a_document_whose_fate_the_load_does_not_know_must_be_ranked_if_it_is_there() -> None:
