@@ -336,6 +336,14 @@ def assert_exact(
     assert content == {name: snapshot.content[name] for name in content}
 
 
+def values_by_lane(rankings: Iterable[bytes | None]) -> dict[str, list[bytes]]:
+    """Rankings by lane, in their order: on Kafka, each lane has an order of its own."""
+    collected: dict[str, list[bytes]] = {}
+    for value in rankings:
+        collected.setdefault(orjson.loads(value or b"")["lane"], []).append(value or b"")
+    return collected
+
+
 def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
     """Whether the condition becomes true in time."""
     until = time.monotonic() + seconds
