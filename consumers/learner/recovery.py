@@ -56,6 +56,7 @@ class Recovery:
             if snapshot.log != self._log.identity or snapshot.position > self._log.end:
                 foreign.append((path, snapshot))
                 continue
+            self._note_ahead(wanted, snapshot)
             suited = [lane for lane in wanted if self._suits(lane, snapshot)]
             follower = self._restored(path, suited) if suited else None
             if follower is not None:
@@ -93,6 +94,19 @@ class Recovery:
         if lane in self._without_offset and lane in snapshot.published:
             return True
         return snapshot.position <= self.published.get(lane, snapshot.position)
+
+    def _note_ahead(self, lanes: Sequence[str], snapshot: Description) -> None:
+        """Log lanes whose committed offset is behind a snapshot: the broker has lost commits."""
+        for lane in lanes:
+            offset = self.published.get(lane, snapshot.position)
+            is_known = lane in snapshot.published and lane in snapshot.lanes
+            if is_known and offset < snapshot.position and lane not in self._without_offset:
+                log.warning(
+                    "lane %s: the committed offset is %s, but a snapshot shows that everything "
+                    "before offset %s was published; rankings from the committed offset on are "
+                    "published again, since the broker may have lost them too",
+                    lane, offset, snapshot.position,
+                )  # fmt: skip
 
     def _trust(self, lanes: Sequence[str], snapshot: Description) -> None:
         """Learn from a restored snapshot how far lanes have published, if the broker has forgotten.

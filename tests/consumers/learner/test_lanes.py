@@ -128,11 +128,15 @@ def test_lanes_move_between_workers(broker: str, tmp_path: Path) -> None:
         assert published == expected_of(streaming)
 
 
-@pytest.mark.parametrize("shift", [-3, None])
-def test_an_offset_that_was_forgotten_doubles_nothing(
+@pytest.mark.parametrize("shift", [-1, None])
+def test_an_offset_that_was_forgotten_loses_nothing(
     shift: int | None, broker: str, tmp_path: Path
 ) -> None:
-    """Brokers delete the offsets of groups that are idle for days; the snapshot has them."""
+    """Brokers delete the offsets of groups that are idle for days; the snapshot has them.
+
+    An offset that is there is believed, even if a snapshot is ahead of it: the broker may have lost
+    the rankings with the commits. So these rankings come again, and they are the same.
+    """
     from kafka.admin import KafkaAdminClient
 
     from consumers.kafka.clients import connection_options
@@ -159,7 +163,13 @@ def test_an_offset_that_was_forgotten_doubles_nothing(
         admin.close()
         streaming.start("learn")
         streaming.produce(events[120:])
-        published = by_lane(streaming.rankings(200))
+        messages = streaming.rankings(200 if shift is None else 201)
         end_all(streaming)
-        assert published == expected_of(streaming)
         assert "but a snapshot shows that" in streaming.log("learn")
+        expected = expected_of(streaming)
+        if shift is None:
+            assert by_lane(messages) == expected
+        else:
+            values = [message.value or b"" for message in messages]
+            assert 200 < len(values) < 300
+            assert {*values} == {value for values in expected.values() for value in values}

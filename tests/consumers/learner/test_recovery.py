@@ -56,11 +56,14 @@ def test_an_offset_that_is_gone_is_known_from_the_snapshot(tmp_path: Path) -> No
     assert recovered(tmp_path, {A: 0}, without_offset=[A]) == ({A: 19, B: 19}, {A: 19})
 
 
-def test_an_offset_that_is_there_is_believed(tmp_path: Path) -> None:
+def test_an_offset_that_is_there_is_believed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Rankings and offsets are committed together, so no snapshot knows better."""
     kept(tmp_path, 19, [A, B], [A])
     kept(tmp_path, 10, [A, B], [A])
     assert recovered(tmp_path, {A: 12}) == ({A: 10, B: 19}, {A: 12})
+    assert "the committed offset is 12, but a snapshot shows" in caplog.text
 
 
 def test_nothing_follows_from_a_snapshot_that_turns_out_to_be_damaged(tmp_path: Path) -> None:
