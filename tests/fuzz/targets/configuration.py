@@ -232,7 +232,8 @@ class Configuration(TextInput):
             config = read_config(self._path, environment)
         except ConfigError as error:
             message = str(error)
-            if "secret" in message and b"secret" in text and b'sasl_password = "secret"' in text:
+            given_once = data.count(b"secret") == data.count(b'sasl_password = "secret"') == 1
+            if given_once and "secret" in message:
                 raise Broken("a message shows a password") from None
             return kind_of(ConfigError(message.partition(":")[2]))
         with suppress(ConfigError):
