@@ -89,6 +89,11 @@ class ScoreRecords:
             raise DamagedError(
                 f"{name} is damaged: parts, bytes or scores are missing or no number"
             )
+        if scores.dtype != np.uint8 or scores.ndim != 1:
+            raise DamagedError(
+                f"{name} is damaged: scores are {scores.dtype.name} of {scores.ndim} dimensions, "
+                "expected bytes in a row"
+            )
         if not part < parts <= MAX_PARTS or not scores.nbytes <= min(size, PART_BYTES):
             raise DamagedError(
                 f"{name} is damaged: part {part} of {parts}, {scores.nbytes:,} of {size:,} bytes; "

@@ -155,7 +155,8 @@ class Shard(Learner):
         for shard, part in enumerate(parts):
             self._check(shard, part, digest)
             shape = (len(arrays), len(wanted), owned(topics, shard, shards))
-            numbers = np.frombuffer(part, offset=DIGEST_BYTES)
+            lengths_of = len(arrays) * shape[-1] if measured else 0
+            numbers = self._numbers(shard, part, math.prod(shape) + lengths_of)
             part_scores, part_lengths = np.split(numbers, [math.prod(shape)])
             scores[: len(arrays), :, shard::shards] = part_scores.reshape(shape)
             if measured:
@@ -184,6 +185,22 @@ class Shard(Learner):
                 "version, the same configuration, and machines of one kind (logarithms may differ "
                 "in their last bit between processors)."
             )
+
+    def _numbers(self, shard: int, part: bytes, count: int) -> Floats:
+        """Return the numbers of a part; raise DisagreementError if they cannot be what was asked.
+
+        A shard believes the scores of others without computing them again.
+        """
+        size = len(part) - DIGEST_BYTES
+        numbers = np.frombuffer(part, offset=DIGEST_BYTES) if size == 8 * count else np.empty(0)
+        if size != 8 * count or not np.isfinite(numbers).all():
+            found = f"{size} bytes" if size != 8 * count else "numbers that are not finite"
+            raise DisagreementError(
+                f"shard {shard} of {self.exchange.shards} sent {found} in exchange "
+                f"{self.exchanges}, expected {count} finite numbers of 8 bytes. Start all shards "
+                "over: empty their snapshot folders, and delete the scores topic."
+            )
+        return numbers
 
     def forget(self, keep: Longs) -> None:
         """Drop the prototypes' rows of terms that left the vocabulary."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from learners.learner import Learner
 from learners.options import OptionError
 from learners.scores import DenseScores
+from learners.segment import Rows, Segment, Steps
 from learners.sharding import shard as shard_module
 from learners.sharding.exchange import DisagreementError
 from learners.sharding.local_shards import Shards
@@ -195,3 +196,41 @@ def test_learners_that_cannot_be_divided_are_refused(spec: str) -> None:
 def test_instances_of_a_kernel_cannot_be_divided() -> None:
     with pytest.raises(OptionError, match=r"mmp cannot be divided .* with a kernel"):
         parse_spec("mmp:kernel=poly2,shards=2")
+
+
+class Forged:
+    """The exchange of shard 0 of 2, whose other shard sends what a function makes of a part."""
+
+    shard, shards = 0, 2
+
+    def __init__(self, forge: Callable[[bytes], bytes]) -> None:
+        self._forge = forge
+
+    def swap(self, number: int, part: bytes) -> list[bytes]:
+        return [part, self._forge(part)]
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize(
+    ("forge", "message"),
+    [
+        (lambda part: part[:-8], "bytes in exchange 0"),
+        (lambda part: part + bytes(8), "bytes in exchange 0"),
+        (lambda part: part[:-3], "bytes in exchange 0"),
+        (lambda part: part[:16], "sent 0 bytes in exchange 0"),
+        (lambda part: part[:-8] + np.array([np.nan]).tobytes(), "numbers that are not finite"),
+        (lambda part: part[:-8] + np.array([np.inf]).tobytes(), "numbers that are not finite"),
+        (lambda part: part[:3], "do not compute the same"),
+    ],
+)
+def test_numbers_that_cannot_be_scores_are_refused(
+    forge: Callable[[bytes], bytes], message: str, average: bool
+) -> None:
+    """A record of the scores topic has a correct checksum, whoever wrote it."""
+    rule = parse_spec(f"mmp:average={average}".lower()).update_rule()
+    shard = shard_module.Shard(rule, Forged(forge))
+    rows = Rows(np.array([0, 1]), np.array([0], np.int32), np.ones(1))
+    one, zeros = np.ones(1, np.int32), np.zeros(1, np.int32)
+    steps = Steps(zeros, np.zeros(1, np.bool_), 4 * one, np.zeros(2, np.int64), zeros, 4 * one)
+    with pytest.raises(DisagreementError, match=message):
+        shard.follow(Segment(rows, steps, 1, 4), DenseScores(np.zeros((1, 4))))
