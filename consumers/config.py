@@ -43,6 +43,10 @@ def read_config(path: Path, environment: Mapping[str, str]) -> Config:
         raise ConfigError(f"{path} cannot be read: {error}.") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise ConfigError(
+            f"{path} cannot be read: its lists or tables are nested too deep."
+        ) from None
     for name, text in environment.items():
         if name.startswith(ENVIRONMENT_PREFIX):
             place = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
@@ -86,7 +90,7 @@ def toml_value(text: str) -> Any:  # noqa: ANN401 - whatever TOML can say
     """A text read as a TOML value, or as a string if it is none."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):  # the latter: brackets inside brackets
         return text
 
 

@@ -259,3 +259,14 @@ def test_settings_cannot_be_changed_later(tmp_path: Path) -> None:
         assert section.model_config["frozen"]
     assert issubclass(StreamSettings, Section)
     assert issubclass(LaneSettings, Section)
+
+
+def test_deep_nesting_is_explained(tmp_path: Path) -> None:
+    """In the file and in the environment, where a value that is no TOML is a string."""
+    path = tmp_path / "deep.toml"
+    path.write_text("topics = " + "[" * 5000)
+    with pytest.raises(ConfigError, match="nested too deep"):
+        read_config(path, {})
+    path.write_text("")
+    with pytest.raises(ConfigError, match=r"kafka\.bootstrap"):
+        read_config(path, {"WIRERANK__KAFKA__BOOTSTRAP__X": "[" * 5000})

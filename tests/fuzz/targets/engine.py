@@ -81,7 +81,7 @@ def parsed_events(data: bytes) -> list[Event]:
     for value in values if isinstance(values, list) else [values]:
         try:
             parsed.append(parse_event(orjson.dumps(value)))
-        except MalformedEvent:
+        except (MalformedEvent, TypeError):  # the latter: nested too deep to be written
             continue
     return parsed[:60]
 
