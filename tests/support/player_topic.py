@@ -56,7 +56,7 @@ class PlayedTopic:
 
     def wait_for(self, records: int, process: subprocess.Popen[bytes]) -> None:
         """Wait until the topic has this many records."""
-        until = time.monotonic() + 60
+        until = time.monotonic() + 180
         while self.size() < records:
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < until
@@ -121,7 +121,7 @@ class Heard(Progress):
         self.lines.append(line)
 
     def wait_for(self, words: str) -> None:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 180
         while not any(words in line for line in self.lines):
             assert time.monotonic() < until, self.lines
             time.sleep(0.05)
