@@ -42,6 +42,15 @@ def follows_the_log(streaming: Streaming, name: str) -> bool:
     return eventually(lambda: "of the log" in streaming.log(name), 120)
 
 
+def all_follow(streaming: Streaming, starts: Counter[str]) -> bool:
+    """Whether each learner that runs has recovered after its last start."""
+    return all(
+        streaming.processes[name].poll() is not None
+        or sum("recovery: " in line for line in streaming.log(name).splitlines()) >= times
+        for name, times in starts.items()
+    )
+
+
 @pytest.mark.parametrize(
     ("earlier", "later", "rest"),
     [
@@ -108,6 +117,7 @@ def test_workers_that_are_started_and_killed_at_random(broker: str, tmp_path: Pa
     rng = random.Random(5)
     rounds, size = 6, 30
     names = ["learn", f"learn@{FIRST}", f"learn@{SECOND}"]
+    starts: Counter[str] = Counter()
     events = list(open_source(f"synthetic:{rounds * size},topics=12"))
     with Streaming(broker, tmp_path, [FIRST, SECOND]) as streaming:
         streaming.start("tokenize-0")
@@ -117,7 +127,9 @@ def test_workers_that_are_started_and_killed_at_random(broker: str, tmp_path: Pa
                 if running is not None and running.poll() is None and rng.random() < 0.5:
                     streaming.kill(name)
                 if name not in streaming.processes or streaming.processes[name].poll() is not None:
+                    starts[name] += 1
                     streaming.start(name)
+            assert eventually(lambda: all_follow(streaming, starts), 180), streaming.diagnosis()
             streaming.produce(events[number * size : (number + 1) * size])
             streaming.wait_logged()
         for name in names:
