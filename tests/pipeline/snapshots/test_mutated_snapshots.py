@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from learners.checks import InvalidArrayError
+from learners.sharding.exchange import DisagreementError
 from learners.sharding.shard_state import check_shard, shard_state
 from learners.specs import parse_spec, resolved
 from pipeline.engine.engine import Engine, EngineSettings
@@ -82,7 +83,10 @@ def is_accepted(kind: str, snapshot: Snapshot) -> bool:
     finally:
         follower.engine.close()
     with np.errstate(all="ignore"):
-        process(follower.engine, events()[BEFORE:])
+        try:
+            process(follower.engine, events()[BEFORE:])
+        except DisagreementError:  # of shards: the scores of huge weights overflow, which is noticed
+            return True
         for lane in follower.engine.lanes:
             list(lane.curve.all_points())
             lane.curve.graph(), lane.curve.derived(), lane.learner.size_bytes()
