@@ -85,7 +85,7 @@ def is_accepted(kind: str, snapshot: Snapshot) -> bool:
     with np.errstate(all="ignore"):
         try:
             process(follower.engine, events()[BEFORE:])
-        except DisagreementError:  # of shards: the scores of huge weights overflow, which is noticed
+        except DisagreementError:  # shards notice that the scores of huge weights overflow
             return True
         for lane in follower.engine.lanes:
             list(lane.curve.all_points())
