@@ -246,6 +246,7 @@ class TopicWatch:
         """
         if not at_once and time.monotonic() - self._looked < WATCH_SECONDS:
             return False
+        self.close()  # a new connection also notices that the broker now refuses this user
         try:
             return not self.is_current()
         except RefusedError:
