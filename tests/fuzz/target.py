@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -17,7 +18,7 @@ class Broken(Exception):  # noqa: N818 - it is a verdict, not an error of the fu
     """A promise of a surface does not hold; the message says which."""
 
 
-class Target:
+class Target(ABC):
     """A surface. Every input is bytes, so that any input can be kept and made smaller.
 
     `run` returns a short text that says what became of the input. An input with a new text is kept
@@ -29,27 +30,27 @@ class Target:
     largest = MEGABYTE  # bytes of the largest inputs
     kernels = False  # whether compiled kernels see the input, so that BOUNDS=1 says more
 
+    @abstractmethod
     def seeds(self) -> Sequence[bytes]:
         """Return valid inputs, made by the project's own code."""
-        raise NotImplementedError
 
+    @abstractmethod
     def mutate(self, rng: Random, data: bytes, other: bytes) -> bytes:
         """Return a changed input; `other` is another input to take pieces from."""
-        raise NotImplementedError
 
+    @abstractmethod
     def blow_up(self, rng: Random, data: bytes) -> bytes:
         """Return a large input."""
-        raise NotImplementedError
 
     def repair(self, data: bytes) -> bytes:
         """Return the input with checksums that match, after it was made smaller."""
         return data
 
+    @abstractmethod
     def run(self, data: bytes) -> str:
         """Give the input to the surface, and check what it promises."""
-        raise NotImplementedError
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most targets have nothing to close
         """Stop servers and remove files."""
 
 

@@ -24,18 +24,11 @@ from tests.fuzz.targets.streams import check_rankings, new_follower, record_of
 LANES = ("mmp", "perceptron", "feature-focus", "arow", "frequency", "prank:ranks=3")
 
 
-class LogRecords(Target):
-    """Records of the log with correct checksums, decoded and ranked: `pipeline/log/record.py`."""
-
-    name = "log-records"
-    share = 0.1
-    kernels = True
+class RecordTarget(Target):
+    """A target whose inputs are records of the log with correct checksums."""
 
     def __init__(self) -> None:
         self._mutator = ContainerMutator(KIND, VERSION, self.seeds())
-
-    def seeds(self) -> Sequence[bytes]:
-        return [record_of(12), record_of(5, 12), record_of(1, 4), record_of(0)]
 
     def mutate(self, rng: Random, data: bytes, other: bytes) -> bytes:
         return self._mutator.mutate(rng, data, other)
@@ -45,6 +38,17 @@ class LogRecords(Target):
 
     def repair(self, data: bytes) -> bytes:
         return checked(data)
+
+
+class LogRecords(RecordTarget):
+    """Records of the log with correct checksums, decoded and ranked: `pipeline/log/record.py`."""
+
+    name = "log-records"
+    share = 0.1
+    kernels = True
+
+    def seeds(self) -> Sequence[bytes]:
+        return [record_of(12), record_of(5, 12), record_of(1, 4), record_of(0)]
 
     def run(self, data: bytes) -> str:
         try:
@@ -179,26 +183,14 @@ class PlayedHeaders(Target):
         return f"origin {origin.index.bit_length()}"
 
 
-class Containers(Target):
+class Containers(RecordTarget):
     """Containers as files and as bytes: `pipeline/storage/container.py`."""
 
     name = "containers"
     share = 0.3
 
-    def __init__(self) -> None:
-        self._mutator = ContainerMutator(KIND, VERSION, self.seeds())
-
     def seeds(self) -> Sequence[bytes]:
         return [record_of(3), record_of(0)]
-
-    def mutate(self, rng: Random, data: bytes, other: bytes) -> bytes:
-        return self._mutator.mutate(rng, data, other)
-
-    def blow_up(self, rng: Random, data: bytes) -> bytes:
-        return self._mutator.blow_up(rng, data, self.largest)
-
-    def repair(self, data: bytes) -> bytes:
-        return checked(data)
 
     def run(self, data: bytes) -> str:
         from io import BytesIO
