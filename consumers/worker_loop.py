@@ -22,6 +22,7 @@ from consumers.kafka.errors import (
     PERMANENT,
     AuthorizationError,
     CommitFailedError,
+    CorruptRecordError,
     InvalidTimestampError,
     KafkaError,
     RefusedError,
@@ -57,6 +58,8 @@ TEMPORARY = (CommitFailedError, KafkaError, OSError, TimeoutError)
 # is back from one moment to the next. A worker that connects and then fails may do so for long.
 FIRST_PAUSE_S, MAX_PAUSE_S, MAX_PAUSE_AT_WORK_S = 0.5, 1.0, 5.0
 RECOVERED_S = 30.0  # a worker that has run for this long has recovered
+# Records with a wrong checksum may have been damaged on their way, or on the disk of a broker.
+MAX_DAMAGED_READS = 5
 # A block is thousands of small objects, none of them in a cycle. With Python's default of 700, the
 # garbage collector would scan them many times per block, for about a tenth of a worker's time.
 COLLECT_AFTER = 50_000
@@ -94,12 +97,22 @@ def stopped_by_signals() -> threading.Event:
     return stop
 
 
+def damage_on_disk(error: Exception) -> DamagedError:
+    """The error for records whose checksum is wrong however often they are read."""
+    return DamagedError(
+        f"records were damaged each of {MAX_DAMAGED_READS} times they were read "
+        f"({describe_error(error)}): the leader's copy is probably damaged on its disk. Make "
+        "another replica the leader of this partition, or restore it, and start again."
+    )
+
+
 def keep_working(new_worker: Callable[[], Worker], stop: threading.Event) -> None:
     """Run a worker; after a temporary failure make a new one, which continues where it was."""
     gc.freeze()  # modules and settings are never freed
     gc.set_threshold(COLLECT_AFTER)
     pause = FIRST_PAUSE_S
     failed_at: float | None = None
+    damaged_reads = 0  # in a row
     while not stop.is_set():
         connected = False
         try:
@@ -121,6 +134,10 @@ def keep_working(new_worker: Callable[[], Worker], stop: threading.Event) -> Non
         except TEMPORARY as error:
             if connected and time.monotonic() - connected_at > RECOVERED_S:
                 pause = FIRST_PAUSE_S
+                damaged_reads = 0
+            damaged_reads = damaged_reads + 1 if isinstance(error, CorruptRecordError) else 0
+            if damaged_reads == MAX_DAMAGED_READS:
+                raise damage_on_disk(error) from None
             pause = min(pause, MAX_PAUSE_AT_WORK_S if connected else MAX_PAUSE_S)
             failed_at = time.monotonic() if failed_at is None else failed_at
             log.warning("%s; trying again in %.1f s", describe_error(error), pause)

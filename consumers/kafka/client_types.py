@@ -34,6 +34,7 @@ class Message(Protocol):
     key: bytes | None
     value: bytes | None
     headers: Sequence[Header]
+    damage: str  # why a batch of records could not be decoded; usually empty
 
 
 class SendFuture(Protocol):

@@ -90,8 +90,15 @@ def connect(kind: Callable[..., Any], settings: KafkaSettings, options: dict[str
     raise KafkaTimeoutError(f"no broker answers at {settings.bootstrap} ({how})")
 
 
-def new_consumer(settings: KafkaSettings, **options: Any) -> Consumer:  # noqa: ANN401
-    """A consumer that neither commits nor resets offsets by itself, and reads committed records."""
+def new_consumer(
+    settings: KafkaSettings,
+    undecodable_batches: bool = False,
+    **options: Any,  # noqa: ANN401
+) -> Consumer:
+    """A consumer that neither commits nor resets offsets by itself, and reads committed records.
+
+    With `undecodable_batches`, a batch that cannot be decoded is a record; otherwise an error.
+    """
     defaults = {
         "enable_auto_commit": False,
         "allow_auto_create_topics": False,
@@ -101,6 +108,7 @@ def new_consumer(settings: KafkaSettings, **options: Any) -> Consumer:  # noqa: 
         "fetch_max_bytes": 64 << 20,
     }
     consumer: Consumer = connect(KafkaConsumer, settings, {**defaults, **options})
+    decode_in_batches(consumer, undecodable_batches)
     return consumer
 
 
@@ -118,6 +126,7 @@ def new_group_consumer(
     assignor = OwnedPartitionsAssignor()
     consumer: GroupConsumer = new_consumer(  # type: ignore[assignment]
         settings,
+        undecodable_batches=True,
         group_id=group,
         client_id=instance,
         partition_assignment_strategy=[assignor],
@@ -129,7 +138,6 @@ def new_group_consumer(
         max_poll_records=max_records,
     )
     assignor.owned_partitions = consumer.assignment
-    decode_in_batches(consumer)
     finish_joins(consumer)
     pace_coordinator_lookups(consumer)
     return consumer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafka.errors import (
     AuthorizationError,
     CommitFailedError,
+    CorruptRecordError,
     InvalidRecordError,
     InvalidTimestampError,
     InvalidTopicError,
@@ -26,6 +27,7 @@ __all__ = [
     "AuthorizationError",
     "BrokerAwayError",
     "CommitFailedError",
+    "CorruptRecordError",
     "InvalidTimestampError",
     "KafkaError",
     "KafkaTimeoutError",

@@ -167,7 +167,7 @@ def read_progress(
 ) -> ReplayProgress:
     """Find out how much of a source is in a topic; `say` tells the user what takes time."""
     # Uncommitted: no transaction is used, and one of another program must not hide records.
-    consumer = new_consumer(settings, isolation_level="read_uncommitted")
+    consumer = new_consumer(settings, undecodable_batches=True, isolation_level="read_uncommitted")
     try:
         topic_partitions = [TopicPartition(topic, number) for number in range(partitions)]
         begins, ends = (

@@ -179,6 +179,8 @@ class TokenizerWorker:
                 if self._written.is_written((span.identity, span.partition), message.offset):
                     continue
                 try:
+                    if message.damage:
+                        raise MalformedEvent("undecodable_batch", message.damage)
                     event = self._decode(message.value or b"", self._stream.max_event_bytes)
                 except MalformedEvent as error:
                     letters.append(DeadLetter.of(message, error.reason, error.detail))

@@ -33,6 +33,7 @@ REASONS = (
     "bad_time",
     "not_usable",
     "worker_died",
+    "undecodable_batch",
 )
 
 _RFC3339 = re.compile(

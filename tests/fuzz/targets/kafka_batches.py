@@ -8,10 +8,12 @@ from random import Random
 from typing import Any
 
 import crc32c
+import zstandard
 from kafka.errors import KafkaError
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from consumers.kafka.batch_decoder import contents
+from consumers.kafka.codecs import UndecodableError
 from tests.fuzz.mutation import blown_up, mutate_bytes
 from tests.fuzz.target import Broken, Target, kind_of
 
@@ -28,7 +30,7 @@ class KafkaBatches(Target):
 
     def seeds(self) -> Sequence[bytes]:
         seeds = []
-        for codec in (0, 1, 3):
+        for codec in (0, 1, 3, 4):
             builder = MemoryRecordsBuilder(2, codec, 1 << 20)
             for n in range(4):
                 headers = [("index", b"%d" % n)] if n % 2 else []
@@ -58,16 +60,18 @@ class KafkaBatches(Target):
     def run(self, data: bytes) -> str:
         try:
             found = [record for batch in batches(data) for record in contents(batch)]
-        except KafkaError as error:
+        except (KafkaError, UndecodableError) as error:
             return kind_of(error)
         if len(data) < 5000:
             try:
                 expected = [
-                    (r.offset, r.timestamp, r.value) for batch in batches(data) for r in batch
+                    (r.offset, r.timestamp, r.key, r.value)
+                    for batch in batches(data)
+                    for r in batch
                 ]
             except (KafkaError, *TWIN_DAMAGE) as error:
                 return f"only the kernel accepts it: {type(error).__name__}"
-            if found != expected:
+            if [parts(record) for record in found] != expected:
                 raise Broken("the kernel and kafka-python decode different records")
         return f"{len(found).bit_length()} records"
 
@@ -78,7 +82,13 @@ TWIN_DAMAGE: tuple[type[BaseException], ...] = (
     IndexError,
     UnicodeDecodeError,
     OverflowError,
+    zstandard.ZstdError,
 )
+
+
+def parts(record: Any) -> tuple[Any, ...]:  # noqa: ANN401 - ours, or kafka-python's
+    """Return what both decoders must agree on."""
+    return record.offset, record.timestamp, record.key, record.value
 
 
 def batches(data: bytes) -> list[Any]:
