@@ -1,5 +1,12 @@
 """`python -m consumers` is `wirerank`."""
 
+import sys
+
+from consumers.supervisor_link import die_with_parent
+
+if "--supervised" in sys.argv:
+    die_with_parent()  # before the imports below, which take seconds on a busy machine
+
 from consumers.cli import main
 
 main()

@@ -71,13 +71,11 @@ class WorkerLink:
 class SupervisorLink:
     """The worker's end: sends signs of life, and stops the worker when the supervisor ends.
 
-    It is opened before the worker imports what takes long. `kernel` says whether the kernel should
-    kill this process when the supervisor ends.
+    It is opened before the worker imports what takes long. `__main__` calls `die_with_parent` even
+    earlier.
     """
 
-    def __init__(self, descriptor: int = 0, kernel: bool = True) -> None:
-        if kernel and sys.platform == "linux":
-            die_with_parent()
+    def __init__(self, descriptor: int = 0) -> None:
         self._stop = threading.Event()
         self._health = Health()
         self._socket = socket.socket(fileno=os.dup(descriptor))
@@ -126,7 +124,9 @@ def send_beat(link: socket.socket) -> None:
 
 
 def die_with_parent() -> None:
-    """Ask the kernel to kill this process as soon as its parent ends."""
+    """Ask the kernel to kill this process as soon as its parent ends, which only Linux can."""
+    if sys.platform != "linux":
+        return
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0) != 0:
         log.debug("prctl: %s", os.strerror(ctypes.get_errno()))

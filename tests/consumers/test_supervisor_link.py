@@ -22,7 +22,7 @@ faulthandler.register(signal.SIGUSR1)
 stop = threading.Event()
 supervisor_link.GRACE_SECONDS = 0.5
 supervisor_link.BEAT_SECONDS = 0.1
-supervisor_link.SupervisorLink(kernel=False).attach(stop, Health())
+supervisor_link.SupervisorLink().attach(stop, Health())
 """
 STOPS = "stop.wait()"
 DOES_NOT_STOP = "time.sleep(1000)"
@@ -46,7 +46,7 @@ def test_a_worker_ends_with_its_supervisor_without_help_of_the_kernel(
 
 def test_the_kernel_ends_workers_that_hang_without_a_supervisor() -> None:
     """A process starts a worker that keeps the interpreter for itself, and is killed."""
-    program = BEGIN.replace("kernel=False", "kernel=True") + "print('here', flush=True)\n"
+    program = BEGIN + "supervisor_link.die_with_parent()\nprint('here', flush=True)\n"
     script = (
         "import subprocess, sys, time\nfrom consumers.supervisor_link import WorkerLink\n"
         f"link = WorkerLink([sys.executable, '-c', {program + KEEPS_THE_INTERPRETER!r}])\n"
