@@ -7,12 +7,8 @@ hostile archive causes an error and does not fill the memory.
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
 import os
-import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,19 +16,14 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
 from pipeline.corpora.source import SourceError
+from pipeline.corpora.tar_archive import is_tar, tar_members
 
 MAX_FILE_BYTES = 64 * 2**20
 MAX_ARCHIVE_BYTES = 2**30
 MAX_DEPTH = 4
 
-MAX_SKIPPED_BYTES = 4 * 2**30  # of a compressed archive, with the members that nobody wants
-
-Unpacked = IO[bytes] | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
-COMPRESSIONS: dict[bytes, Callable[[IO[bytes]], Unpacked]] = {  # by the first bytes of a file
-    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
-    b"BZh": bz2.BZ2File,
-    b"\xfd7zXZ\x00": lzma.LZMAFile,
-}
+# LZMA in a zip file allocates as much memory as the file asks for, up to 4 GiB.
+ZIP_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
 
 
 @contextmanager
@@ -111,7 +102,7 @@ class ArchiveFiles:
             "expected a folder or a complete .tar, .tar.gz, .tar.xz or .zip file: fetch it again",
         ):
             # A tar archive whose last member is a zip file also looks like a zip file.
-            zipped = zipfile.is_zipfile(archive) and not _is_tar(archive)
+            zipped = zipfile.is_zipfile(archive) and not is_tar(archive)
             members = _zipped if zipped else _members
             self._data = dict(sorted(members(archive, wanted)))
 
@@ -157,71 +148,17 @@ def _walk(folder: Path) -> Iterator[str]:
                     pending.append(name)
 
 
-class BoundedFile:
-    """A file for `tarfile` that refuses large headers and long ways to the next one.
-
-    Headers with long names are read into memory whole, whatever size they claim. And a compressed
-    archive of a few megabytes can hold terabytes of zeros that would have to be skipped.
-    """
-
-    def __init__(self, file: Unpacked) -> None:
-        self._file = file
-
-    def read(self, size: int = -1) -> bytes:
-        """Read at most `size` bytes; an error if that is more than a file may have."""
-        if not 0 <= size <= MAX_FILE_BYTES + tarfile.BLOCKSIZE:
-            raise tarfile.ReadError(f"a header states a size of {size:,} bytes")
-        return self._file.read(size)
-
-    def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a place; an error if it is too far away."""
-        if place > MAX_SKIPPED_BYTES:
-            raise tarfile.ReadError(f"there are more than {MAX_SKIPPED_BYTES:,} bytes in it")
-        return self._file.seek(place, whence)
-
-    def tell(self) -> int:
-        """Return the place in the file."""
-        return self._file.tell()
-
-
-@contextmanager
-def _open_tar(archive: Path) -> Iterator[tarfile.TarFile]:
-    """Open a tar archive, compressed or not."""
-    with archive.open("rb") as packed:
-        first = packed.read(6)
-        packed.seek(0)
-        unpack = next((u for magic, u in COMPRESSIONS.items() if first.startswith(magic)), None)
-        file = BoundedFile(packed if unpack is None else unpack(packed))
-        with tarfile.open(fileobj=file, mode="r:") as tar:  # type: ignore[call-overload]
-            yield tar
-
-
-def _is_tar(archive: Path) -> bool:
-    try:
-        with _open_tar(archive):
-            return True
-    except Exception:  # whatever it is, it is not a tar archive
-        return False
-
-
 def _members(archive: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
     """Yield names and contents of the wanted regular files of a tar archive, in one pass."""
-    total = behind = 0
-    with _open_tar(archive) as tar:
-        for member in tar:
-            # A negative size, which a header can state, would lead back to the same header.
-            if member.size < 0 or tar.offset <= behind:
-                raise tarfile.ReadError("a member ends before it begins")
-            behind = tar.offset
-            name = _wanted_name(member.name, wanted)
-            if not member.isreg() or name is None:
-                continue
-            _check_size(f"{archive}: {name}", member.size)
-            total += member.size
-            _check_total(archive, total)
-            file = tar.extractfile(member)
-            if file is not None:
-                yield name, file.read()
+    total = 0
+    for member, read in tar_members(archive):
+        name = _wanted_name(member.name, wanted)
+        if not member.isreg() or name is None:
+            continue
+        _check_size(f"{archive}: {name}", member.size)
+        total += member.size
+        _check_total(archive, total)
+        yield name, read()
 
 
 def _zipped(archive: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
@@ -232,12 +169,21 @@ def _zipped(archive: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str,
             name = _wanted_name(member.filename, wanted)
             if member.is_dir() or name is None:
                 continue
+            check_compression(member)
             with pack.open(member) as file:
                 data = file.read(MAX_FILE_BYTES + 1)
             _check_size(f"{archive}: {name}", len(data))
             total += len(data)
             _check_total(archive, total)
             yield name, data
+
+
+def check_compression(member: zipfile.ZipInfo) -> None:
+    """Refuse a member of a zip file whose compression may need any amount of memory."""
+    if member.compress_type not in ZIP_COMPRESSIONS:
+        raise zipfile.BadZipFile(
+            f"a member has compression {member.compress_type}; expected deflate, bzip2 or none"
+        )
 
 
 def _wanted_name(path: str, wanted: Callable[[str], bool]) -> str | None:

@@ -19,7 +19,7 @@ import numpy as np
 import orjson
 
 from learners.arrays import Ints, Longs
-from pipeline.corpora.corpus_files import OpenableFiles, damage_reported
+from pipeline.corpora.corpus_files import OpenableFiles, check_compression, damage_reported
 from pipeline.corpora.source import SourceError
 from pipeline.corpora.tags import element, opening_tag, opening_tags
 from pipeline.text.markup import text_of
@@ -151,8 +151,10 @@ class Zip:
     def read(self, member: int) -> tuple[str, bytes]:
         """The name of a member, and its content up to one byte beyond the limit."""
         info = self._members[member]
-        with self._damage_reported(), self._pack.open(info) as file:
-            return info.filename, file.read(MAX_STORY_BYTES + 1)
+        with self._damage_reported():
+            check_compression(info)
+            with self._pack.open(info) as file:
+                return info.filename, file.read(MAX_STORY_BYTES + 1)
 
     def close(self) -> None:
         """Close the file."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from pipeline.corpora import corpus_files
+from pipeline.corpora import tar_archive
 from pipeline.corpora.registry import open_source, ranks_for, remarks_for
 from pipeline.corpora.source import SourceError
 from pipeline.events.event import parse_event
@@ -172,7 +172,7 @@ def test_a_long_way_through_an_archive_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Members that nobody wants must be unpacked to be skipped; a few bytes can hold many."""
-    monkeypatch.setattr(corpus_files, "MAX_SKIPPED_BYTES", 1 << 20)
+    monkeypatch.setattr(tar_archive, "MAX_SKIPPED_BYTES", 1 << 20)
     path = tmp_path / "corpus.tar.gz"
     path.write_bytes(tarred({"zeros": bytes(2 << 20), "reut2-000.sgm": b""}, "w:gz"))
     with pytest.raises(SourceError, match="more than 1,048,576 bytes"):
