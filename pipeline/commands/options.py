@@ -26,7 +26,7 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="SOURCE",
-        help="The events to read: FILE.jsonl or FILE.jsonl.gz (one JSON object per line), - for "
+        help="The events to read: a FILE of JSON lines or a JSON array, packed or not, - for "
         "standard input, or a corpus as KIND:PATH. synthetic:N makes N documents. `wirerank "
         "corpora` lists the kinds.",
         autocompletion=complete_source,

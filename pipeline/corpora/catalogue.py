@@ -161,8 +161,8 @@ CORPORA: tuple[Corpus, ...] = (
         name="trec",
         title="TREC runs: documents of queries with the scores of several systems as features; the "
         "rank is the relevance grade plus 1",
-        needs="a folder, file or pattern of runs (`query Q0 document rank score tag`, plain or "
-        "gzip), a comma, and the judgements (`query iteration document grade`)",
+        needs="a folder, file or pattern of runs (`query Q0 document rank score tag`, packed or "
+        "not), a comma, and the judgements (`query iteration document grade`)",
         source="trec:RUNS,QRELS",
         options="depth=1000 (documents per query and run), normalise=minmax (or place, percentile, "
         "none)",
@@ -180,10 +180,31 @@ CORPORA: tuple[Corpus, ...] = (
         "feature-focus, independent or frequency",
     ),
     Corpus(
+        name="csv",
+        title="Your own documents as rows of CSV or TSV; the header names the keys of the events",
+        needs="a file with a header, packed or not, or - for standard input; without a field "
+        "mapping its columns must be called as the keys of events (id, title, text, topics)",
+        source="csv:PATH, FILE.csv or FILE.tsv",
+        options="delimiter=auto (or comma, semicolon, tab, pipe, or a sign), quote=double (or "
+        "none), split=semicolon (what separates the names in the column topics; or comma, pipe, "
+        "tab, none, or a sign)",
+        terms="your own data",
+    ),
+    Corpus(
+        name="fasttext",
+        title="Your own documents as lines of fastText: __label__grain __label__ship Wheat is up; "
+        "the id is the number of the line",
+        needs="a file, packed or not, or - for standard input",
+        source="fasttext:PATH",
+        options="prefix=__label__",
+        terms="your own data",
+    ),
+    Corpus(
         name="jsonl",
-        title="Your own document events, one JSON object per line",
-        needs="a .jsonl or .jsonl.gz file, or standard input",
-        source="FILE.jsonl, FILE.jsonl.gz or -",
+        title="Your own document events: one JSON object per line, or a JSON array of any size",
+        needs="a file, packed or not (gz, bz2, xz, zst, zip), or standard input; how it is written "
+        "and packed is recognised by its content",
+        source="FILE or -",
         terms="your own data",
     ),
 )

@@ -18,12 +18,15 @@ from typing import IO, Protocol
 from pipeline.corpora.source import SourceError
 from pipeline.corpora.tar_archive import is_tar, tar_members
 
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst", ".zip")
+
 MAX_FILE_BYTES = 64 * 2**20
 MAX_ARCHIVE_BYTES = 2**30
 MAX_DEPTH = 4
 
-# LZMA in a zip file allocates as much memory as the file asks for, up to 4 GiB.
-ZIP_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
+# LZMA in a zip file allocates as much memory as the file asks for, up to 4 GiB. The output of a few
+# kilobytes of bzip2 is not limited by `zipfile`, and may be as large.
+ZIP_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 @contextmanager
@@ -182,7 +185,8 @@ def check_compression(member: zipfile.ZipInfo) -> None:
     """Refuse a member of a zip file whose compression may need any amount of memory."""
     if member.compress_type not in ZIP_COMPRESSIONS:
         raise zipfile.BadZipFile(
-            f"a member has compression {member.compress_type}; expected deflate, bzip2 or none"
+            f"a member has compression {member.compress_type}; only stored and deflated members "
+            "are read"
         )
 
 

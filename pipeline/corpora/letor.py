@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from learners.arrays import Longs
-from pipeline.corpora.corpus_files import open_files
+from pipeline.corpora.corpus_files import ARCHIVES, open_files
 from pipeline.corpora.query_document_stream import QueryDocumentStream
 from pipeline.corpora.query_file_lines import (
     MOST_VALUES,
@@ -28,7 +28,6 @@ from pipeline.corpora.query_file_lines import (
 from pipeline.corpora.source import SourceError
 from pipeline.retrieval.query_sets import QuerySet, known_grades
 
-ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".zip")
 PARTS = ("S1", "S2", "S3", "S4", "S5")  # the parts of LETOR's sets, from which folds are made
 MOST_FEATURES = 10_000
 DOCUMENT = re.compile(rb"docid\s*=\s*(\S+)")

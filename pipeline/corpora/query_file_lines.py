@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline.corpora.jsonl import JsonLines
+from pipeline.corpora.lines import BEYOND, file_lines
 from pipeline.corpora.source import SourceError
 
 LONGEST_LINE = 1 << 18  # bytes; LETOR's longest lines have about 3,000
@@ -16,8 +16,8 @@ MOST_GRADE = 30  # gains are powers of two
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The non-blank lines of a file, plain or gzip, with their line numbers from 1."""
-    for number, line in enumerate(JsonLines(path, LONGEST_LINE), start=1):
+    """The non-blank lines of a file, packed or not, with their line numbers from 1."""
+    for number, line in enumerate(file_lines(path, LONGEST_LINE + BEYOND), start=1):
         if len(line) > LONGEST_LINE:
             raise SourceError(
                 f"{path}, line {number}: found a line of more than {LONGEST_LINE:,} bytes; "

@@ -7,12 +7,9 @@ but their numbers are in order of time.
 
 from __future__ import annotations
 
-import gzip
 import heapq
-import io
-import zlib
 from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
@@ -21,12 +18,14 @@ import orjson
 
 from learners.arrays import Longs
 from pipeline.corpora.corpus_files import OpenableFiles
+from pipeline.corpora.lines import bounded_lines
+from pipeline.corpora.packed import DamagedStreamError, unpacked, unpacked_name
 from pipeline.corpora.rcv1_labels import Labels, read_labels
 from pipeline.corpora.source import SourceError
 from pipeline.events.event import MAX_EVENT_BYTES
 
-GZIP = b"\x1f\x8b"  # the first bytes of a gzip file
 MOST_FILES = 64  # open at the same time
+READ_BYTES = 1 << 13  # of each of these files at a time
 CHUNK = 4096
 MOST_DIGITS = 15  # of the number of a document
 MAX_SORTED_BYTES = 64 * 2**20  # of words in a file whose documents must be sorted in memory
@@ -153,14 +152,11 @@ class TokenDocuments:
 
 
 class Lines:
-    """The lines of a file, compressed or not; an error if one is longer than an event may be."""
+    """The lines of a file, packed or not; an error if one is longer than an event may be."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._name = name
-        self._file = file if isinstance(file, io.BufferedReader) else io.BufferedReader(file)  # type: ignore[type-var]
-        self._lines: IO[bytes] = self._file
-        if self._file.peek(2)[:2] == GZIP:
-            self._lines = io.BufferedReader(gzip.GzipFile(fileobj=self._file))
+        self._file = file
 
     def __enter__(self) -> Lines:
         return self
@@ -169,15 +165,16 @@ class Lines:
         self._file.close()
 
     def __iter__(self) -> Iterator[bytes]:
+        chunks = unpacked(iter(lambda: self._file.read(READ_BYTES), b""))
         try:
-            for line in iter(partial(self._lines.readline, MAX_EVENT_BYTES), b""):
+            for line in bounded_lines(chunks, MAX_EVENT_BYTES):
                 if len(line) == MAX_EVENT_BYTES:
                     raise SourceError(
                         f"{self._name} has a line of more than {MAX_EVENT_BYTES:,} bytes, longer "
                         "than any in the corpus; check that this is the right file"
                     )
                 yield line
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        except DamagedStreamError as error:
             raise SourceError(
                 f"{self._name} is damaged or cut off: {error}; fetch it again"
             ) from None
@@ -189,21 +186,23 @@ class Lines:
 
 def is_tokens(name: str) -> bool:
     """Whether a file is a token file, judging by its name."""
-    base = PurePosixPath(name).name.lower().removesuffix(".gz")  # lyrl2004_tokens_train.dat
+    base = unpacked_name(PurePosixPath(name).name.lower())  # lyrl2004_tokens_train.dat
     return base.endswith(".dat") and "tokens" in base
 
 
 def is_qrels(name: str) -> bool:
     """Whether a file is a topic file, judging by its name."""
     base = PurePosixPath(name).name.lower()  # rcv1-v2.topics.qrels
-    base = base.removesuffix(".gz").removesuffix(".txt")
+    base = unpacked_name(base).removesuffix(".txt")
     return base.endswith("qrels") and "topics" in base
 
 
 def unpacked_once(names: Iterator[str]) -> list[str]:
     """The names, without compressed files that also exist uncompressed."""
     every = set(names)
-    return sorted(name for name in every if not (name[-3:].lower() == ".gz" and name[:-3] in every))
+    return sorted(
+        name for name in every if (plain := unpacked_name(name)) == name or plain not in every
+    )
 
 
 def read_documents(lines: Lines, name: str) -> Iterator[Document]:

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from pipeline.corpora.catalogue import CORPORA
+from pipeline.corpora.csv_rows import CsvRows
+from pipeline.corpora.fasttext import PREFIX, FasttextLines
 from pipeline.corpora.jsonl import JsonLines, StandardInput
 from pipeline.corpora.letor import Letor, read_letor
 from pipeline.corpora.movielens import MovieLens
 from pipeline.corpora.newsgroups import Newsgroups
+from pipeline.corpora.packed import unpacked_name
 from pipeline.corpora.rcv1 import Rcv1
 from pipeline.corpora.reuters21578 import Reuters21578
 from pipeline.corpora.source import Source, SourceError, SourceSize
@@ -91,7 +94,26 @@ def _number(text: str, kind: type[N]) -> N:
     return number
 
 
-KINDS: dict[str, Callable[[str, Options], Source]] = {
+def _csv(path: str, options: Options, max_event_bytes: int) -> Source:
+    return CsvRows(
+        Path(path),
+        delimiter=options.pop("delimiter", "auto"),
+        quote=options.pop("quote", "double"),
+        split=options.pop("split", "semicolon"),
+        max_event_bytes=max_event_bytes,
+    )
+
+
+def _fasttext(path: str, options: Options, max_event_bytes: int) -> Source:
+    return FasttextLines(Path(path), options.pop("prefix", PREFIX), max_event_bytes)
+
+
+# The kinds of your own files, whose events may have any size.
+FILE_KINDS: dict[str, Callable[[str, Options, int], Source]] = {
+    "csv": _csv,
+    "fasttext": _fasttext,
+}
+CORPUS_KINDS: dict[str, Callable[[str, Options], Source]] = {
     "letor": _letor,
     "movielens": _movielens,
     "newsgroups": _newsgroups,
@@ -101,6 +123,7 @@ KINDS: dict[str, Callable[[str, Options], Source]] = {
     "text": lambda path, options: TextWords(Path(path)),
     "trec": _trec,
 }
+KINDS = sorted((*CORPUS_KINDS, *FILE_KINDS))
 
 
 @contextmanager
@@ -116,7 +139,7 @@ def _errors_named(text: str) -> Iterator[None]:
 
 
 def open_source(text: str, max_event_bytes: int = MAX_EVENT_BYTES) -> Source:
-    """Open a source: a file of JSON lines, `-`, or `kind:PATH[,option=value]`."""
+    """Open a source: a file of events, `-`, or `kind:PATH[,option=value]`."""
     if text == "-":
         return StandardInput(max_event_bytes=max_event_bytes)
     if not text:
@@ -130,8 +153,13 @@ def open_source(text: str, max_event_bytes: int = MAX_EVENT_BYTES) -> Source:
                 raise SourceError(
                     f"There is no corpus kind {kind!r} (in {text!r}). Known: {kinds}."
                 )
+            if unpacked_name(text).lower().endswith((".csv", ".tsv")):
+                return CsvRows(Path(text), max_event_bytes=max_event_bytes)
             return JsonLines(Path(text), max_event_bytes)
-        source = KINDS[kind](where, options)
+        if kind in FILE_KINDS:
+            source = FILE_KINDS[kind](where, options, max_event_bytes)
+        else:
+            source = CORPUS_KINDS[kind](where, options)
     if options:
         known = next(c.options for c in CORPORA if c.name == kind)
         raise SourceError(f"{kind} has no option {next(iter(options))!r}. Known: {known}.")

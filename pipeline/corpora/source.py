@@ -7,9 +7,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from pipeline.events.event import Refusal
+
 
 class SourceError(Exception):
     """A source cannot be opened, or its reading failed; the message says what to do."""
+
+
+class RefusedEvent(bytes):
+    """A part of a source that is no event, as it is in the source, and why it is none.
+
+    In a replay it is a dead letter with this reason. Where it is written to Kafka as it is, the
+    decoder refuses it again, because it is not JSON.
+    """
+
+    refusal: Refusal
+
+    def __new__(cls, raw: bytes, refusal: Refusal) -> RefusedEvent:
+        """Return the bytes with the refusal as an attribute."""
+        refused = super().__new__(cls, raw)
+        refused.refusal = refusal
+        return refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +65,8 @@ def numbered(source: Source) -> Iterator[tuple[int, bytes]]:
     line = 0
     for raw in source:
         line += bool(raw)
-        yield line, raw.removeprefix(codecs.BOM_UTF8) if line == 1 else raw
+        marked = line == 1 and raw.startswith(codecs.BOM_UTF8)
+        yield line, raw.removeprefix(codecs.BOM_UTF8) if marked else raw
 
 
 def valid_text(name: str) -> str:

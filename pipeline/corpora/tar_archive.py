@@ -9,97 +9,25 @@ an archive must have an end.
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
-import lzma
-import os
 import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from pipeline.corpora.packed import CHUNK_BYTES, UnpackedFile, is_packed
 from pipeline.corpora.source import SourceError
 
 MAX_SKIPPED_BYTES = 4 * 2**30  # of an archive, unpacked, with the members that nobody wants
 MAX_MEMBERS = 100_000  # 20 Newsgroups has 20,000
 MAX_HEADER_BYTES = 1 << 20  # of one member: long names, sparse files, attributes
 MAX_GLOBAL_HEADERS = 100  # `git archive` writes one
-MAX_XZ_MEMORY = 256 << 20  # of the decompressor; `xz -9` needs 65 MiB
-CHUNK_BYTES = 1 << 16
-
-
-class XzReader(io.RawIOBase):
-    """Unpacks an xz file with limited memory. `lzma.LZMAFile` allocates what the file asks for."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._rewind()
-
-    def _rewind(self) -> None:
-        self._file.seek(0)
-        self._place = 0
-        self._unpacker: lzma.LZMADecompressor | None = self._new_unpacker()
-
-    @staticmethod
-    def _new_unpacker() -> lzma.LZMADecompressor:
-        return lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_XZ_MEMORY)
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True; going back means unpacking again from the beginning."""
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
-        """Unpack some bytes; none at the end of the file."""
-        data = b""
-        while not data and self._unpacker is not None and len(buffer):
-            if self._unpacker.eof:  # another stream may follow, or padding
-                packed = self._unpacker.unused_data or self._file.read(CHUNK_BYTES)
-                while packed and not (packed := packed.lstrip(b"\0")):
-                    packed = self._file.read(CHUNK_BYTES)
-                self._unpacker = self._new_unpacker() if packed else None
-                data = self._unpacker.decompress(packed, len(buffer)) if self._unpacker else b""
-                continue
-            packed = self._file.read(CHUNK_BYTES) if self._unpacker.needs_input else b""
-            if not packed and self._unpacker.needs_input:
-                raise EOFError("the compressed file ended before its end-of-stream marker")
-            data = self._unpacker.decompress(packed, len(buffer))
-        buffer[: len(data)] = data
-        self._place += len(data)
-        return len(data)
-
-    def seek(self, place: int, whence: int = os.SEEK_SET, /) -> int:
-        """Go to a place, counted from the beginning."""
-        if whence != os.SEEK_SET:
-            raise io.UnsupportedOperation("an xz file is read from its beginning")
-        if place < self._place:
-            self._rewind()
-        while self._place < place and self.read(min(CHUNK_BYTES, place - self._place)):
-            pass
-        return self._place
-
-    def tell(self) -> int:
-        """Return the place, counted from the beginning."""
-        return self._place
-
-
-Unpacked = IO[bytes] | gzip.GzipFile | bz2.BZ2File | io.BufferedReader
-COMPRESSIONS: dict[bytes, Callable[[IO[bytes]], Unpacked]] = {  # by the first bytes of a file
-    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
-    b"BZh": bz2.BZ2File,
-    b"\xfd7zXZ\x00": lambda file: io.BufferedReader(XzReader(file), CHUNK_BYTES),
-}
 
 
 class BoundedFile:
     """A file for `tarfile` that refuses large headers and long ways to the next one."""
 
-    def __init__(self, file: Unpacked) -> None:
+    def __init__(self, file: IO[bytes] | UnpackedFile) -> None:
         self._file = file
         self._left = 0
         self.allow(MAX_HEADER_BYTES)
@@ -118,11 +46,11 @@ class BoundedFile:
         self._left -= size
         return self._file.read(size)
 
-    def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
+    def seek(self, place: int) -> int:
         """Go to a place; an error if it is too far away."""
         if place > MAX_SKIPPED_BYTES:
             raise tarfile.ReadError(f"there are more than {MAX_SKIPPED_BYTES:,} bytes in it")
-        return self._file.seek(place, whence)
+        return self._file.seek(place)
 
     def tell(self) -> int:
         """Return the place in the file."""
@@ -144,10 +72,9 @@ class BoundedFile:
 def open_tar(archive: Path) -> Iterator[tuple[tarfile.TarFile, BoundedFile]]:
     """Open a tar archive, compressed or not."""
     with archive.open("rb") as packed:
-        first = packed.read(6)
+        compressed = is_packed(packed.read(6))
         packed.seek(0)
-        unpack = next((u for magic, u in COMPRESSIONS.items() if first.startswith(magic)), None)
-        file = BoundedFile(packed if unpack is None else unpack(packed))
+        file = BoundedFile(UnpackedFile(packed) if compressed else packed)
         with tarfile.open(fileobj=file, mode="r:") as tar:  # type: ignore[call-overload]
             yield tar, file
 

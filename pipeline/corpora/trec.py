@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from learners.arrays import Longs
-from pipeline.corpora.jsonl import JsonLines
+from pipeline.corpora.lines import file_lines
+from pipeline.corpora.packed import unpacked_name
 from pipeline.corpora.query_document_stream import QueryDocumentStream
 from pipeline.corpora.query_file_lines import (
     LONGEST_LINE,
@@ -124,7 +125,7 @@ def meant_as_run(path: Path) -> bool:
     """
     if NO_RUN.search(path.name):
         return False
-    lines = (line for line in JsonLines(path, LONGEST_LINE) if line.strip())
+    lines = (line for line in file_lines(path, LONGEST_LINE) if line.strip())
     first = [line.split() for line in islice(lines, LOOKED_AT)]
     return not first or any(
         (len(fields) == 6 and read_number(fields[4]) is not None)
@@ -151,7 +152,7 @@ def read_trec(where: str, depth: int = DEPTH) -> QuerySet:
 
 def run_names(paths: Sequence[Path]) -> tuple[str, ...]:
     """The names of runs: their file names, with folders where names would be equal."""
-    names = [path.name.removesuffix(".gz") for path in paths]
+    names = [unpacked_name(path.name) for path in paths]
     counts = Counter(names)
     return tuple(
         valid_text(name if counts[name] == 1 else path.as_posix())

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 import orjson
 
-from pipeline.corpora.corpus_files import ArchiveFiles, Files
+from pipeline.corpora.corpus_files import ARCHIVES, ArchiveFiles, Files
 from pipeline.corpora.source import SourceError, SourceSize, valid_text
 from pipeline.text.terms import MAX_TERM_BYTES
 
@@ -25,7 +25,6 @@ SENTENCE_END = re.compile(r"(?<![.!?])[.!?]++(?=\s|[\"\u201d\u2019')_]|$)|\n\s*\
 WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 SIDE = 3
 LONGEST_RUN = 3
-ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz")
 SIZE = SourceSize(topics=1 << 16, terms=1 << 22)  # six novels have 16,190 words and 2,989,070 runs
 
 

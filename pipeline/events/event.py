@@ -24,6 +24,7 @@ REASONS = (
     "too_large",
     "not_json",
     "not_an_object",
+    "bad_row",
     "bad_id",
     "no_content",
     "bad_content",

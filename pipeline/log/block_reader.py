@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pipeline.corpora.source import Source, SourceError, numbered
+from pipeline.corpora.source import RefusedEvent, Source, SourceError, numbered
 from pipeline.events.dead_letters import DeadLetter
 from pipeline.events.event import MAX_EVENT_BYTES, Decoder, Event, MalformedEvent, parse_event
 from pipeline.log.block import Block, make_block
@@ -77,6 +77,9 @@ class BlockReader:
         if not event.strip():
             return
         self._event_count += 1
+        if isinstance(raw, RefusedEvent):
+            self._dead_letters.append(DeadLetter(raw, line, raw.refusal))
+            return
         try:
             self._events.append(self._decode(event, self._max_event_bytes))
         except MalformedEvent as problem:

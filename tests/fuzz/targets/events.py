@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import codecs
 from collections.abc import Sequence
 from random import Random
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from pipeline.corpora.jsonl import JsonLines
+from pipeline.corpora.packed import DECOMPRESSORS, ZIP
 from pipeline.corpora.source import SourceError
 from pipeline.events.event import MAX_EVENT_BYTES, REASONS, Event, MalformedEvent
 from pipeline.events.formats import FORMATS
@@ -17,6 +18,7 @@ from pipeline.log.block_reader import BlockReader
 from pipeline.text.tokenizer import Tokenizer
 from tests.fuzz.mutation import JsonMutator, blown_up, keys_in, mutate_bytes
 from tests.fuzz.target import Broken, Target, kind_of, scratch_folder
+from tests.support.packing import PACKINGS
 
 WIRERANK: list[dict[str, Any]] = [
     {
@@ -117,7 +119,7 @@ class NinjsEvents(EventTarget):
 
 
 class EventLines(Target):
-    """Files of JSON lines, plain or gzip: every line is an event or a dead letter."""
+    """Files of JSON lines or arrays, packed or not: all that is in them is an event or a letter."""
 
     name = "event-lines"
     share = 0.2
@@ -136,7 +138,8 @@ class EventLines(Target):
             lines + b"\n",
             lines.replace(b"\n", b"\r\n\r\n"),
             b"\xef\xbb\xbf" + lines,
-            gzip.compress(lines),
+            b"[" + lines.replace(b"\n", b",\n") + b"]",
+            *(pack(lines) for pack in PACKINGS.values()),
         ]
 
     def mutate(self, rng: Random, data: bytes, other: bytes) -> bytes:
@@ -163,7 +166,7 @@ class EventLines(Target):
             return kind_of(error)
         if read != events + letters:
             raise Broken(f"{read} lines were read, {events} events and {letters} dead letters came")
-        if data[:2] != b"\x1f\x8b":
+        if is_plain_lines(data):
             lines = sum(
                 1 for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()
             )
@@ -173,6 +176,14 @@ class EventLines(Target):
 
     def close(self) -> None:
         self._folder.cleanup()
+
+
+def is_plain_lines(data: bytes) -> bool:
+    """Return whether a file is neither packed nor in UTF-16 nor a JSON array."""
+    other = (*DECOMPRESSORS, *ZIP, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    text = data.removeprefix(codecs.BOM_UTF8).lstrip()
+    in_lines = text[:1] != b"[" and text.split(b"\n", 1)[0].strip() != b"{"
+    return in_lines and not data.startswith(other)
 
 
 def _path(folder: str) -> Any:  # noqa: ANN401

@@ -141,9 +141,9 @@ def test_lzma_in_a_zip_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "19960820.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as pack:
         pack.writestr("2286newsML.xml", NEWSML.format(number=2286))
-    with pytest.raises(SourceError, match="expected deflate, bzip2 or none"):
+    with pytest.raises(SourceError, match="only stored and deflated members are read"):
         ArchiveFiles(path, lambda name: True)
-    with pytest.raises(SourceError, match="expected deflate, bzip2 or none"):
+    with pytest.raises(SourceError, match="only stored and deflated members are read"):
         list(open_source(f"rcv1:{tmp_path}"))
 
 
@@ -176,5 +176,5 @@ def test_the_checksum_of_a_compressed_archive_is_verified(tmp_path: Path) -> Non
     packed[packed.index(b"texttext")] ^= 1
     path = tmp_path / "corpus.tar.gz"
     path.write_bytes(packed)
-    with pytest.raises(SourceError, match="CRC check failed"):
+    with pytest.raises(SourceError, match="incorrect data check"):
         ArchiveFiles(path, lambda name: True)

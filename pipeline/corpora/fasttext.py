@@ -1,0 +1,62 @@
+"""Lines as fastText reads them: labels such as `__label__grain`, and words.
+
+As in fastText, a word that begins with the prefix is a label wherever it stands in its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from pipeline.corpora.input_file import check_input, parts_of
+from pipeline.corpora.lines import BEYOND, bounded_lines
+from pipeline.corpora.source import RefusedEvent, SourceError
+from pipeline.events.event import MAX_EVENT_BYTES, Refusal
+
+PREFIX = "__label__"
+
+
+class FasttextLines:
+    """Source of the lines of a file; the id of a document is the number of its line.
+
+    A line without labels is a document that is not labelled.
+    """
+
+    topics: Sequence[str] = ()  # labels are discovered
+    total: int | None = None  # not known before the file is read
+
+    def __init__(
+        self, path: Path, prefix: str = PREFIX, max_event_bytes: int = MAX_EVENT_BYTES
+    ) -> None:
+        check_input(path, f"a file of lines such as {PREFIX}grain Wheat is up")
+        if not prefix or prefix != "".join(prefix.split()):
+            raise SourceError("fasttext: prefix= must be a text without blanks")
+        self._path = path
+        self._prefix = prefix
+        self._longest = max_event_bytes
+
+    def __iter__(self) -> Iterator[bytes]:
+        number = 0
+        for part in parts_of(self._path):
+            for line in bounded_lines(part, self._longest + BEYOND):
+                number += bool(line)
+                yield self._event(number, line) if line.strip() else line
+
+    def _event(self, number: int, line: bytes) -> bytes:
+        if len(line.rstrip(b"\r\n")) > self._longest:
+            detail = f"the line has more than {self._longest:,} bytes"
+            return RefusedEvent(line, Refusal("too_large", detail))
+        try:
+            words = line.decode().split()
+        except UnicodeDecodeError:
+            return RefusedEvent(line, Refusal("bad_row", "the line is not UTF-8"))
+        labels = [word for word in words if word.startswith(self._prefix)]
+        fields: dict[str, Any] = {"id": number}
+        if labels:
+            fields["topics"] = [label.removeprefix(self._prefix) for label in labels]
+            words = [word for word in words if not word.startswith(self._prefix)]
+        # Present even if empty, because an event without content would be a late label.
+        return orjson.dumps({**fields, "text": " ".join(words)})
