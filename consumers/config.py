@@ -27,6 +27,7 @@ from consumers.settings import (
 )
 
 ENVIRONMENT_PREFIX = "WIRERANK__"
+MAX_FILE_BYTES = 1 << 20
 # Taken from the environment literally: a password may look like a number or a comment.
 LITERAL_SETTINGS = {"ssl_password", "sasl_username", "sasl_password"}
 
@@ -34,14 +35,14 @@ LITERAL_SETTINGS = {"ssl_password", "sasl_username", "sasl_password"}
 def read_config(path: Path, environment: Mapping[str, str]) -> Config:
     """Read a configuration file; settings in the environment replace those of the file."""
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        given = tomllib.loads(read_text(path))
     except FileNotFoundError:
         raise ConfigError(
             f"{path} does not exist. `wirerank config --example` prints a file to start from."
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError is one, and so is a number of too many digits
         raise ConfigError(f"{path} is not valid TOML: {error}.") from None
     except RecursionError:
         raise ConfigError(
@@ -50,13 +51,24 @@ def read_config(path: Path, environment: Mapping[str, str]) -> Config:
     for name, text in environment.items():
         if name.startswith(ENVIRONMENT_PREFIX):
             place = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
-            set_value(given, place, environment_value(place[-1], text), name)
+            set_value(given, place, environment_value(name, place[-1], text), name)
     try:
         return Config.model_validate(given)
     except ValidationError as error:
         problems = error.errors(include_url=False)
         messages = [explain(p) for p in problems if not is_consequence(p, problems)]
         raise ConfigError(f"{path} cannot be used:\n  " + "\n  ".join(messages)) from None
+
+
+def read_text(path: Path) -> str:
+    """Read a configuration file, which may be a pipe; raises ConfigError if it is too large."""
+    with path.open("rb") as file:
+        content = file.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise ConfigError(
+            f"{path} has more than {MAX_FILE_BYTES:,} bytes, which no configuration has."
+        )
+    return content.decode()
 
 
 class KafkaOnly(Section):
@@ -69,7 +81,7 @@ def kafka_settings(bootstrap: str, environment: Mapping[str, str]) -> KafkaSetti
     """Settings for a broker named on the command line; all others come from the environment."""
     prefix = f"{ENVIRONMENT_PREFIX}KAFKA__"
     given = {
-        (key := name.removeprefix(prefix).lower()): environment_value(key, text)
+        (key := name.removeprefix(prefix).lower()): environment_value(name, key, text)
         for name, text in environment.items()
         if name.startswith(prefix)
     }
@@ -81,8 +93,13 @@ def kafka_settings(bootstrap: str, environment: Mapping[str, str]) -> KafkaSetti
         raise ConfigError(f"{where}:\n  " + "\n  ".join(problems)) from None
 
 
-def environment_value(setting: str, text: str) -> Any:  # noqa: ANN401 - whatever TOML can say
-    """The value of a setting in the environment; names and passwords are taken literally."""
+def environment_value(name: str, setting: str, text: str) -> Any:  # noqa: ANN401 - as TOML has it
+    """The value of a setting in the environment; names and passwords are taken literally.
+
+    Text that is not UTF-8 is refused here. Later it would be an error that may show the text.
+    """
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise ConfigError(f"{name} is not valid UTF-8.")
     return text if setting in LITERAL_SETTINGS else toml_value(text)
 
 
@@ -90,7 +107,7 @@ def toml_value(text: str) -> Any:  # noqa: ANN401 - whatever TOML can say
     """A text read as a TOML value, or as a string if it is none."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):  # the latter: brackets inside brackets
+    except (ValueError, RecursionError):  # the latter: brackets inside brackets
         return text
 
 

@@ -47,7 +47,7 @@ class Holder(NamedTuple):
             return True
         try:
             os.kill(self.process, 0)
-        except ProcessLookupError:
+        except (ProcessLookupError, OverflowError):  # the latter: no process has such a number
             return False
         except PermissionError:
             pass

@@ -17,13 +17,15 @@ from pydantic import (
 
 from consumers.kafka_names import default_topics
 from consumers.tls import client_context
-from learners.options import OptionError
+from learners.options import MOST, OptionError
 from learners.specs import LaneSpec, parse_spec, resolved
 from pipeline.engine.engine import EngineSettings, ranks_of
 from pipeline.engine.topic_index import MAX_WATCHED
 from pipeline.errors import UsageError
 from pipeline.events.event import MAX_EVENT_BYTES
 from pipeline.text.features import FeatureSettings
+
+MAX_SNAPSHOT_SECONDS = 86_400 * 365.0
 
 TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
 
@@ -102,13 +104,15 @@ class SnapshotSettings(Section):
     """
 
     folder: Path = Path("snapshots")
-    every_seconds: Annotated[float, Field(gt=0)] = 60.0
-    keep: Annotated[int, Field(ge=1)] = 3
+    every_seconds: Annotated[float, Field(ge=0.001, le=MAX_SNAPSHOT_SECONDS)] = 60.0
+    keep: Annotated[int, Field(ge=1, le=MOST)] = 3
 
     @field_validator("folder")
     @classmethod
     def _expand_home(cls, folder: Path) -> Path:
         try:
+            if "\0" in str(folder):
+                raise RuntimeError("a path has no null byte")
             return folder.expanduser()
         except RuntimeError as error:
             raise ValueError(f"{folder} cannot be used: {error}; write an absolute path") from None
@@ -197,14 +201,14 @@ class StreamSettings(Section):
     format: Literal["wirerank", "ninjs"] = "wirerank"
     profile: Literal["reuters2000", "reuters21578"] = "reuters2000"
     topics: tuple[str, ...] = ()
-    top: Annotated[int, Field(ge=0)] = 10
+    top: Annotated[int, Field(ge=0, le=MOST)] = 10
     block: Annotated[int, Field(ge=1, le=100_000)] = 1000
     max_event_bytes: Annotated[int, Field(ge=100, le=1 << 20)] = MAX_EVENT_BYTES
-    max_terms: Annotated[int, Field(ge=16)] = FeatureSettings().max_terms
-    min_df: Annotated[int, Field(ge=1)] = 1
-    max_topics: Annotated[int, Field(ge=1)] = EngineSettings().max_topics
-    max_pending: Annotated[int, Field(ge=0)] = EngineSettings().max_pending
-    max_pending_bytes: Annotated[int, Field(ge=0)] = EngineSettings().max_pending_bytes
+    max_terms: Annotated[int, Field(ge=16, le=MOST)] = FeatureSettings().max_terms
+    min_df: Annotated[int, Field(ge=1, le=MOST)] = 1
+    max_topics: Annotated[int, Field(ge=1, le=MOST)] = EngineSettings().max_topics
+    max_pending: Annotated[int, Field(ge=0, le=MOST)] = EngineSettings().max_pending
+    max_pending_bytes: Annotated[int, Field(ge=0, le=1 << 60)] = EngineSettings().max_pending_bytes
     lanes: Annotated[tuple[LaneSettings, ...], Field(min_length=1)]
 
     @model_validator(mode="before")

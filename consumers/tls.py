@@ -40,8 +40,9 @@ def check_readable(setting: str, path: Path) -> None:
     """Raise an error that names a file that cannot be read; the error of OpenSSL does not."""
     try:
         path.open("rb").close()
-    except OSError as error:
-        raise ValueError(f"{setting} = {path} cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # the latter: a null byte in the path
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f"{setting} = {path} cannot be read: {reason}") from None
 
 
 def unusable(certfile: Path, keyfile: Path | None, error: ssl.SSLError, password: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from pipeline.log.record import decode_record
 from pipeline.snapshots.content import damage_of, describe, part, text, whole
 from pipeline.snapshots.restoring import restore_engine
 from pipeline.snapshots.snapshot import Snapshot, take_snapshot
+
+log = logging.getLogger(__name__)
 
 
 class Follower:
@@ -40,6 +43,12 @@ class Follower:
         record = decode_record(data, name)
         self.arrived = record.arrived
         self.block = self.coverage.admit(record, name)
+        skipped = len(record.offsets) - (0 if self.block is None else len(self.block.entries))
+        if skipped:  # usual after a tokenizer died; a record with false spans causes it, too
+            log.info(
+                "%s: skipped %s of %s events, because earlier records cover their offsets",
+                name, skipped, len(record.offsets),
+            )  # fmt: skip
         if self.block is not None:
             yield from self.engine.process(self.block, to_explain)
         self.position = offset + 1

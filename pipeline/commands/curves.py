@@ -95,6 +95,7 @@ def export_command(
     Prometheus and Grafana can then draw the curves on the time axis of the corpus.
     """
     try:
+        check_stream(stream)
         lanes = choose_lanes(source, lane)
         settings = ReplaySettings(
             source=source, lanes=lanes, limit=limit, format=format_, profile=profile,
@@ -123,3 +124,11 @@ def export_command(
     show_result(settings, result, quiet, (target,) if has_dates else ())
     if not has_dates:
         fail(f"no curve of {source} can be dated: no labelled document has a usable `time`.", 1)
+
+
+def check_stream(name: str) -> None:
+    """Raise an error if the name of a stream cannot be written as UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"--stream must be valid UTF-8. Got {name!r}.") from None

@@ -27,6 +27,7 @@ from pipeline.experiments.run_all import (
     summary_table,
 )
 from pipeline.experiments.runner import RunOutcome, check_packages, run
+from pipeline.printable import printable, printable_lines
 
 MOST_SPLITS = 1000
 FOLDER = "experiments"
@@ -136,7 +137,8 @@ def experiment_all(choices: RunAllOptions, quiet: bool) -> None:
     if RAN not in words:
         fail("no experiment could be run; the table above gives the reasons.")
     if not quiet:
-        typer.echo(f"for one page of all results, run: wirerank report {choices.out}", err=True)
+        folder = printable(str(choices.out))
+        typer.echo(f"for one page of all results, run: wirerank report {folder}", err=True)
 
 
 def listing() -> list[str]:
@@ -167,8 +169,9 @@ def show_findings(outcome: RunOutcome, quiet: bool) -> None:
     if outcome.findings is None:
         return
     for table in outcome.findings.tables:
-        typer.echo(f"{table.text()}\n")
+        typer.echo(f"{printable_lines(table.text())}\n")
     for remark in outcome.findings.remarks:
-        typer.echo(remark)
+        typer.echo(printable_lines(remark))
     if not quiet:
-        typer.echo(f"written: {', '.join(str(path) for path in outcome.written)}", err=True)
+        names = ", ".join(printable(str(path)) for path in outcome.written)
+        typer.echo(f"written: {names}", err=True)

@@ -57,7 +57,7 @@ def report_command(
         typer.echo(f"wirerank: {printable(line, 4096)}", err=True)
     if out != STANDARD_OUTPUT:
         count = sum(1 for one in experiments if one.results)
-        typer.echo(f"{out}: {count} of {len(experiments)} experiments")
+        typer.echo(f"{printable(str(out), 4096)}: {count} of {len(experiments)} experiments")
     if any(one.problem for one in experiments):
         raise typer.Exit(1)
 

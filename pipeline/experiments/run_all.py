@@ -15,6 +15,7 @@ from pipeline.experiments.data_files import NoDataError, find_data, given_for
 from pipeline.experiments.experiment import Experiment, Settings
 from pipeline.experiments.runner import RunOutcome, missing_packages, run
 from pipeline.interruption import Interruption
+from pipeline.printable import printable
 from pipeline.replay.progress import Progress
 from pipeline.reports.report import aligned
 
@@ -133,6 +134,7 @@ def summary_table(lines: Sequence[SummaryLine]) -> str:
     first, *texts = aligned(rows).splitlines()
     width = max(map(len, texts), default=0)
     full = (
-        f"{text:<{width}}  {line.about}".rstrip() for text, line in zip(texts, lines, strict=True)
+        f"{text:<{width}}  {printable(line.about)}".rstrip()
+        for text, line in zip(texts, lines, strict=True)
     )
     return "\n".join((first, *full))

@@ -8,16 +8,20 @@ from pipeline.events.event import Id
 from pipeline.log.block import Entry
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LAST_MS = (datetime.max.replace(tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
 
 
 def milliseconds(time: str) -> int | None:
     """Return an RFC 3339 time in milliseconds since 1970; None if there is no such date.
+
+    There is none after the year 9999 of UTC, where a zone or a leap second can lead.
 
     Examples
     --------
     >>> milliseconds("1987-02-26T15:01:01.23Z"), milliseconds("1969-12-31T23:59:60z")
     (541350061230, 0)
     >>> milliseconds("1987-02-30T00:00:00Z")
+    >>> milliseconds("9999-12-31T23:59:60Z")
 
     """
     time = time.upper()
@@ -27,7 +31,8 @@ def milliseconds(time: str) -> int | None:
         since = moment - EPOCH
     except (ValueError, OverflowError):
         return None
-    return since // timedelta(milliseconds=1) + 1000 * leap
+    time_ms = since // timedelta(milliseconds=1) + 1000 * leap
+    return time_ms if time_ms <= LAST_MS else None
 
 
 def as_text(time_ms: int) -> str:

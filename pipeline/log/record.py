@@ -158,18 +158,21 @@ def check_types(name: str, values: Iterable[object], *expected: type) -> None:
 
 
 def check_spans(spans: Sequence[Span]) -> None:
-    """Raise ValueError if a span is no range of offsets of a partition."""
+    """Raise ValueError if a span is no range of offsets, or a partition has two spans."""
     for span in spans:
         check_types("spans", (span.topic, span.identity), str)
         check_types("spans", (span.partition, span.start, span.stop), int)
         if not (span.partition >= 0 and 0 <= span.start <= span.stop < MAX_OFFSET):
             raise ValueError(f"{span} is not a range of offsets")
+    if len({span.source for span in spans}) < len(spans):
+        raise ValueError("two spans are of the same partition")
 
 
 def check_offsets(spans: Sequence[Span], span_of: Longs, offsets: Longs) -> None:
-    """Raise ValueError if an entry lies outside of its span.
+    """Raise ValueError if an entry lies outside of its span, or two entries have the same offset.
 
-    Such an entry would look like one that an earlier record has covered, and would be skipped.
+    The former would look like one that an earlier record has covered, and would be skipped. The
+    latter would be learned twice. Within a span offsets grow, as in the source.
     """
     starts = np.array([span.start for span in spans], np.int64)[span_of]
     stops = np.array([span.stop for span in spans], np.int64)[span_of]
@@ -177,6 +180,12 @@ def check_offsets(spans: Sequence[Span], span_of: Longs, offsets: Longs) -> None
     if len(outside):
         i = int(outside[0])
         raise ValueError(f"an entry has offset {offsets[i]}, outside of {spans[span_of[i]]}")
+    in_spans = np.argsort(span_of, kind="stable")
+    same_span = np.diff(span_of[in_spans]) == 0
+    falls = np.flatnonzero(same_span & (np.diff(offsets[in_spans]) <= 0))
+    if len(falls):
+        first, second = offsets[in_spans[falls[0]]], offsets[in_spans[falls[0] + 1]]
+        raise ValueError(f"offset {second} follows offset {first} of the same span")
 
 
 def decode_counts(arrays: Arrays) -> tuple[TermCounts, Bools]:

@@ -270,3 +270,49 @@ def test_deep_nesting_is_explained(tmp_path: Path) -> None:
     path.write_text("")
     with pytest.raises(ConfigError, match=r"kafka\.bootstrap"):
         read_config(path, {"WIRERANK__KAFKA__BOOTSTRAP__X": "[" * 5000})
+
+
+DIGITS = "9" * 5000  # more than `int` takes
+
+
+def test_numbers_of_thousands_of_digits_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"not valid TOML: Exceeds the limit"):
+        read(f"[metrics]\nport = {DIGITS}\n{SMALL}", tmp_path)
+    with pytest.raises(ConfigError, match=r"metrics\.port"):
+        read(SMALL, tmp_path, WIRERANK__METRICS__PORT=DIGITS)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["top", "max_terms", "min_df", "max_topics", "max_pending", "max_pending_bytes"],
+)
+def test_numbers_that_arrays_cannot_have_are_refused(setting: str, tmp_path: Path) -> None:
+    """They passed the check, and a worker failed later."""
+    with pytest.raises(ConfigError, match=rf"streams\.0\.{setting}: Input should be less"):
+        read(SMALL, tmp_path, **{f"WIRERANK__STREAMS__0__{setting.upper()}": "9" * 20})
+
+
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e-300", "0", "1e300"])
+def test_snapshots_have_a_possible_interval(seconds: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"snapshots\.every_seconds: Input should be"):
+        read(f"[snapshots]\nevery_seconds = {seconds}\n{SMALL}", tmp_path)
+
+
+def test_a_device_is_no_configuration() -> None:
+    """Its content would have filled the memory."""
+    with pytest.raises(ConfigError, match="/dev/zero has more than 1,048,576 bytes"):
+        read_config(Path("/dev/zero"), {})
+
+
+def test_paths_with_a_null_byte_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"snapshots\.folder: .*null byte"):
+        read(f'[snapshots]\nfolder = "a\\u0000b"\n{SMALL}', tmp_path)
+    with pytest.raises(ConfigError, match=r"ssl_cafile = .*null byte"):
+        read(f'[kafka]\nsecurity_protocol = "SSL"\nssl_cafile = "a\\u0000b"\n{SMALL}', tmp_path)
+
+
+def test_a_password_that_is_not_text_is_refused_and_not_shown(tmp_path: Path) -> None:
+    """Encoding it would be an error later, and such an error holds the whole password."""
+    with pytest.raises(ConfigError, match="SASL_PASSWORD is not valid UTF-8") as error:
+        read(SMALL, tmp_path, WIRERANK__KAFKA__SASL_PASSWORD="sword\udcfffish")
+    assert "sword" not in str(error.value)

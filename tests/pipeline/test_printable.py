@@ -9,6 +9,11 @@ from pathlib import Path
 import pytest
 
 from consumers.logs import LineFormatter, LogFormat
+from pipeline.commands.experiment import show_findings
+from pipeline.experiments.experiment import Findings
+from pipeline.experiments.run_all import FAILED, SummaryLine, summary_table
+from pipeline.experiments.runner import RunOutcome
+from pipeline.experiments.tables import Column, Number, Row, Table
 from pipeline.printable import printable, printable_lines
 from pipeline.reports.plots import plot_curves
 from pipeline.reports.report import aligned
@@ -69,3 +74,17 @@ def test_dollar_signs_in_names_are_no_formulas(name: str, tmp_path: Path) -> Non
     engine.lanes[0].name = name
     plot_curves(tmp_path / "curves.png", engine.lanes, name)
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_results_of_experiments_are_shown_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    """Names of members of an archive are in messages, and names of files in the last line."""
+    summary = summary_table([SummaryLine("one", FAILED, f"corpus.tar: {HOSTILE}")])
+    assert summary.splitlines()[1:] == [f"one  FAILED  corpus.tar: {SHOWN}"]
+    column = Column("loss", f"loss {HOSTILE}", 1)
+    title = HOSTILE.replace("\n", "")
+    table = Table("t", title, [column], [Row(HOSTILE, {"loss": Number(1.0)})], [title])
+    findings = Findings([table], [], [title])
+    show_findings(RunOutcome(findings, 1, 1, None, [Path(HOSTILE)]), quiet=False)
+    printed = capsys.readouterr()
+    assert printable_lines(printed.out) == printed.out
+    assert printed.err == f"written: {SHOWN}\n"

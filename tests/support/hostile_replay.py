@@ -60,7 +60,8 @@ def labels_without_documents(count: int) -> Iterator[dict[str, Any]]:
 def large_labels(count: int) -> Iterator[dict[str, Any]]:
     """Late labels of a megabyte each: a thousand long topics for a document that never comes."""
     for number in range(count):
-        yield {"id": f"n{number}", "topics": [f"{number}-{t}-" + "y" * 240 for t in range(1000)]}
+        topics = [f"{number}-{t}-" + "\U0001d56a" * 240 for t in range(1000)]  # 4 bytes each
+        yield {"id": f"n{number}", "topics": topics}
 
 
 def many_topics(count: int) -> Iterator[dict[str, Any]]:

@@ -291,3 +291,13 @@ def test_mistakes_are_explained() -> None:
         assert "Traceback" not in result.stderr
     assert Path(name).read_bytes() == before
     assert not Path("c.om").exists()
+
+
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:60Z", "9999-12-31T23:59:59-23:59"])
+def test_times_after_the_last_year_are_no_times(time: str, tmp_path: Path) -> None:
+    """Such an event is valid, and made the export end in a traceback."""
+    assert milliseconds(time) is None
+    assert as_text(milliseconds("9999-12-31T23:59:59.999Z") or 0) == "9999-12-31T23:59:59Z"
+    clock = CorpusClock()
+    clock.see(Entry("a", 0, ("t",), time))
+    assert (clock.now_ms, clock.undated) == (None, 1)

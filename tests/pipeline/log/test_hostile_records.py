@@ -137,6 +137,53 @@ def test_an_entry_before_its_span_is_refused(
         decode_record(pack(KIND, VERSION, changed, arrays), NAME)
 
 
+def test_an_offset_that_occurs_twice_is_refused(
+    parts: tuple[dict[str, Any], dict[str, Any]],
+) -> None:
+    """Its document would be ranked and learned twice."""
+    content, arrays = parts
+    for first, second in ((5, 5), (6, 5)):
+        offsets = arrays["offsets"].copy()
+        offsets[[5, 6]] = first, second
+        data = pack(KIND, VERSION, content, {**arrays, "offsets": offsets})
+        with pytest.raises(DamagedError, match=rf"offset {second} follows offset {first}"):
+            decode_record(data, NAME)
+
+
+@pytest.mark.parametrize("second", [(0, 900), (40, 900), (900, 900)])
+def test_two_spans_of_one_partition_are_refused(
+    second: tuple[int, int], parts: tuple[dict[str, Any], dict[str, Any]]
+) -> None:
+    """Where they overlap, documents would be learned twice."""
+    content, arrays = parts
+    spans = [["documents", 0, 0, 40, "i"], ["documents", 0, *second, "i"]]
+    with pytest.raises(DamagedError, match="two spans are of the same partition"):
+        decode_record(pack(KIND, VERSION, {**content, "spans": spans}, arrays), NAME)
+    for changed in (["documents", 0, 0, 900, ""], ["other", 0, 0, 900, "i"]):
+        spans[1] = changed
+        decode_record(pack(KIND, VERSION, {**content, "spans": spans}, arrays), NAME)
+
+
+def test_events_that_a_false_span_hides_are_logged(
+    parts: tuple[dict[str, Any], dict[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A record without events can claim that all offsets to come are covered already."""
+    caplog.set_level("INFO", "pipeline.follower")
+    follower = Follower(Engine([parse_spec("mmp:loss=1")], threads=1))
+    spans = (Span("documents", 0, 0, (1 << 63) - 1, "i"),)
+    none = make_block([], TOKENIZER)
+    empty = LogRecord(none, spans, np.empty(0, np.int64), np.empty(0, np.int64))
+    assert not list(follower.follow(encode_record(empty), 6, NAME))
+    assert not caplog.messages
+    content, arrays = parts
+    ranked = list(follower.follow(pack(KIND, VERSION, content, arrays), 7, NAME))
+    events = len(arrays["offsets"])
+    assert follower.position == 8
+    assert 0 < sum(len(segment.documents) for segment in ranked) <= events - 40
+    expected = f"{NAME}: skipped 40 of {events} events, because earlier records cover their offsets"
+    assert caplog.messages == [expected]
+
+
 @pytest.mark.parametrize("value", [-1000.0, 0.0, 0.5, np.nan, np.inf, 1e300])
 def test_a_count_is_at_least_one(
     value: float, parts: tuple[dict[str, Any], dict[str, Any]]
