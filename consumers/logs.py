@@ -22,6 +22,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from consumers.settings import Config
+from pipeline.events.suggestions import toml_of
 from pipeline.printable import printable, printable_json, printable_lines
 
 log = logging.getLogger(__name__)
@@ -141,5 +142,7 @@ def shown(value: Any) -> str:  # noqa: ANN401 - whatever a setting can be
     >>> print(shown(SecretStr("swordfish")), shown(True), shown(("grain", "ship")))
     "**********" true ["grain", "ship"]
     """
+    if isinstance(value, dict):
+        return toml_of(value)
     plain = list(value) if isinstance(value, tuple) else value
     return json.dumps(plain if isinstance(plain, bool | int | float | list) else str(plain))

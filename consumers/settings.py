@@ -23,6 +23,8 @@ from pipeline.engine.engine import EngineSettings, ranks_of
 from pipeline.engine.topic_index import MAX_WATCHED
 from pipeline.errors import UsageError
 from pipeline.events.event import MAX_EVENT_BYTES
+from pipeline.events.fields import FieldMapping, parse_fields
+from pipeline.events.formats import check_mapping
 from pipeline.text.features import FeatureSettings
 
 MAX_SNAPSHOT_SECONDS = 86_400 * 365.0
@@ -199,6 +201,7 @@ class StreamSettings(Section):
     scores: TopicName = ""
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 4
     format: Literal["wirerank", "ninjs"] = "wirerank"
+    fields: dict[str, Any] | None = None
     profile: Literal["reuters2000", "reuters21578"] = "reuters2000"
     topics: tuple[str, ...] = ()
     top: Annotated[int, Field(ge=0, le=MOST)] = 10
@@ -220,6 +223,16 @@ class StreamSettings(Section):
         return {**default_topics(given["name"]), **given}
 
     @model_validator(mode="after")
+    def _check_fields(self) -> StreamSettings:
+        if self.fields is not None:
+            try:
+                parse_fields(self.fields)
+                check_mapping(self.format)
+            except UsageError as error:
+                raise ValueError(str(error)) from None
+        return self
+
+    @model_validator(mode="after")
     def _check_names_differ(self) -> StreamSettings:
         if len(set(self.kafka_topics)) < len(self.kafka_topics):
             raise ValueError(
@@ -239,6 +252,11 @@ class StreamSettings(Section):
         except (UsageError, OptionError) as error:
             raise ValueError(str(error)) from None
         return self
+
+    @property
+    def mapping(self) -> FieldMapping | None:
+        """Where the fields of an event are, if they are not where native events have them."""
+        return None if self.fields is None else parse_fields(self.fields)
 
     @property
     def kafka_topics(self) -> tuple[str, ...]:

@@ -40,7 +40,8 @@ from consumers.settings import KafkaSettings
 from pipeline.corpora import SourceError, open_source, remarks_for
 from pipeline.errors import UsageError
 from pipeline.events.event import MalformedEvent
-from pipeline.events.formats import FORMATS
+from pipeline.events.formats import new_decoder
+from pipeline.events.record import Record
 from pipeline.interruption import Interruption
 from pipeline.log.prefetcher import Prefetcher
 from pipeline.printable import printable
@@ -140,7 +141,7 @@ class Playback:
         self._reporter = reporter
         self._interruption = interruption
         self._total = total
-        self._decode = FORMATS[settings.format]
+        self._decode = new_decoder(settings.format, settings.fields)
         self._pace = None if settings.speed is None else Pace(settings.speed)
         self._index = -1  # of the last event read
         self._chain = ""
@@ -260,7 +261,7 @@ class Playback:
 
     def _write(self, index: int, chain: str, event: bytes, completes: int) -> None:
         try:
-            decoded = self._decode(event, self._settings.max_event_bytes)
+            decoded = self._decode(Record(event, offset=index + 1), self._settings.max_event_bytes)
         except MalformedEvent:
             key, moment, partition = None, None, index % self._partitions
         else:

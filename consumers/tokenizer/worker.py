@@ -32,7 +32,8 @@ from consumers.tokenizer.time_limit import time_limit
 from consumers.tokenizer.written_offsets import WrittenOffsets
 from consumers.worker_metrics import WorkerMetrics
 from pipeline.events.event import Event, MalformedEvent
-from pipeline.events.formats import FORMATS
+from pipeline.events.formats import new_decoder
+from pipeline.events.record import Record
 from pipeline.log.block import make_block
 from pipeline.log.writer import EventBatch, encode_batches
 from pipeline.metrics.collectors import TokenizerMetrics
@@ -70,7 +71,7 @@ class TokenizerWorker:
         self._metrics = metrics
         self._written = written
         self._tokenizer = Tokenizer(stream.profile)
-        self._decode = FORMATS[stream.format]
+        self._decode = new_decoder(stream.format, stream.mapping)
         # The record that is not acknowledged yet, how many events it is about, the reasons of the
         # dead letters among them, and the offsets to commit after it.
         self._record: SendFuture | None = None
@@ -181,7 +182,7 @@ class TokenizerWorker:
                 try:
                     if message.damage:
                         raise MalformedEvent("undecodable_batch", message.damage)
-                    event = self._decode(message.value or b"", self._stream.max_event_bytes)
+                    event = self._decode(record_of(message), self._stream.max_event_bytes)
                 except MalformedEvent as error:
                     letters.append(DeadLetter.of(message, error.reason, error.detail))
                     continue
@@ -234,3 +235,11 @@ class TokenizerWorker:
             for partition in self._to_commit:
                 self._written.committed((self._reader.topic_id, partition.partition))
             self._to_commit = {}
+
+
+def record_of(message: Message) -> Record:
+    """A message as decoders take it."""
+    return Record(
+        message.value, message.key, message.timestamp, message.headers,
+        message.topic, message.partition, message.offset,
+    )  # fmt: skip

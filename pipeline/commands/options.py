@@ -56,6 +56,15 @@ Format = Annotated[
         autocompletion=complete_format,
     ),
 ]
+Fields = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fields",
+        metavar="NAME=PATH|FILE.toml",
+        help="Where a field of the events is, e.g. title=headline or 'topics=tags[].slug'; repeat "
+        "for several. Or a TOML file with these settings, also that of the workers.",
+    ),
+]
 Profile = Annotated[
     str,
     typer.Option(

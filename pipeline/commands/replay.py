@@ -14,6 +14,7 @@ from learners.options import MOST, OptionError
 from pipeline.commands import options
 from pipeline.commands.defaults import choose_lanes, engine_settings
 from pipeline.commands.failure import fail
+from pipeline.commands.field_options import read_fields
 from pipeline.commands.live_page import check_page, page_server
 from pipeline.commands.options import DEFAULTS
 from pipeline.commands.result import show_result
@@ -27,13 +28,13 @@ from pipeline.page.samples import ENDED, FAILED
 from pipeline.replay.pacing import UNPACED, read_speed
 from pipeline.replay.playback import KafkaPlayer, PlaybackSettings
 from pipeline.replay.replay import replay
-from pipeline.replay.settings import ReplaySettings, check_choice
+from pipeline.replay.settings import ReplaySettings, check_choice, check_fields
 from pipeline.storage.output_files import STANDARD_OUTPUT
 
 # Options that need --kafka, and options that may be given with and without --kafka. All other
 # options may not be given with --kafka.
 ONLY_WITH_KAFKA = ("topic", "speed", "until_ranked", "pass_number")
-ALSO_WITH_KAFKA = ("source", "kafka", "limit", "format_", "max_event_bytes", "quiet")
+ALSO_WITH_KAFKA = ("source", "kafka", "limit", "format_", "fields", "max_event_bytes", "quiet")
 
 
 def replay_command(
@@ -48,6 +49,7 @@ def replay_command(
         ),
     ] = 1024,
     format_: options.Format = DEFAULTS.format,
+    fields: options.Fields = None,
     profile: options.Profile = DEFAULTS.profile,
     topics: options.Topics = None,
     rankings: Annotated[
@@ -103,9 +105,11 @@ def replay_command(
             fail("--kafka needs --topic NAME, the Kafka topic to write the events to.")
         try:
             check_choice("--format", format_, FORMATS)
+            mapping = read_fields(fields)
+            check_fields(format_, mapping)
             playback = PlaybackSettings(
                 source, kafka, topic, read_speed(speed), until_ranked, pass_number, limit, format_,
-                max_event_bytes,
+                mapping, max_event_bytes,
             )  # fmt: skip
             play(context.obj, playback, quiet)
         except (UsageError, SourceError) as error:
@@ -115,7 +119,8 @@ def replay_command(
         lanes = choose_lanes(source, lane)
         settings = ReplaySettings(
             source=source, lanes=lanes, limit=limit, block=block,
-            format=format_, profile=profile, topics=topics, rankings=rankings, top=top,
+            format=format_, fields=read_fields(fields), profile=profile, topics=topics,
+            rankings=rankings, top=top,
             curves=curves, report=report, plot=plot, dead_letters=dead_letters,
             max_event_bytes=max_event_bytes, metrics=metrics, metric_topics=metric_topics,
             engine=engine_settings(

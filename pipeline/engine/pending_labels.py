@@ -93,7 +93,8 @@ class PendingLabels:
         """
         document = self._take_document(key)
         if document is None:
-            self._take_early(key)
+            if self._take_early(key) is not None:
+                self.unmatched_labels += 1
             self.early[key] = label
             self.early_bytes += charge_label(key, label)
             self._drop_early()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, NoReturn
 
 import orjson
 
+from pipeline.events.json_types import describe_value, json_type
+from pipeline.events.suggestions import advice, listed_keys, proposal, toml_of
 from pipeline.text.terms import MAX_TERM_BYTES
 
 Id = str | int
@@ -25,8 +27,12 @@ REASONS = (
     "not_json",
     "not_an_object",
     "bad_row",
+    "tombstone",
+    "deletion",
+    "bad_envelope",
     "bad_id",
     "no_content",
+    "unknown_fields",
     "bad_content",
     "bad_features",
     "bad_topics",
@@ -85,7 +91,9 @@ class Event(NamedTuple):
     time: str | None
 
 
-Decoder = Callable[[bytes, int], Event]  # takes a raw event and the maximum of its bytes
+NATIVE_KEYS = frozenset(("id", "title", "text", "features", "topics", "rank", "time"))
+
+ValueParser = Callable[[bytes, int], Event]  # takes a raw event and the maximum of its bytes
 
 
 def parse_event(raw: bytes, max_event_bytes: int = MAX_EVENT_BYTES) -> Event:
@@ -102,13 +110,12 @@ def parse_event(raw: bytes, max_event_bytes: int = MAX_EVENT_BYTES) -> Event:
 
     """
     event = parse_object(raw, max_event_bytes)
-    id_ = parse_id(event.get("id"))
+    id_ = parse_id(event["id"]) if "id" in event else refuse_missing_id(event)
     content = parse_content(id_, event)
     topics = parse_topics(event.get("topics"))
     rank = parse_rank(event.get("rank"))
-    if content is None and topics is None and rank is None:
-        detail = f"event {id_!r} has no text, title, features or labels"
-        raise MalformedEvent("no_content", detail)
+    if content is None:
+        check_late_label(id_, event, topics is not None or rank is not None, NATIVE_KEYS)
     return Event(id_, content, topics, rank, parse_time(event.get("time")))
 
 
@@ -129,25 +136,44 @@ def parse_object(raw: bytes, max_event_bytes: int) -> dict[str, Any]:
     return value
 
 
-def describe_value(value: object) -> str:
-    """Describe a value in a message: quote the start of a scalar, name the type of others."""
-    return repr(str(value)[:80]) if isinstance(value, str | int | float) else json_type(value)
+def refuse_missing_id(event: Mapping[str, Any]) -> NoReturn:
+    """Refuse an event without an id."""
+    raise MalformedEvent("bad_id", f"`id` is missing; {advice(event)}")
 
 
-def json_type(value: object) -> str:
-    """Return the JSON name of a value's type, with an article."""
-    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
-    return "null" if value is None else names.get(type(value), "a number")
+def check_late_label(
+    id_: Id, event: Mapping[str, Any], labelled: bool, known: frozenset[str]
+) -> None:
+    """Refuse an event without content, unless it can only be a late label.
+
+    An event with labels may have its text under a key that is not known. Such an event would wait
+    for a document that never comes.
+    """
+    unknown = sorted(event.keys() - known)
+    if labelled and not unknown:
+        return
+    name = repr(str(id_)[:80])
+    if not labelled:
+        hint = f"; {advice(event)}" if unknown else ""
+        raise MalformedEvent(
+            "no_content", f"event {name} has no text, title, features or labels{hint}"
+        )
+    raise MalformedEvent(
+        "unknown_fields",
+        f"event {name} has labels, no text, and unknown keys: {listed_keys(unknown)}. If its text "
+        f"is there, write in `fields` {proposal(event)}; if it is a late label, write "
+        f"ignore = {toml_of([key[:40] for key in unknown[:5]])}",
+    )
 
 
-def parse_id(value: object) -> Id:
-    """Parse an id: a string or an integer."""
+def parse_id(value: object, name: str = "`id`") -> Id:
+    """Parse an id: a string or an integer; `name` is for messages."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise MalformedEvent(
-            "bad_id", f"`id` must be a string or an integer, found {json_type(value)}"
+            "bad_id", f"{name} must be a string or an integer, found {json_type(value)}"
         )
     if isinstance(value, str) and not 0 < len(value) <= MAX_ID_CHARACTERS:
-        detail = f"`id` must have 1 to {MAX_ID_CHARACTERS} characters, found {len(value)}"
+        detail = f"{name} must have 1 to {MAX_ID_CHARACTERS} characters, found {len(value)}"
         raise MalformedEvent("bad_id", detail)
     return value
 
@@ -170,13 +196,13 @@ def parse_content(id_: Id, event: dict[str, Any]) -> str | dict[str, float] | No
     return text if title is None else f"{title}\n{text}"
 
 
-def parse_features(features: object) -> dict[str, float]:
-    """Parse ready-made features: names with numbers."""
+def parse_features(features: object, name: str = "`features`") -> dict[str, float]:
+    """Parse ready-made features: names with numbers; `name` is for messages."""
     if not isinstance(features, dict):
         raise MalformedEvent(
-            "bad_features", f"`features` must be an object, found {json_type(features)}"
+            "bad_features", f"{name} must be an object, found {json_type(features)}"
         )
-    for name, value in features.items():
+    for feature, value in features.items():
         kind = type(value)
         # Squares must neither vanish nor become infinite. NaN fails the first comparison.
         if (
@@ -185,26 +211,26 @@ def parse_features(features: object) -> dict[str, float]:
             or 0 < abs(value) < MIN_FEATURE_VALUE
         ):
             limits = f"with an absolute value from {MIN_FEATURE_VALUE:g} to {MAX_FEATURE_VALUE:g}"
-            detail = f"feature {name[:80]!r} must be 0 or a number {limits}"
+            detail = f"feature {feature[:80]!r} must be 0 or a number {limits}"
             raise MalformedEvent("bad_features", f"{detail}, found {describe_value(value)}")
-        if not 0 < len(name) <= MAX_TERM_BYTES or len(name.encode()) > MAX_TERM_BYTES:
-            detail = f"a feature name must have 1 to {MAX_TERM_BYTES} bytes, found {name[:80]!r}"
+        if not 0 < len(feature) <= MAX_TERM_BYTES or len(feature.encode()) > MAX_TERM_BYTES:
+            detail = f"a feature name must have 1 to {MAX_TERM_BYTES} bytes, found {feature[:80]!r}"
             raise MalformedEvent("bad_features", detail)
     return features
 
 
-def parse_topics(topics: object) -> tuple[str, ...] | None:
-    """Parse topics, in their order; return None if there is no list."""
+def parse_topics(topics: object, name: str = "`topics`") -> tuple[str, ...] | None:
+    """Parse topics, in their order; None if there is no list. `name` is for messages."""
     if topics is None:
         return None
     if not isinstance(topics, list):
-        raise MalformedEvent("bad_topics", f"`topics` must be a list, found {json_type(topics)}")
+        raise MalformedEvent("bad_topics", f"{name} must be a list, found {json_type(topics)}")
     if len(topics) > MAX_TOPICS_PER_EVENT:
-        detail = f"`topics` must have at most {MAX_TOPICS_PER_EVENT:,} names"
+        detail = f"{name} must have at most {MAX_TOPICS_PER_EVENT:,} names"
         raise MalformedEvent("bad_topics", f"{detail}, found {len(topics):,}")
     for topic in topics:
         if not isinstance(topic, str) or not 0 < len(topic) <= MAX_TERM_BYTES:
-            detail = f"a topic must be a string of 1 to {MAX_TERM_BYTES} characters"
+            detail = f"a topic in {name} must be a string of 1 to {MAX_TERM_BYTES} characters"
             raise MalformedEvent("bad_topics", f"{detail}, found {describe_value(topic)}")
     return tuple(dict.fromkeys(topics))  # a topic that is listed twice counts once
 

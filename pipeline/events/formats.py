@@ -1,8 +1,65 @@
-"""The formats of incoming events, by the name that `--format` takes."""
+"""The formats of incoming events, by the name that `--format` takes, and their decoders."""
 
 from __future__ import annotations
 
-from pipeline.events.event import Decoder, parse_event
-from pipeline.events.ninjs import parse_ninjs
+from collections.abc import Callable
+from typing import Any
 
-FORMATS: dict[str, Decoder] = {"wirerank": parse_event, "ninjs": parse_ninjs}
+from pipeline.errors import UsageError
+from pipeline.events.event import Event, MalformedEvent, ValueParser, parse_event, parse_object
+from pipeline.events.fields import FieldMapping
+from pipeline.events.mapped_event import EventMapper
+from pipeline.events.ninjs import parse_ninjs
+from pipeline.events.record import Record
+
+Decoder = Callable[[Record, int], Event]  # takes a record and the maximum of its bytes
+
+# From the value of a record to an event whose fields have a fixed place.
+FORMATS: dict[str, ValueParser] = {"wirerank": parse_event, "ninjs": parse_ninjs}
+# From the value of a record to an object whose fields a mapping finds.
+OBJECT_PARSERS: dict[str, Callable[[bytes, int], dict[str, Any]]] = {"wirerank": parse_object}
+
+
+def new_decoder(format_: str, mapping: FieldMapping | None = None) -> Decoder:
+    """Return the decoder of a format, with a field mapping or without."""
+    if mapping is None:
+        return parsed_by(FORMATS[format_])
+    check_mapping(format_)
+    return mapped_by(OBJECT_PARSERS[format_], EventMapper(mapping))
+
+
+def check_mapping(format_: str) -> None:
+    """Refuse a field mapping for a format that has fixed fields."""
+    if format_ not in OBJECT_PARSERS:
+        raise UsageError(
+            f"fields: the format {format_} says where each field is; leave out `fields`, or the "
+            f"format (formats with fields: {', '.join(OBJECT_PARSERS)})"
+        )
+
+
+def parsed_by(parse: ValueParser) -> Decoder:
+    """Return a decoder that needs nothing but the value."""
+
+    def decode(record: Record, max_event_bytes: int) -> Event:
+        value = record.value
+        return parse(refuse_tombstone() if value is None else value, max_event_bytes)
+
+    return decode
+
+
+def mapped_by(parse: Callable[[bytes, int], dict[str, Any]], mapper: EventMapper) -> Decoder:
+    """Return a decoder that maps the fields of an object."""
+
+    def decode(record: Record, max_event_bytes: int) -> Event:
+        value = record.value
+        found = parse(refuse_tombstone() if value is None else value, max_event_bytes)
+        return mapper(found, record, max_event_bytes)
+
+    return decode
+
+
+def refuse_tombstone() -> bytes:
+    """Refuse a record without a value."""
+    raise MalformedEvent(
+        "tombstone", "the record has no value (a tombstone): it deletes what has its key"
+    )

@@ -15,15 +15,14 @@ from pipeline.events.event import (
     Event,
     Id,
     MalformedEvent,
-    describe_value,
-    json_type,
     parse_content,
     parse_id,
     parse_object,
     parse_time,
     parse_topics,
 )
-from pipeline.text.markup import text_of
+from pipeline.events.json_types import describe_value, json_type
+from pipeline.text.markup import looks_like_markup, text_of
 
 NOT_USABLE = "not_usable"  # the reason for well-formed items that are withdrawn or held back
 
@@ -34,7 +33,6 @@ ROLES = ("main", "text", "", "xhtml", "html", "html5", "caption")
 
 PLAIN, MARKUP, OTHER = range(3)
 
-_TAGGED = re.compile(r"</[a-z][a-z0-9]*+\s*+>|<(?:br|p)\s*+/?>", re.IGNORECASE)
 _SHORT_ZONE = re.compile(r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?[+-]\d\d)(\d\d)?")
 
 
@@ -167,7 +165,7 @@ def _variant(role: str, contenttype: str, value: str) -> list[Variant]:
     elif "text" in re.split(r"[\W_]+", role):
         format_ = PLAIN
     else:
-        format_ = MARKUP if _TAGGED.search(value) else PLAIN
+        format_ = MARKUP if looks_like_markup(value) else PLAIN
     if format_ == OTHER or not value or value.isspace():
         return []
     return [Variant(format_, ROLES.index(role) if role in ROLES else len(ROLES), value)]

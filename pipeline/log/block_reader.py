@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from pipeline.corpora.source import RefusedEvent, Source, SourceError, numbered
 from pipeline.events.dead_letters import DeadLetter
-from pipeline.events.event import MAX_EVENT_BYTES, Decoder, Event, MalformedEvent, parse_event
+from pipeline.events.event import MAX_EVENT_BYTES, Event, MalformedEvent
+from pipeline.events.formats import Decoder, new_decoder
+from pipeline.events.record import Record
 from pipeline.log.block import Block, make_block
 from pipeline.text.tokenizer import Tokenizer
 
@@ -34,14 +36,14 @@ class BlockReader:
         block: int,
         limit: int = 0,
         max_event_bytes: int = MAX_EVENT_BYTES,
-        decode: Decoder = parse_event,
+        decode: Decoder | None = None,
     ) -> None:
         self._source = source
         self._tokenizer = tokenizer
         self._block = block
         self._limit = limit
         self._max_event_bytes = max_event_bytes
-        self._decode = decode
+        self._decode = decode or new_decoder("wirerank")
         self._event_count = 0
         self._began = 0.0
         self._events: list[Event] = []
@@ -81,7 +83,7 @@ class BlockReader:
             self._dead_letters.append(DeadLetter(raw, line, raw.refusal))
             return
         try:
-            self._events.append(self._decode(event, self._max_event_bytes))
+            self._events.append(self._decode(Record(event, offset=line), self._max_event_bytes))
         except MalformedEvent as problem:
             self._dead_letters.append(DeadLetter(raw, line, problem.refusal))
 

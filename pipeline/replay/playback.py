@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from pipeline.corpora.source import Source, SourceError, numbered
 from pipeline.events.event import MAX_EVENT_BYTES
+from pipeline.events.fields import FieldMapping
 from pipeline.replay.progress import Progress
 
 BATCH_EVENTS = 500
@@ -28,6 +29,7 @@ class PlaybackSettings:
     pass_number: int = 1  # number of this pass over the source, from 1
     limit: int = 0
     format: str = "wirerank"
+    fields: FieldMapping | None = None
     max_event_bytes: int = MAX_EVENT_BYTES
 
 

@@ -17,7 +17,8 @@ from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.engine.ranking_events import RankingWriter
 from pipeline.engine.warmup import warm_up
 from pipeline.events.dead_letters import DeadLetterFile
-from pipeline.events.formats import FORMATS
+from pipeline.events.formats import new_decoder
+from pipeline.events.suggestions import as_toml
 from pipeline.interruption import Interruption
 from pipeline.log.block import Block
 from pipeline.log.block_reader import BlockReader, SourceBlock
@@ -94,7 +95,7 @@ def replay(settings: ReplaySettings, progress: Progress, feed: Feed | None = Non
         settings.block,
         settings.limit,
         settings.max_event_bytes,
-        FORMATS[settings.format],
+        new_decoder(settings.format, settings.fields),
     )
     interruption = Interruption()
     failure: SourceError | None = None
@@ -204,6 +205,7 @@ def run_settings(
         "topics": str(settings.topics or ""),
         "limit": settings.limit,
         "format": settings.format,
+        "fields": as_toml(settings.fields.settings) if settings.fields else "",
         "profile": settings.profile,
         "slope": features.slope,
         "max_terms": features.max_terms,

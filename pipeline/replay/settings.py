@@ -11,7 +11,8 @@ from pipeline.corpora import source_path
 from pipeline.engine.engine import EngineSettings
 from pipeline.errors import UsageError
 from pipeline.events.event import MAX_EVENT_BYTES
-from pipeline.events.formats import FORMATS
+from pipeline.events.fields import FieldMapping, check_for_files
+from pipeline.events.formats import FORMATS, check_mapping
 from pipeline.reports.plots import check_plot
 from pipeline.storage.output_files import STANDARD_OUTPUT, check_outputs
 from pipeline.text.tokenizer import PROFILES
@@ -28,6 +29,7 @@ class ReplaySettings:
     limit: int = 0
     block: int = 1024
     format: str = "wirerank"
+    fields: FieldMapping | None = None
     profile: str = "reuters2000"
     topics: Path | None = None
     rankings: Path | None = None
@@ -69,10 +71,18 @@ def check_choice(option: str, value: str, known: Iterable[str]) -> None:
         raise UsageError(f"{option} must be one of {', '.join(known)}. Got {value!r}.")
 
 
+def check_fields(format_: str, fields: FieldMapping | None) -> None:
+    """Refuse a field mapping that fits neither the format nor a file."""
+    if fields is not None:
+        check_mapping(format_)
+        check_for_files(fields)
+
+
 def check_settings(settings: ReplaySettings) -> None:
     """Refuse settings that would fail at the end of a long run, or overwrite an input."""
     check_choice("--profile", settings.profile, PROFILES)
     check_choice("--format", settings.format, FORMATS)
+    check_fields(settings.format, settings.fields)
     written = (settings.rankings, settings.curves, settings.report, settings.plot)
     outputs = [path for path in (*written, settings.dead_letters) if path is not None]
     read = [] if settings.source == "-" else [source_path(settings.source)]

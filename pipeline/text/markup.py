@@ -28,7 +28,13 @@ _MARKUP = re.compile(
 )
 _END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in SKIPPED}
 _ENTITY = re.compile(r"&(?:#[0-9]++|#[xX][0-9a-fA-F]++|[a-zA-Z][a-zA-Z0-9]{1,31}+);?")
+_TAGGED = re.compile(r"</[a-z][a-z0-9]*+\s*+>|<(?:br|p)\s*+/?>", re.IGNORECASE)
 LONGEST_ENTITY = 40  # a longer one is not a character; its number may be too long for `int`
+
+
+def looks_like_markup(text: str) -> bool:
+    """Return whether a text has tags that plain text hardly has."""
+    return _TAGGED.search(text) is not None
 
 
 def text_of(markup: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from consumers.config import kafka_settings, read_config
+from consumers.logs import describe_settings
 from consumers.settings import (
     Config,
     ConfigError,
@@ -40,7 +41,7 @@ def test_the_example_is_valid_and_shows_the_defaults(tmp_path: Path) -> None:
     text = EXAMPLE.read_text()
     for section in (config.snapshots, config.metrics, config.streams[0]):
         for name, field in type(section).model_fields.items():
-            assert f"{name} = " in text or name == "lanes", name
+            assert f"{name} = " in text or f"[streams.{name}]" in text, name
             shown = f"# {name} = {field.default}"
             if isinstance(field.default, int | float) and not isinstance(field.default, bool):
                 assert shown in text, shown
@@ -54,6 +55,30 @@ def test_topics_are_called_after_the_stream(tmp_path: Path) -> None:
     assert topics == ("wire.documents", "wire.blocks", "wire.rankings", "wire.dead-letters")
     assert [lane.publish for lane in stream.lanes] == [True, False]
     assert stream.lanes[0].parsed.learner == "mmp"
+
+
+def test_a_field_mapping_is_checked_at_the_start(tmp_path: Path) -> None:
+    stream = '[[streams]]\nname = "wire"\nlanes = [{spec = "mmp"}]\n'
+    config = read(
+        stream + '[streams.fields]\nid = "@key"\n',
+        tmp_path,
+        WIRERANK__STREAMS__0__FIELDS__TOPICS="tags[].slug",
+    )
+    assert config.streams[0].fields == {"id": "@key", "topics": "tags[].slug"}
+    mapping = config.streams[0].mapping
+    assert mapping is not None
+    assert mapping.sources["topics"][0].path.text == "tags[].slug"
+    assert 'fields = {id = "@key", topics = "tags[].slug"}' in "\n".join(describe_settings(config))
+    for fields, said in (
+        ('titel = "x"', "streams.0: fields.titel: there is no such field; did you mean 'title'?"),
+        ('text = "$.body"', "streams.0: fields.text: '$.body' is JSONPath; write 'body'."),
+        ("id = []", "an event needs an id"),
+    ):
+        with pytest.raises(ConfigError) as refused:
+            read(f"{stream}[streams.fields]\n{fields}\n", tmp_path)
+        assert said in str(refused.value)
+    with pytest.raises(ConfigError, match="leave out `fields`"):
+        read(f'{stream}format = "ninjs"\n[streams.fields]\nid = "a"\n', tmp_path)
 
 
 def test_the_environment_wins(tmp_path: Path) -> None:

@@ -20,17 +20,19 @@ from consumers.tokenizer import worker as tokenizer_worker
 from consumers.tokenizer.dead_letter import DeadLetter
 from consumers.tokenizer.delivery import Delivery, FailedSend
 from pipeline.events.event import Event
-from pipeline.events.formats import FORMATS
+from pipeline.events.formats import new_decoder
+from pipeline.events.record import Record
 
-decode = FORMATS["wirerank"]
+decode = new_decoder("wirerank")
 
 
-def deadly(raw: bytes, max_bytes: int) -> Event:
+def deadly(record: Record, max_bytes: int) -> Event:
+    raw = record.value or b""
     if b"DEADLY" in raw:
         os.kill(os.getpid(), signal.SIGKILL)
     if b"ENDLESS" in raw:
         re.fullmatch(r"(a|aa)+b", "a" * 10_000)  # exponential, and holds the interpreter
-    return decode(raw, max_bytes)
+    return decode(record, max_bytes)
 
 
 def die(*unused: object) -> None:
@@ -54,5 +56,5 @@ if __name__ == "__main__":
     if "DIE_WRITING" in os.environ:
         Delivery.send_record = die  # type: ignore[method-assign,assignment]
     time_limit.FIXED_S = 1.0
-    tokenizer_worker.FORMATS = {**FORMATS, "wirerank": deadly}  # type: ignore[attr-defined]
+    tokenizer_worker.new_decoder = lambda *unused: deadly  # type: ignore[attr-defined]
     main()
