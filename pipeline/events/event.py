@@ -17,6 +17,7 @@ Id = str | int
 MAX_EVENT_BYTES = 1 << 20
 MAX_ID_CHARACTERS = 1024
 MAX_TOPICS_PER_EVENT = 1000
+MAX_TIME_CHARACTERS = 64  # it is copied to every ranking, and RFC 3339 allows any number of digits
 MAX_DETAIL_CHARACTERS = 500  # of a dead letter
 # Limits of absolute values: products of two values, and sums of many products, stay finite.
 MAX_FEATURE_VALUE = 1e75
@@ -246,7 +247,9 @@ def parse_rank(rank: object) -> int | None:
 
 def parse_time(time: object) -> str | None:
     """Parse a time in the format of RFC 3339; return None if there is none."""
-    if time is None or (isinstance(time, str) and _RFC3339.fullmatch(time)):
+    if time is None:
+        return None
+    if isinstance(time, str) and len(time) <= MAX_TIME_CHARACTERS and _RFC3339.fullmatch(time):
         return time
     detail = "`time` must be a time with zone as in RFC 3339, such as 1987-02-26T15:01:01Z"
     raise MalformedEvent("bad_time", f"{detail}, found {describe_value(time)}")

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain
 from types import NoneType
@@ -24,11 +24,16 @@ from learners.checks import (
     check_starts,
     letters,
 )
-from pipeline.events.event import MAX_FEATURE_VALUE, MIN_FEATURE_VALUE
+from pipeline.events.event import (
+    MAX_FEATURE_VALUE,
+    MAX_ID_CHARACTERS,
+    MAX_TOPICS_PER_EVENT,
+    MIN_FEATURE_VALUE,
+)
 from pipeline.log.block import Block, Entry
 from pipeline.storage.container import Arrays, DamagedError, pack, unpack
 from pipeline.text.sip_hash import PROCESS_KEY
-from pipeline.text.terms import TermTable, check_words, rebuilt
+from pipeline.text.terms import MAX_TERM_BYTES, TermTable, check_words, rebuilt
 from pipeline.text.tokenizer import TermCounts
 
 KIND = b"WRBK"
@@ -129,7 +134,8 @@ def decode_record(data: bytes, name: str) -> LogRecord:
 def decode_entries(content: dict[str, Any]) -> list[Entry]:
     """Return the entries of a record; raise ValueError if one is not what an event can be.
 
-    Kernels use ranks and the numbers of topics as indices.
+    Kernels use ranks and the numbers of topics as indices. The ceiling of the memory rests on the
+    lengths of ids and of topics.
     """
     topics = [None if names is None else tuple(names) for names in content["topics"]]
     ranks = content.get("ranks", [None] * len(topics))  # absent in streams without ranks
@@ -141,6 +147,9 @@ def decode_entries(content: dict[str, Any]) -> list[Entry]:
     check_types("topics", chain.from_iterable(labels), str)
     check_types("times", content["times"], str, NoneType)
     check_types("ranks", ranks, int, NoneType)
+    check_lengths("ids", (id_ for id_ in content["ids"] if type(id_) is str), MAX_ID_CHARACTERS)
+    check_lengths("topics", set(chain.from_iterable(labels)), MAX_TERM_BYTES)
+    check_lengths("labels", labels, MAX_TOPICS_PER_EVENT)
     if any(len(set(names)) != len(names) for names in labels):
         raise ValueError("a label has the same topic twice")
     if min((rank for rank in ranks if rank is not None), default=1) < 1:
@@ -155,6 +164,14 @@ def check_types(name: str, values: Iterable[object], *expected: type) -> None:
             ", ".join(sorted(t.__name__ for t in types)) for types in (wrong, expected)
         )
         raise ValueError(f"{name} has values of type {found}, expected {wanted}")
+
+
+def check_lengths(name: str, values: Iterable[Sized], most: int) -> None:
+    """Raise ValueError if a value is empty, or longer than an event can have it."""
+    lengths = set(map(len, values))
+    if lengths and not 0 < min(lengths) <= max(lengths) <= most:
+        found = f"{min(lengths):,} to {max(lengths):,}"
+        raise ValueError(f"{name} has lengths from {found}, expected 1 to {most:,}")
 
 
 def check_spans(spans: Sequence[Span]) -> None:

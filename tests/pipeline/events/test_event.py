@@ -116,6 +116,18 @@ def test_deeply_nested_values_are_refused(event: str) -> None:
     assert len(error.value.detail) < 400
 
 
+def test_a_time_has_a_limited_length() -> None:
+    """A time of a megabyte made the ranking too large for its Kafka topic, which stopped lanes."""
+    event = '{"id":1,"text":"x","time":"1987-02-26T15:01:01.%sZ"}'
+    time = parse_event((event % ("7" * 43)).encode()).time
+    assert time is not None
+    assert len(time) == 64
+    for digits in (44, 1_000_000):
+        with pytest.raises(MalformedEvent, match="`time` must be") as refused:
+            parse_event((event % ("7" * digits)).encode())
+        assert refused.value.reason == "bad_time"
+
+
 def test_digits_of_a_time_are_ascii() -> None:
     with pytest.raises(MalformedEvent, match="RFC 3339"):
         parse_event('{"id":1,"text":"x","time":"٢٠١٣-02-26T15:01:01Z"}'.encode())

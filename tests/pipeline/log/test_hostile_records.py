@@ -164,6 +164,26 @@ def test_two_spans_of_one_partition_are_refused(
         decode_record(pack(KIND, VERSION, {**content, "spans": spans}, arrays), NAME)
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("ids", "", "ids has lengths from 0"),
+        ("ids", "x" * 1025, "1,025, expected 1 to 1,024"),
+        ("topics", [""], "topics has lengths from 0"),
+        ("topics", ["y" * 256], "256, expected 1 to 255"),
+        ("topics", [f"t{number}" for number in range(1001)], "1,001, expected 1 to 1,000"),
+    ],
+)
+def test_names_are_as_long_as_those_of_events(
+    column: str, value: object, message: str, parts: tuple[dict[str, Any], dict[str, Any]]
+) -> None:
+    """The ceiling of the memory rests on that."""
+    content, arrays = parts
+    changed = {**content, column: [value, *content[column][1:]]}
+    with pytest.raises(DamagedError, match=message):
+        decode_record(pack(KIND, VERSION, changed, arrays), NAME)
+
+
 def test_events_that_a_false_span_hides_are_logged(
     parts: tuple[dict[str, Any], dict[str, Any]], caplog: pytest.LogCaptureFixture
 ) -> None:
