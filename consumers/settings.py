@@ -200,7 +200,7 @@ class StreamSettings(Section):
     dead_letters: TopicName = ""
     scores: TopicName = ""
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 4
-    format: Literal["wirerank", "ninjs"] = "wirerank"
+    format: Literal["wirerank", "ninjs", "newsml-g2"] = "wirerank"
     fields: dict[str, Any] | None = None
     profile: Literal["reuters2000", "reuters21578"] = "reuters2000"
     topics: tuple[str, ...] = ()

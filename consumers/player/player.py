@@ -66,7 +66,7 @@ def play(settings: PlaybackSettings, kafka: KafkaSettings, reporter: Progress) -
             "--topic must be 1 to 249 letters, digits, dots, dashes or underscores. "
             f"Got {settings.topic!r}."
         )
-    source = open_source(settings.source, settings.max_event_bytes)
+    source = open_source(settings.source, settings.max_event_bytes, settings.format)
     for line in remarks_for(settings.source):
         reporter.say(line)
     total = expected_events(source, settings.limit)

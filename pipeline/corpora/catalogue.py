@@ -200,6 +200,14 @@ CORPORA: tuple[Corpus, ...] = (
         terms="your own data",
     ),
     Corpus(
+        name="newsml-g2",
+        title="News items in IPTC NewsML-G2",
+        needs="an XML file, packed or not, a folder or archive (zip, tar) of .xml files, or - for "
+        "standard input",
+        source="PATH --format newsml-g2",
+        terms="your own data, or the agency's",
+    ),
+    Corpus(
         name="jsonl",
         title="Your own document events: one JSON object per line, or a JSON array of any size",
         needs="a file, packed or not (gz, bz2, xz, zst, zip), or standard input; how it is written "

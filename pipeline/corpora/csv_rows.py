@@ -17,7 +17,7 @@ import orjson
 
 from pipeline.corpora.input_file import check_input, parts_of
 from pipeline.corpora.lines import BEYOND, bounded_lines
-from pipeline.corpora.packed import unpacked_name
+from pipeline.corpora.packed import Chunks, unpacked_name
 from pipeline.corpora.source import RefusedEvent, SourceError
 from pipeline.events.event import MAX_EVENT_BYTES, Refusal
 
@@ -67,8 +67,11 @@ class CsvRows:
         # One limit for the whole process, and only a second one: rows are limited before.
         csv.field_size_limit(max(csv.field_size_limit(), max_event_bytes + BEYOND))
 
+    def _parts(self) -> Iterator[Chunks]:
+        return parts_of(self._path)
+
     def __iter__(self) -> Iterator[bytes]:
-        for part in parts_of(self._path):
+        for part in self._parts():
             lines = RowLines(bounded_lines(part, self._longest + BEYOND), self._longest)
             try:
                 columns = yield from self._header(lines)

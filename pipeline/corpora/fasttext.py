@@ -13,6 +13,7 @@ import orjson
 
 from pipeline.corpora.input_file import check_input, parts_of
 from pipeline.corpora.lines import BEYOND, bounded_lines
+from pipeline.corpora.packed import Chunks
 from pipeline.corpora.source import RefusedEvent, SourceError
 from pipeline.events.event import MAX_EVENT_BYTES, Refusal
 
@@ -38,9 +39,12 @@ class FasttextLines:
         self._prefix = prefix
         self._longest = max_event_bytes
 
+    def _parts(self) -> Iterator[Chunks]:
+        return parts_of(self._path)
+
     def __iter__(self) -> Iterator[bytes]:
         number = 0
-        for part in parts_of(self._path):
+        for part in self._parts():
             for line in bounded_lines(part, self._longest + BEYOND):
                 number += bool(line)
                 yield self._event(number, line) if line.strip() else line

@@ -12,7 +12,7 @@ import select
 import stat
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import FileIO
 from pathlib import Path, PurePosixPath
 
@@ -48,19 +48,24 @@ def check_input(path: Path, expected: str) -> None:
         raise SourceError(f"{path} {what}; expected {expected}")
 
 
-def parts_of(path: Path) -> Iterator[Chunks]:
-    """The members of a zip file, by name, or the only part of any other input."""
+def parts_of(
+    path: Path, as_text: bool = True, wanted: Callable[[str], bool] = lambda name: True
+) -> Iterator[Chunks]:
+    """The wanted members of a zip file, by name, or the only part of any other input.
+
+    `as_text` turns text with a byte order mark into UTF-8.
+    """
     if path == STANDARD_INPUT:
-        yield pipe_part(FileIO(sys.stdin.fileno(), closefd=False))
+        yield pipe_part(FileIO(sys.stdin.fileno(), closefd=False), as_text)
     elif is_zip(path):
-        yield from _members(path)
+        yield from _members(path, as_text, wanted)
     else:
-        yield _part(_file_chunks(path), str(path))
+        yield named_part(_file_chunks(path), str(path), as_text)
 
 
-def pipe_part(file: FileIO) -> Chunks:
+def pipe_part(file: FileIO, as_text: bool = True) -> Chunks:
     """The content of a pipe."""
-    return _part(pipe_chunks(file), "standard input")
+    return named_part(pipe_chunks(file), "standard input", as_text)
 
 
 def is_zip(path: Path) -> bool:
@@ -74,10 +79,11 @@ def is_zip(path: Path) -> bool:
         return False  # reading it reports the error
 
 
-def _part(chunks: Chunks, name: str) -> Chunks:
-    """The unpacked text of some chunks; errors name the input."""
+def named_part(chunks: Chunks, name: str, as_text: bool) -> Chunks:
+    """The unpacked content of some chunks; errors name the input."""
     try:
-        yield from in_utf8(unpacked(chunks))
+        plain = unpacked(chunks)
+        yield from in_utf8(plain) if as_text else plain
     except (DamagedStreamError, zipfile.BadZipFile) as error:
         raise SourceError(
             f"{name} is damaged or cut off: {error}. Everything before that point was processed; "
@@ -87,21 +93,23 @@ def _part(chunks: Chunks, name: str) -> Chunks:
         raise SourceError(f"{name} cannot be read: {error.strerror or error}.") from None
 
 
-def _members(path: Path) -> Iterator[Chunks]:
+def _members(path: Path, as_text: bool, wanted: Callable[[str], bool]) -> Iterator[Chunks]:
     try:
         with zipfile.ZipFile(path) as pack:
-            members = sorted(filter(is_wanted, pack.infolist()), key=lambda one: one.filename)
+            every = (one for one in pack.infolist() if is_file(one) and wanted(one.filename))
+            members = sorted(every, key=lambda one: one.filename)
             if len(members) > MAX_MEMBERS:
                 raise SourceError(
                     f"{path} has {len(members):,} members; expected at most {MAX_MEMBERS:,}"
                 )
             for member in members:
-                yield _part(_member_chunks(pack, member), f"{path}: {member.filename[:200]}")
+                name = f"{path}: {member.filename[:200]}"
+                yield named_part(_member_chunks(pack, member), name, as_text)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
         raise SourceError(f"{path} cannot be read as a zip file: {error}.") from None
 
 
-def is_wanted(member: zipfile.ZipInfo) -> bool:
+def is_file(member: zipfile.ZipInfo) -> bool:
     """Whether a member is a file that a person put there."""
     parts = PurePosixPath(member.filename).parts
     hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)

@@ -16,6 +16,7 @@ from pipeline.corpora.jsonl import JsonLines, StandardInput
 from pipeline.corpora.letor import Letor, read_letor
 from pipeline.corpora.movielens import MovieLens
 from pipeline.corpora.newsgroups import Newsgroups
+from pipeline.corpora.newsml_items import NewsmlItems
 from pipeline.corpora.packed import unpacked_name
 from pipeline.corpora.rcv1 import Rcv1
 from pipeline.corpora.reuters21578 import Reuters21578
@@ -29,6 +30,7 @@ from pipeline.events.event import MAX_EVENT_BYTES
 Options = dict[str, str]
 # Options stand at the end of a source. A path may contain commas, too.
 OPTION = re.compile(r"[a-z_]+=[^/]*")
+XML_FORMAT = "newsml-g2"  # the format whose files are not lines
 MOST_SHOWN = 200  # characters of a source in a message
 LARGEST = 1 << 62  # numbers of options; kernels take them as 64 bits
 N = TypeVar("N", int, float)
@@ -138,8 +140,12 @@ def _errors_named(text: str) -> Iterator[None]:
         raise SourceError(f"{text[:MOST_SHOWN]!r} cannot be opened: {reason}.") from None
 
 
-def open_source(text: str, max_event_bytes: int = MAX_EVENT_BYTES) -> Source:
-    """Open a source: a file of events, `-`, or `kind:PATH[,option=value]`."""
+def open_source(
+    text: str, max_event_bytes: int = MAX_EVENT_BYTES, format_: str = "wirerank"
+) -> Source:
+    """Open a source: a file of events in this format, `-`, or `kind:PATH[,option=value]`."""
+    if text == "-" and format_ == XML_FORMAT:
+        return NewsmlItems(Path(text), max_event_bytes)
     if text == "-":
         return StandardInput(max_event_bytes=max_event_bytes)
     if not text:
@@ -153,6 +159,8 @@ def open_source(text: str, max_event_bytes: int = MAX_EVENT_BYTES) -> Source:
                 raise SourceError(
                     f"There is no corpus kind {kind!r} (in {text!r}). Known: {kinds}."
                 )
+            if format_ == XML_FORMAT:
+                return NewsmlItems(Path(text), max_event_bytes)
             if unpacked_name(text).lower().endswith((".csv", ".tsv")):
                 return CsvRows(Path(text), max_event_bytes=max_event_bytes)
             return JsonLines(Path(text), max_event_bytes)

@@ -27,6 +27,7 @@ REASONS = (
     "too_large",
     "not_json",
     "not_an_object",
+    "not_xml",
     "bad_row",
     "tombstone",
     "deletion",

@@ -9,13 +9,18 @@ from pipeline.errors import UsageError
 from pipeline.events.event import Event, MalformedEvent, ValueParser, parse_event, parse_object
 from pipeline.events.fields import FieldMapping
 from pipeline.events.mapped_event import EventMapper
+from pipeline.events.newsml_g2 import NewsmlG2Parser
 from pipeline.events.ninjs import parse_ninjs
 from pipeline.events.record import Record
 
 Decoder = Callable[[Record, int], Event]  # takes a record and the maximum of its bytes
 
 # From the value of a record to an event whose fields have a fixed place.
-FORMATS: dict[str, ValueParser] = {"wirerank": parse_event, "ninjs": parse_ninjs}
+FORMATS: dict[str, ValueParser] = {
+    "wirerank": parse_event,
+    "ninjs": parse_ninjs,
+    "newsml-g2": NewsmlG2Parser(),
+}
 # From the value of a record to an object whose fields a mapping finds.
 OBJECT_PARSERS: dict[str, Callable[[bytes, int], dict[str, Any]]] = {"wirerank": parse_object}
 

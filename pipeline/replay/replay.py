@@ -75,7 +75,7 @@ def replay(settings: ReplaySettings, progress: Progress, feed: Feed | None = Non
     feed = feed or Feed()
     check_settings(settings)
     lanes = parse_lanes(settings.lanes)
-    source = open_source(settings.source, settings.max_event_bytes)
+    source = open_source(settings.source, settings.max_event_bytes, settings.format)
     declared = read_topics(settings.topics) if settings.topics else source.topics
     engine = Engine(lanes, declared, settings.engine)
     tokenizer = Tokenizer(settings.profile)

@@ -7,24 +7,32 @@ and `python -m tests.bench.hostile` prints the seconds per megabyte.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 import orjson
 
 from learners.specs import split_options
+from pipeline.corpora.csv_rows import CsvRows
+from pipeline.corpora.fasttext import FasttextLines
+from pipeline.corpora.input_file import STANDARD_INPUT
+from pipeline.corpora.json_elements import json_elements
 from pipeline.corpora.letor import LetorRows
 from pipeline.corpora.newsgroups import event as post_event
+from pipeline.corpora.newsml_items import items_of
+from pipeline.corpora.packed import CHUNK_BYTES, Chunks
 from pipeline.corpora.rcv1_newsml import decoded, is_story
 from pipeline.corpora.rcv1_newsml import event as newsml_event
 from pipeline.corpora.rcv1_tokens import is_qrels, is_tokens
 from pipeline.corpora.registry import source_path
 from pipeline.corpora.reuters21578 import event as story_event
 from pipeline.corpora.reuters21578 import parse_stories
-from pipeline.corpora.source import SourceError
+from pipeline.corpora.source import RefusedEvent, SourceError
 from pipeline.corpora.word_prediction import TextWords
 from pipeline.events.event import MalformedEvent, parse_event
+from pipeline.events.newsml_g2 import NAR, NewsmlG2Parser
 from pipeline.events.ninjs import parse_ninjs
 from pipeline.text.features import Vocabulary
 from pipeline.text.markup import text_of
@@ -131,6 +139,52 @@ def read_names(text: str) -> None:
 
 def read_source_text(text: str) -> None:
     source_path(f"letor:{text}")
+
+
+def in_chunks(text: str) -> Chunks:
+    data = text.encode()
+    return iter([data[at : at + CHUNK_BYTES] for at in range(0, len(data), CHUNK_BYTES)])
+
+
+class RowsOf(CsvRows):
+    """The rows of a text in memory."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(STANDARD_INPUT)
+        self._text = text
+
+    def _parts(self) -> Iterator[Chunks]:
+        yield in_chunks(self._text)
+
+
+def read_csv(text: str) -> None:
+    refused_or(lambda: list(RowsOf(text)))
+
+
+def read_elements(text: str) -> None:
+    refused_or(lambda: list(json_elements(in_chunks(text), LARGEST, "text")))
+
+
+class LabelledLines(FasttextLines):
+    """The lines of a text in memory."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(STANDARD_INPUT)
+        self._text = text
+
+    def _parts(self) -> Iterator[Chunks]:
+        yield in_chunks(self._text)
+
+
+def read_fasttext(text: str) -> None:
+    refused_or(lambda: list(LabelledLines(text)))
+
+
+def read_newsml_g2(text: str) -> None:
+    refused_or(lambda: NewsmlG2Parser()(text.encode(), LARGEST))
+    for raw in items_of(in_chunks(text), "text", 1 << 20):
+        if not isinstance(raw, RefusedEvent):
+            refused_or(partial(NewsmlG2Parser(), raw, LARGEST))
 
 
 def each(label: str, parts: str, before: str, after: str) -> dict[str, Callable[[int], str]]:
@@ -318,6 +372,84 @@ NAMES = {name: repeated(name, "", "x") for name in ("newsml", "tokens", "topics"
 COMMAS = {text: repeated(text, "", "/") for text in (",a=b", ",", ",a=", "a")}
 BRACKETS = {text: repeated(text) for text in (",", ",[", "[,", "],", "a=[b,c],")}
 
+IN_CSV = """
+"
+""
+,"
+"a
+a"
+",
+a,"\\n
+"\\n
+,
+\\r
+\\n
+a,b\\n
+"a","b"\\n
+"a"b\\n
+"""
+ROWS = {
+    name: repeated(unit.replace("\\n", "\n").replace("\\r", "\r"), "a,b\n", "\n1,2\n")
+    for name, unit in ((f"rows {part!r}", part) for part in IN_CSV.strip("\n").split("\n"))
+}
+ELEMENTS = each(
+    "elements",
+    """
+[
+{
+"
+\\
+\\"
+"a
+{"a":
+{},
+,
+1
+1_
+]
+}
+[]
+""",
+    "[",
+    "",
+)
+LABELLED = {
+    repr(unit): repeated(unit, "__label__a ")
+    for unit in ("__label__", "__label__a ", "\u00a0", "a ", "\n", "__label__a\n")
+}
+IN_ITEM = """
+<a>
+<a/>
+<a_b='c'/>
+<a></a>
+&amp;
+&lt
+<!---->
+<!--
+<![CDATA[a]]>
+<![CDATA[
+<?a?>
+<subject_qcode='a:b'/>
+<headline>a</headline>
+<language_tag='a'/>
+<subject_
+a
+<x:y/>
+"""
+ITEM_G2 = f'<newsItem xmlns="{NAR}" guid="x"><contentMeta>'
+ITEMS = {
+    **each("items", IN_ITEM, ITEM_G2, "</contentMeta></newsItem>"),
+    "long names": lambda size: ITEM_G2 + "<a" + "a" * (size // 2) + ">" + "<b/>" * (size // 8),
+    "deep long names": lambda size: (
+        ITEM_G2 + "".join(f"<{'a' * (size // 200)}>" for _ in range(100)) + "<b/>" * (size // 8)
+    ),
+    "attributes": lambda size: ITEM_G2 + "<a " + " ".join(f"b{n}=''" for n in range(size // 8)),
+    "namespaces": lambda size: ITEM_G2 + "".join(f"<a xmlns:b{n}='c'/>" for n in range(size // 20)),
+    "documents": repeated("<a/>"),
+    "declarations": repeated("<?xml version='1.0'?>"),
+    "items of a message": repeated("<a/>", "<newsMessage><itemSet>", "</itemSet></newsMessage>"),
+}
+
 SURFACES: dict[str, tuple[dict[str, Callable[[int], str]], Read]] = {
     "tokenizer": (TEXTS, tokenize),
     "markup": (MARKUP, text_of),
@@ -327,6 +459,10 @@ SURFACES: dict[str, tuple[dict[str, Callable[[int], str]], Read]] = {
     "reuters21578": (REUTERS, read_reuters),
     "rcv1 NewsML": (NEWSML, read_newsml),
     "newsgroups": (POSTS, read_post),
+    "csv": (ROWS, read_csv),
+    "JSON arrays": (ELEMENTS, read_elements),
+    "fasttext": (LABELLED, read_fasttext),
+    "newsml-g2": (ITEMS, read_newsml_g2),
     "letor": (LETOR, read_letor),
     "text": (WORDS, read_words),
     "names in archives": (NAMES, read_names),

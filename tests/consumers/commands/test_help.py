@@ -55,7 +55,7 @@ def test_no_placeholder_is_shown(command: str) -> None:
 def test_the_source_is_explained() -> None:
     text = " ".join(shown("replay", "--help").split())
     assert "Usage: wirerank replay [OPTIONS] SOURCE" in text
-    assert "FILE.jsonl or FILE.jsonl.gz (one JSON object per line), - for standard input" in text
+    assert "a FILE of JSON lines or a JSON array, packed or not, - for standard input" in text
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_source_is_explained() -> None:
         ("re", ["replay", "report"]),
         ("replay syn", ["synthetic:"]),
         ("replay synthetic:9 --lane per", ["perceptron"]),
-        ("replay - --format n", ["ninjs"]),
+        ("replay - --format n", ["ninjs", "newsml-g2"]),
         ("replay - --profile reuters2000", ["reuters2000"]),
         ("replay - --until", ["--until-ranked"]),
         ("experiment mmp-reuters", ["mmp-reuters21578"]),

@@ -6,9 +6,12 @@ from tests.fuzz.target import Target
 from tests.fuzz.targets.archives import Archives
 from tests.fuzz.targets.configuration import Configuration, LaneSpecs, SourceTexts
 from tests.fuzz.targets.corpora import (
+    CsvFiles,
+    FasttextFiles,
     Letor,
     Movielens,
     Newsgroups,
+    NewsmlG2Files,
     Rcv1Labels,
     Rcv1Newsml,
     Rcv1Tokens,
@@ -36,6 +39,6 @@ EVERY: tuple[type[Target], ...] = (
     Configuration, Containers, LogRecords, ScoreRecordsTarget, PlayedHeaders, RestoredSnapshots,
     InspectedSnapshots, KafkaBatches, Reuters, Newsgroups, Rcv1Tokens, Rcv1Labels, Rcv1Newsml,
     Letor, TrecRuns, TrecJudgements, Movielens, TextFiles, Archives, ExperimentResults, Times,
-    MetricLabels, MetricsTarget, PageTarget, Streams,
+    MetricLabels, MetricsTarget, PageTarget, Streams, CsvFiles, FasttextFiles, NewsmlG2Files,
 )  # fmt: skip
 TARGETS: dict[str, type[Target]] = {target.name: target for target in EVERY}

@@ -23,9 +23,12 @@ from tests.fuzz.targets.corpora import (
     NEWSML,
     POST,
     CorpusTarget,
+    CsvFiles,
+    FasttextFiles,
     Letor,
     Movielens,
     Newsgroups,
+    NewsmlG2Files,
     Rcv1Labels,
     Rcv1Newsml,
     Rcv1Tokens,
@@ -37,7 +40,8 @@ from tests.fuzz.targets.corpora import (
 from tests.support.reuters_sgml import story, write_stories
 
 TARGETS = (
-    Archives, Letor, Movielens, Newsgroups, Rcv1Labels, Rcv1Newsml, Rcv1Tokens, Reuters, TextFiles,
+    Archives, CsvFiles, FasttextFiles, Letor, Movielens, NewsmlG2Files, Newsgroups,
+    Rcv1Labels, Rcv1Newsml, Rcv1Tokens, Reuters, TextFiles,
     TrecJudgements, TrecRuns,
 )  # fmt: skip
 MUTATIONS = 200
