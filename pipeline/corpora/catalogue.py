@@ -200,6 +200,15 @@ CORPORA: tuple[Corpus, ...] = (
         terms="your own data",
     ),
     Corpus(
+        name="folders",
+        title="Your own documents in one folder per class, whose name is their topic",
+        needs="a folder of folders, or an archive of it, with files of plain text or HTML in UTF-8, "
+        "packed or not",
+        source="folders:PATH",
+        options="order=random (or name: one class after another), seed=0",
+        terms="your own data",
+    ),
+    Corpus(
         name="newsml-g2",
         title="News items in IPTC NewsML-G2",
         needs="an XML file, packed or not, a folder or archive (zip, tar) of .xml files, or - for "

@@ -5,7 +5,6 @@ The header of a post names its group (`Newsgroups:`, `Path:`, `Xref:`), so only 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from pipeline.corpora.class_folders import check_order, class_of, shuffled
 from pipeline.corpora.corpus_files import open_files
 from pipeline.corpora.source import SourceError, valid_text
 
@@ -37,8 +37,7 @@ class Newsgroups:
     """
 
     def __init__(self, path: Path, order: str = "date", seed: int = 0) -> None:
-        if order not in ORDERS:
-            raise SourceError(f"newsgroups has no order {order!r}; choose {' or '.join(ORDERS)}")
+        check_order("newsgroups", order, ORDERS)
         self._order = order
         self._seed = seed
         self._files = open_files(path, lambda name: "/" in name)
@@ -47,7 +46,7 @@ class Newsgroups:
     @cached_property
     def topics(self) -> Sequence[str]:
         """The names of the groups, sorted."""
-        return sorted({_group(name) for name in self._names})
+        return sorted({class_of(name) for name in self._names})
 
     @property
     def total(self) -> int:
@@ -62,15 +61,12 @@ class Newsgroups:
     @cached_property
     def _ordered(self) -> list[str]:
         if self._order == "shuffled":
-            return sorted(self._names, key=self._shuffled)
+            by_identity = {_identity(name): name for name in self._names}
+            return [by_identity[one] for one in shuffled(list(by_identity), self._seed)]
         dates = {name: parse_date(split_post(self._files.read(name))[0]) for name in self._names}
         dated = [(date, name) for name, date in dates.items() if date is not None]
         undated = [name for name, date in dates.items() if date is None]
         return [name for _, name in sorted(dated)] + _side_by_side(undated)
-
-    def _shuffled(self, name: str) -> bytes:
-        """A sort key; a hash gives the same order with every version of Python."""
-        return hashlib.sha256(f"{self._seed}:{_identity(name)}".encode()).digest()
 
 
 def event(identity: str, raw: bytes) -> bytes:
@@ -82,7 +78,7 @@ def event(identity: str, raw: bytes) -> bytes:
         fields["title"] = subject
     # Present even if empty, because an event without content would be a late label.
     fields["text"] = body
-    fields["topics"] = [_group(identity)]
+    fields["topics"] = [class_of(identity)]
     date = parse_date(header)
     if date is not None:
         fields["time"] = f"{date.year:04}{date:-%m-%dT%H:%M:%S}Z"
@@ -112,10 +108,6 @@ def parse_date(header: dict[str, str]) -> datetime | None:
         return None
 
 
-def _group(name: str) -> str:
-    return valid_text(PurePosixPath(name).parts[-2])
-
-
 def _identity(name: str) -> str:
     return valid_text("/".join(PurePosixPath(name).parts[-2:]))
 
@@ -135,7 +127,7 @@ def _side_by_side(names: Sequence[str]) -> list[str]:
     """Merge the groups so that at any point the same share of each group has been listed."""
     groups: dict[str, list[str]] = {}
     for name in sorted(names, key=_article):
-        groups.setdefault(_group(name), []).append(name)
+        groups.setdefault(class_of(name), []).append(name)
     placed = [
         ((place + 0.5) / len(posts), group, name)
         for group, posts in groups.items()

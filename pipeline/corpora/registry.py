@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pipeline.corpora.catalogue import CORPORA
+from pipeline.corpora.class_folders import ClassFolders
 from pipeline.corpora.csv_rows import CsvRows
 from pipeline.corpora.fasttext import PREFIX, FasttextLines
 from pipeline.corpora.jsonl import JsonLines, StandardInput
@@ -110,10 +111,16 @@ def _fasttext(path: str, options: Options, max_event_bytes: int) -> Source:
     return FasttextLines(Path(path), options.pop("prefix", PREFIX), max_event_bytes)
 
 
+def _folders(path: str, options: Options, max_event_bytes: int) -> Source:
+    seed = _number(options.pop("seed", "0"), int)
+    return ClassFolders(Path(path), options.pop("order", "random"), seed, max_event_bytes)
+
+
 # The kinds of your own files, whose events may have any size.
 FILE_KINDS: dict[str, Callable[[str, Options, int], Source]] = {
     "csv": _csv,
     "fasttext": _fasttext,
+    "folders": _folders,
 }
 CORPUS_KINDS: dict[str, Callable[[str, Options], Source]] = {
     "letor": _letor,
