@@ -202,8 +202,8 @@ CORPORA: tuple[Corpus, ...] = (
     Corpus(
         name="folders",
         title="Your own documents in one folder per class, whose name is their topic",
-        needs="a folder of folders, or an archive of it, with files of plain text or HTML in UTF-8, "
-        "packed or not",
+        needs="a folder of folders, or an archive of it, with files of plain text or HTML in "
+        "UTF-8, packed or not",
         source="folders:PATH",
         options="order=random (or name: one class after another), seed=0",
         terms="your own data",
