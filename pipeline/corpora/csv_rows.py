@@ -25,6 +25,7 @@ DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 QUOTES = ("double", "none")
 SPLITS = {**DELIMITERS, "none": ""}
 BAD_ROW = "bad_row"
+MAX_READS = 8
 _RANK = re.compile(r"[0-9]{1,9}")
 _QUOTED = re.compile(rb'"[^"]*+"')
 
@@ -160,46 +161,54 @@ class RowRefused(Exception):  # noqa: N818 - it only ends a row
 
 
 class RowLines:
-    """Lines for `csv.reader`, with the lines of the current row at hand."""
+    """Lines for `csv.reader`, with the lines of the current row at hand.
+
+    A line that was read `MAX_READS` times, because rows before it had to be given up, is a row of
+    its own. Otherwise each line of a file could be the beginning of a row that never ends.
+    """
 
     def __init__(self, lines: Iterator[bytes], longest: int) -> None:
         self._lines = lines
         self._longest = longest
-        self._again: deque[bytes] = deque()  # lines to read again
+        self._again: deque[tuple[bytes, int]] = deque()  # lines to read again, and reads so far
         self._row: list[bytes] = []
+        self._reads: list[int] = []  # by line of the row: how often it was read, with this time
         self._size = 0
 
     def __iter__(self) -> RowLines:
         return self
 
     def __next__(self) -> str:
-        line = self._next_line()
+        if self._row and self._reads[0] > MAX_READS:
+            raise RowTooLong("a quote is not closed in its line")
+        line, reads = self._next_line()
         while not line:
             if not self._row:
                 raise Pause
-            line = self._next_line()
+            line, reads = self._next_line()
         self._row.append(line)
+        self._reads.append(reads + 1)
         self._size += len(line)
         if self._size > self._longest + 2:  # a line end may be two bytes
             raise RowTooLong(f"the row has more than {self._longest:,} bytes")
         return line.decode("utf-8", "surrogateescape")
 
-    def _next_line(self) -> bytes:
-        return self._again.popleft() if self._again else next(self._lines)
+    def _next_line(self) -> tuple[bytes, int]:
+        return self._again.popleft() if self._again else (next(self._lines), 0)
 
     def first_line(self) -> bytes | None:
         """The line that comes next; empty if there is none for now, None if there is none."""
         try:
-            line = self._next_line()
+            line, reads = self._next_line()
         except StopIteration:
             return None
         if line:
-            self._again.appendleft(line)
+            self._again.appendleft((line, reads))
         return line
 
     def begin_row(self) -> None:
         """Forget the lines of the last row."""
-        self._row, self._size = [], 0
+        self._row, self._reads, self._size = [], [], 0
 
     def raw_row(self) -> bytes:
         """The row as it is in the file."""
@@ -209,12 +218,11 @@ class RowLines:
         """Refuse the first line of a row; its other lines are read again, as rows.
 
         If a quote is not closed, all that follows seems to be in one cell. Only the line with that
-        quote is to be lost. A line that is read again opens no quote that stays open, since it has
-        an even number of them, so no line is read more than twice.
+        quote is to be lost.
         """
         first, *others = self._row
-        self._again.extendleft(reversed(others))
-        if not others and isinstance(error, RowTooLong):
+        self._again.extendleft(reversed([*zip(others, self._reads[1:], strict=True)]))
+        if len(first) > self._longest and isinstance(error, RowTooLong):
             return RefusedEvent(first, Refusal("too_large", str(error)))
         hint = "; a quote is not closed" if others else ""
         return RefusedEvent(first, Refusal(BAD_ROW, f"the row cannot be read: {error}{hint}"))

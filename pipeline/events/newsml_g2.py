@@ -145,7 +145,7 @@ class ItemReader:
         self.guid = self.status = ""
         self.subjects: list[dict[str, str]] = []
         self._items = 0
-        self._languages: list[str] = []
+        self._languages: set[str] = set()
         self._headlines: list[Headline] = []
         self._texts: dict[str, list[str]] = {}  # by the names in PLACES, in their order
         self._depth = 0
@@ -219,7 +219,7 @@ class ItemReader:
                     "bad_content", "the newsMessage has several items; expected one item per event"
                 )
             self.guid = attributes.get("guid", "")
-            self._languages += [attributes[LANG]] if LANG in attributes else []
+            self._languages |= {attributes[LANG]} if LANG in attributes else set()
             self._places.append(PLACES)
         elif name.endswith("Item") and SEPARATOR not in name:
             detail = f"a {name[:80]} has no text to rank; only a newsItem is read"
@@ -233,7 +233,7 @@ class ItemReader:
         if name == "pubStatus":
             self.status = attributes.get("qcode") or attributes.get("uri") or ""
         elif name == "language" and "tag" in attributes:
-            self._languages.append(attributes["tag"])
+            self._languages.add(attributes["tag"])
         elif name == "subject":
             self.subjects.append(attributes)
 

@@ -15,6 +15,7 @@ from pipeline.events.event import MalformedEvent
 
 NOT_XML = "not_xml"
 MAX_DEPTH = 200  # of elements; articles of web pages have some dozens
+MAX_NAMESPACE_CHARACTERS = 500
 SEPARATOR = " "  # between the namespace and the name of an element; no URI has a blank
 
 
@@ -24,6 +25,8 @@ def new_parser(namespaces: bool) -> expat.XMLParserType:
     parser.buffer_text = True
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     parser.StartDoctypeDeclHandler = _refuse_doctype
+    if namespaces:
+        parser.StartNamespaceDeclHandler = _check_namespace
     return parser
 
 
@@ -33,6 +36,13 @@ def _refuse_doctype(*_: object) -> None:
         "the XML has a document type declaration (<!DOCTYPE ..>); expected none, since it may "
         "declare entities that expand without end or read files",
     )
+
+
+def _check_namespace(_: str | None, uri: str | None) -> None:
+    """Refuse a long URI: it is put before the name of each element, so time would be quadratic."""
+    if uri is not None and len(uri) > MAX_NAMESPACE_CHARACTERS:
+        detail = f"a namespace has more than {MAX_NAMESPACE_CHARACTERS} characters"
+        raise MalformedEvent(NOT_XML, detail)
 
 
 def check_depth(depth: int) -> None:

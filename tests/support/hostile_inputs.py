@@ -392,6 +392,8 @@ ROWS = {
     name: repeated(unit.replace("\\n", "\n").replace("\\r", "\r"), "a,b\n", "\n1,2\n")
     for name, unit in ((f"rows {part!r}", part) for part in IN_CSV.strip("\n").split("\n"))
 }
+# In a cell that began before, such a line ends it and begins another; alone, it begins one, too.
+ROWS["rows that never end"] = repeated('x","\n', 'a,b\n"\n')
 ELEMENTS = each(
     "elements",
     """
@@ -445,6 +447,15 @@ ITEMS = {
     ),
     "attributes": lambda size: ITEM_G2 + "<a " + " ".join(f"b{n}=''" for n in range(size // 8)),
     "namespaces": lambda size: ITEM_G2 + "".join(f"<a xmlns:b{n}='c'/>" for n in range(size // 20)),
+    "long namespaces": lambda size: (
+        f"{ITEM_G2}<x xmlns:p='{'u' * (size // 2)}'>" + "<p:b/>" * (size // 12)
+    ),
+    "languages": lambda size: (
+        ITEM_G2
+        + "".join(f"<language tag='{n}'/>" for n in range(size // 48))
+        + "<headline xml:lang='z'>a</headline>" * (size // 70)
+        + "</contentMeta></newsItem>"
+    ),
     "documents": repeated("<a/>"),
     "declarations": repeated("<?xml version='1.0'?>"),
     "items of a message": repeated("<a/>", "<newsMessage><itemSet>", "</itemSet></newsMessage>"),

@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 from pipeline.corpora import Source, SourceError, input_file, open_source
-from pipeline.corpora.csv_rows import CsvRows
+from pipeline.corpora.csv_rows import CsvRows, RowLines
 from pipeline.corpora.source import RefusedEvent
 from pipeline.events.event import parse_event
 from pipeline.log.block_reader import BlockReader
@@ -115,6 +115,27 @@ def test_a_quote_that_is_not_closed_costs_one_row(tmp_path: Path, rest: int) -> 
     found, letters = read(tmp_path / "f", f'{HEADER}x,"a,b,c\n{rows}')
     assert [event["id"] for event in found] == [str(n) for n in range(rest)]
     assert letters == [(2, "bad_row", b'x,"a,b,c\n')]
+
+
+def test_no_line_is_read_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of these lines begins a cell that never ends, in a cell that began before and alone."""
+    count = 500
+    reads = 0
+    read_line = RowLines.__next__
+
+    def counted(lines: RowLines) -> str:
+        nonlocal reads
+        reads += 1
+        return read_line(lines)
+
+    monkeypatch.setattr(RowLines, "__next__", counted)
+    path = tmp_path / "f"
+    path.write_text('id,text\n"\n' + 'x","\n' * count + "1,a\n" * 20)
+    raw = list(CsvRows(path))[1:]
+    refused = [line for line in raw if isinstance(line, RefusedEvent)]
+    assert [line for line in raw if line not in refused] == [b'{"id":"1","text":"a"}'] * 20
+    assert [bytes(line) for line in refused] == [b'"\n', *[b'x","\n'] * count]
+    assert reads < 20 * count
 
 
 def test_without_quotes_a_quote_is_a_sign(tmp_path: Path) -> None:

@@ -171,3 +171,16 @@ def test_what_cannot_be_used(text: str | bytes, reason: str, detail: str) -> Non
     with pytest.raises(MalformedEvent, match=detail) as refused:
         parse(text)
     assert refused.value.reason == reason
+
+
+def test_a_namespace_has_a_limited_length() -> None:
+    """It is put before the name of each element, so a long one made the time quadratic."""
+    for length, is_read in ((500, True), (501, False)):
+        inner = f"<contentMeta><headline>Wheat</headline><x xmlns='{'u' * length}'/></contentMeta>"
+        raw = f'<newsItem xmlns="{NAR}" guid="x">{inner}</newsItem>'.encode()
+        if is_read:
+            assert NewsmlG2Parser()(raw).content == "Wheat"
+            continue
+        with pytest.raises(MalformedEvent, match="a namespace has more than 500") as refused:
+            NewsmlG2Parser()(raw)
+        assert refused.value.reason == "not_xml"
