@@ -34,9 +34,11 @@ from consumers.worker_metrics import WorkerMetrics
 from pipeline.events.event import Event, MalformedEvent
 from pipeline.events.formats import new_decoder
 from pipeline.events.record import Record
+from pipeline.events.usability import Usability
 from pipeline.log.block import make_block
 from pipeline.log.writer import EventBatch, encode_batches
 from pipeline.metrics.collectors import TokenizerMetrics
+from pipeline.printable import printable
 from pipeline.text.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
@@ -71,6 +73,7 @@ class TokenizerWorker:
         self._metrics = metrics
         self._written = written
         self._tokenizer = Tokenizer(stream.profile)
+        self._usability = Usability(kafka=True)
         self._decode = new_decoder(stream.format, stream.mapping)
         # The record that is not acknowledged yet, how many events it is about, the reasons of the
         # dead letters among them, and the offsets to commit after it.
@@ -163,9 +166,18 @@ class TokenizerWorker:
         with time_limit(sum(len(m.value or b"") for ms in polled.values() for m in ms)):
             batches, letters = self._decode_events(polled)
             sent = [(letter, self._delivery.send_dead_letter(letter)) for letter in letters]
+            self._warn_of_letters(batches, letters)
             records = list(encode_batches(batches, self._tokenizer, MAX_BLOCK_BYTES))
         stops = {p: batch.span.stop for p, batch in zip(polled, batches, strict=True)}
         return Tokenized(sum(map(len, polled.values())), records, sent, stops)
+
+    def _warn_of_letters(self, batches: list[EventBatch], letters: list[DeadLetter]) -> None:
+        """Warn if hardly any event can be used."""
+        events = sum(len(batch.events) for batch in batches) + len(letters)
+        refused = ((letter.reason, letter.detail, letter.value or b"") for letter in letters)
+        warning = self._usability.note(events, refused)
+        if warning is not None:
+            log.warning("%s", printable(warning))
 
     def _decode_events(self, polled: Polled) -> tuple[list[EventBatch], list[DeadLetter]]:
         """The events of a poll, by partition, and the dead letters; none that is written already.

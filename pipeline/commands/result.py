@@ -42,5 +42,7 @@ def show_result(
     if result.interrupted is not None:
         message = "interrupted; the numbers above cover the events read so far."
         fail(message, 128 + result.interrupted)
-    if letters.counts and not any(lane["documents"] for lane in result.report.values()):
-        fail(f"no event could be used; {letters.path} has the reasons.", 1)
+    if not any(lane["documents"] for lane in result.report.values()):
+        if letters.counts:
+            fail(f"no document could be used; {letters.path} has the reasons.", 1)
+        fail("the source has no documents, so nothing was ranked.", 1)

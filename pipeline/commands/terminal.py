@@ -23,6 +23,12 @@ class TerminalProgress(Progress):
         """Write a line above the progress bar."""
         self._console.print(printable_lines(line), markup=False)
 
+    def warn(self, line: str) -> None:
+        """Write a line, also if everything else is quiet."""
+        quiet, self._console.quiet = self._console.quiet, False
+        self._console.print(printable_lines(f"wirerank: {line}"), markup=False)
+        self._console.quiet = quiet
+
     def begin(self, total: int | None) -> None:
         """Show the progress bar, if standard error is a terminal."""
         if not self._console.is_terminal or self._console.quiet or not self._wants_bar:

@@ -17,6 +17,7 @@ from learners.scores import RowScores
 from learners.specs import LaneSpec, resolved
 from pipeline.curves.confidence import StreamDifferences
 from pipeline.engine.explanations import ExplainedDocument, strongest_terms
+from pipeline.engine.label_watch import LabelWatch
 from pipeline.engine.labels import RankLabels, TopicLabels
 from pipeline.engine.lane import Lane, SharedSegment
 from pipeline.engine.lane_group import GroupExplanation, GroupResult, LaneGroup
@@ -86,6 +87,7 @@ class Engine:
         self.rank_group = LaneGroup(ordinal_lanes, self.rank_labels, new_pending())
         self.documents = 0
         self._can_explain = True
+        self._label_watch = LabelWatch()
         self._threads = threads or os.cpu_count() or 1
         self._runner = self._new_runner()
 
@@ -191,6 +193,7 @@ class Engine:
                 entry = next(entries, None)
             if any(builders):
                 yield self._follow(builders, len(vectors.rows), to_explain)
+        self._label_watch.check(groups)
 
     def _bounded(self, parts: Iterable[Vectors]) -> Iterator[Vectors]:
         """Cut the vectors into parts with so few rows that no lane exceeds `MAX_SCORES`."""

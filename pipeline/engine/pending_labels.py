@@ -86,6 +86,11 @@ class PendingLabels:
         self.superseded = 0
         self.ignored_labels = 0  # late labels that have no label of this kind
 
+    @property
+    def labels_without_document(self) -> int:
+        """Late labels that have not found a document: those that wait, and those dropped."""
+        return len(self.early) + self.unmatched_labels
+
     def match_label(self, key: str, label: Label) -> PendingDocument | None:
         """Return the document that waits for this late label, and stop its waiting.
 

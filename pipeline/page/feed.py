@@ -318,6 +318,7 @@ def group_sample(engine: Engine, group: LaneGroup) -> GroupSample:
         losses=group.differences.losses,
         rounds=group.rounds,
         waiting=len(group.pending.documents),
+        unmatched=group.pending.labels_without_document,
     )
 
 

@@ -48,6 +48,7 @@ class GroupSample(NamedTuple):
     losses: Sequence[str]  # by which the lanes are compared
     rounds: int
     waiting: int  # documents without a label of this kind yet
+    unmatched: int = 0  # late labels of this kind that have not found a document
 
 
 class TrueTopic(NamedTuple):

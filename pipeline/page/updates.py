@@ -85,7 +85,12 @@ def update_since(sample: Sample, since: int) -> dict[str, Any]:
             "topics": sample.topics,
             "terms": sample.terms,
             "groups": [
-                {"kind": group.kind, "rounds": group.rounds, "waiting": group.waiting}
+                {
+                    "kind": group.kind,
+                    "rounds": group.rounds,
+                    "waiting": group.waiting,
+                    "unmatched": group.unmatched,
+                }
                 for group in sample.groups
             ],
             "stream_time": sample.stream_time,

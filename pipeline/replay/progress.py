@@ -14,6 +14,9 @@ class Progress:
     def say(self, line: str) -> None:
         """Show a line of text, such as a setting or a row of the loss table."""
 
+    def warn(self, line: str) -> None:
+        """Show a line about a problem, also to a user who wants to see no progress."""
+
     def begin(self, total: int | None) -> None:
         """Note that the run begins; `total` is the expected number of events, if known."""
 

@@ -19,6 +19,7 @@ from pipeline.engine.warmup import warm_up
 from pipeline.events.dead_letters import DeadLetterFile
 from pipeline.events.formats import new_decoder
 from pipeline.events.suggestions import as_toml
+from pipeline.events.usability import Usability
 from pipeline.interruption import Interruption
 from pipeline.log.block import Block
 from pipeline.log.block_reader import BlockReader, SourceBlock
@@ -97,6 +98,7 @@ def replay(settings: ReplaySettings, progress: Progress, feed: Feed | None = Non
         settings.max_event_bytes,
         new_decoder(settings.format, settings.fields),
     )
+    usability = Usability(kafka=False)
     interruption = Interruption()
     failure: SourceError | None = None
     started = time.perf_counter()
@@ -118,6 +120,7 @@ def replay(settings: ReplaySettings, progress: Progress, feed: Feed | None = Non
         try:
             for reading in read_until_stopped(reader, interruption, stack, metrics, feed):
                 dead_letters.write(reading.dead_letters)
+                warn_of_letters(usability, reading, progress)
                 standing = ReadProgress(reading.events, total, dead_letters.counts.total())
                 began = time.perf_counter()
                 segments = learn_block(engine, reading.block, rankings, writer, feed, standing)
@@ -135,8 +138,22 @@ def replay(settings: ReplaySettings, progress: Progress, feed: Feed | None = Non
             report = make_report(engine, seconds, total_dead, run_settings(settings, interruption))
             state = FAILED if failure else INTERRUPTED if interruption.signal else ENDED
             feed.end(state, seconds, str(failure or ""))
+            warn(progress, usability.end())
             write_results(settings, engine, report)
     return ReplayResult(report, dead_letters, interruption.signal, failure)
+
+
+def warn_of_letters(usability: Usability, reading: SourceBlock, progress: Progress) -> None:
+    """Warn if hardly any event can be used."""
+    letters = reading.dead_letters
+    refused = [(*letter.refusal, letter.raw) for letter in letters]
+    warn(progress, usability.note(len(reading.block.entries) + len(letters), refused))
+
+
+def warn(progress: Progress, warning: str | None) -> None:
+    """Show a warning, if there is one."""
+    if warning is not None:
+        progress.warn(warning)
 
 
 def serve_metrics(settings: ReplaySettings, progress: Progress) -> ReplayMetrics | None:

@@ -80,7 +80,7 @@ def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -
         "pending_documents": len(pending.documents),
         "expired_documents": pending.expired_documents,
         "superseded_documents": pending.superseded,
-        "unmatched_labels": len(pending.early) + pending.unmatched_labels,
+        "unmatched_labels": pending.labels_without_document,
         **({"ranks_refused": engine.rank_labels.refused} if lane.is_ordinal else {}),
         "ignored_labels": engine.ignored_labels,
         "dead_letters": dead_letters,
@@ -202,8 +202,6 @@ def run_notes(report: Report) -> Iterator[str]:
     kinds: dict[str, dict[str, Any]] = {}
     for lane in report.values():  # lanes of one kind have the same rounds
         kinds.setdefault(label_kind(lane), lane)
-    if not any(lane["documents"] for lane in report.values()):
-        yield "the source has no documents, so nothing was ranked"
     for kind, lane in kinds.items():
         which = "" if len(kinds) == 1 else f" ({kind})"
         if lane["documents"] and not lane["rounds"]:

@@ -43,7 +43,7 @@ export function showThrough(bar, label, text, status, counted) {
 }
 
 export function showFigures(list, { status, lanes }) {
-  const groups = status.groups.length ? status.groups : [{ kind: "topics", rounds: 0, waiting: 0 }]; // no lane yet
+  const groups = status.groups.length ? status.groups : [{ kind: "topics", rounds: 0, waiting: 0, unmatched: 0 }]; // no lane yet
   const both = groups.length > 1; // topics and ranks, which have rounds of their own
   const ranks = lanes.find((lane) => lane.ranks !== null)?.ranks;
   const running = status.state === "running";
@@ -57,8 +57,9 @@ export function showFigures(list, { status, lanes }) {
   if (groups.some(({ kind }) => kind === "topics")) figures.push(["Topics", count(status.topics)]);
   if (ranks) figures.push(["Ranks", count(ranks)]);
   figures.push(["Terms", count(status.terms)]);
-  for (const { kind, waiting } of groups) {
+  for (const { kind, waiting, unmatched } of groups) {
     if (waiting) figures.push([`Waiting for ${both ? kind : "labels"}`, count(waiting)]);
+    if (unmatched) figures.push([`Late ${both ? kind : "labels"} without a document`, count(unmatched)]);
   }
   if (status.put_aside) figures.push(["Dead letters", count(status.put_aside)]);
   if (status.behind.length) figures.push(["Lanes catching up", count(status.behind.length), status.behind.join(", ")]);

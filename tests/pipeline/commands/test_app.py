@@ -62,7 +62,7 @@ def test_report_and_curve_end_alike() -> None:
 def test_numbers_that_do_not_exist_are_null() -> None:
     Path("empty.jsonl").touch()
     result = wirerank("replay", "empty.jsonl", "--report", "r.json", "--curves", "c.csv")
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     lane = orjson.loads(Path("r.json").read_bytes())["mmp:loss=1"]
     assert lane["rounds"] == lane["documents"] == 0
     for key in ("loss1", "loss2", "loss3", "one_error", "coverage", "r5", "mrr", "harmonic_rank"):
@@ -233,7 +233,7 @@ def test_a_picture_of_no_loss_at_all_can_be_drawn() -> None:
     for name in ("empty.jsonl", write_events(events=events)):
         Path("empty.jsonl").touch()
         result = wirerank("replay", name, "--plot", "p.svg")
-        assert result.exit_code == 0, result.stderr
+        assert result.exit_code == (name == "empty.jsonl"), result.stderr
         assert "<svg" in Path("p.svg").read_text()
 
 
@@ -266,7 +266,24 @@ def test_a_file_without_one_usable_event_is_no_success() -> None:
     Path("bad.jsonl").write_bytes(os.urandom(10_000))
     result = wirerank("replay", "bad.jsonl")
     assert result.exit_code == 1
-    assert "no event could be used" in result.stderr
+    assert "no document could be used" in result.stderr
+
+
+def test_late_labels_alone_are_no_success() -> None:
+    Path("labels.jsonl").write_bytes(b'{"id":1,"topics":["a"]}\n')
+    result = wirerank("replay", "labels.jsonl")
+    assert result.exit_code == 1
+    assert "the source has no documents" in result.stderr
+
+
+def test_an_input_in_another_form_is_named_early_also_when_quiet() -> None:
+    Path("documents").write_bytes(b"".join(b"%d,wheat,grain\n" % n for n in range(3000)))
+    for quiet in ((), ("--quiet",)):
+        result = wirerank("replay", "documents", "--block", "200", *quiet)
+        assert result.exit_code == 1
+        said = " ".join(result.stderr.split())
+        assert "200 of 200 events cannot be used (not_an_object 200)" in said or "not_json" in said
+        assert "It looks like CSV with a header: write csv:FILE." in said
 
 
 def test_byte_order_marks_are_not_part_of_anything() -> None:

@@ -97,8 +97,8 @@ def test_rounds_are_told_by_kind() -> None:
     stream = Stream(["mmp:loss=1", "prank:ranks=5"])
     stream.process([small(n) for n in range(10)] + [ranked(n) for n in range(10, 13)])
     assert latest_update(stream)["status"]["groups"] == [
-        {"kind": "topics", "rounds": 13, "waiting": 0},
-        {"kind": "ranks", "rounds": 3, "waiting": 10},
+        {"kind": "topics", "rounds": 13, "waiting": 0, "unmatched": 0},
+        {"kind": "ranks", "rounds": 3, "waiting": 10, "unmatched": 0},
     ]
     of_topics, ordinal = stream.feed.sample.last_documents[-1].explained.rounds
     assert (of_topics, ordinal) == (12, 2)
