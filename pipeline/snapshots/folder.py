@@ -151,11 +151,11 @@ class SnapshotFolder:
     def files(self) -> list[Path]:
         """Return the snapshots in the folder, newest first; there are none without a folder.
 
-        Folders, pipes and links to nothing are no snapshots, whatever they are called.
+        Folders, pipes and links that lead nowhere are no snapshots, whatever they are called.
         """
         try:
             with os.scandir(self.path) as entries:
-                names = [e.name for e in entries if e.name.endswith(SUFFIX) and e.is_file()]
+                names = [e.name for e in entries if e.name.endswith(SUFFIX) and is_file(e)]
         except (FileNotFoundError, NotADirectoryError):
             return []
         return [self.path / name for name in sorted(names, reverse=True)]
@@ -220,6 +220,14 @@ class SnapshotFolder:
             match = PARTIAL.fullmatch(name)
             if match and not is_alive(int(match[1])):
                 (self.path / name).unlink(missing_ok=True)
+
+
+def is_file(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry of a folder is a file, or a link to one that can be reached."""
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads to itself, or through a folder that is closed to us
+        return False
 
 
 def is_alive(pid: int) -> bool:
