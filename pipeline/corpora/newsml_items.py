@@ -23,6 +23,9 @@ from pipeline.events.xml_parser import NOT_XML, check_depth, new_parser, xml_err
 
 EXPECTED = "an XML file, or a folder or archive of .xml files"
 MAX_INHERITED = 4096  # characters of declarations around an item, which are repeated in each
+# What items inherit may take this many characters, and this many per byte of the document: a file
+# of a megabyte with empty items would become a gigabyte of dead letters.
+MAX_REPEATED, MAX_GROWTH = 1 << 18, 4
 MAX_SHOWN = 1 << 16  # bytes of a damaged document that become a dead letter
 PIECE_BYTES = 1 << 14
 DECLARATION = b"<?xml"
@@ -125,6 +128,8 @@ class ItemSplitter:
         self._unparsed_at = 0  # where in the document that begins
         self._names: list[str] = []  # the local names of the elements around an item
         self._scopes: list[dict[str, str]] = [{}]  # what they declare
+        self._bytes = 0  # of the document so far
+        self._repeated = 0  # characters of declarations that were repeated in items
         self._depth = 0
         self._item_depth = 0  # where the current item begins; 0: there is none
         self._written: list[str] = []
@@ -154,6 +159,7 @@ class ItemSplitter:
 
     def _parse(self, data: bytes, final: bool) -> list[bytes]:
         known = self._unparsed + data
+        self._bytes += len(data)
         self.rest = b""
         try:
             with xml_errors(self._another_document):
@@ -189,9 +195,18 @@ class ItemSplitter:
                 self._enter(name, attributes)
                 return
             self._item_depth = self._depth
+            self._repeat(self._scopes[-1])
             attributes = {**self._scopes[-1], **attributes}
         written = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items())
         self._write(f"<{name}{written}>")
+
+    def _repeat(self, inherited: dict[str, str]) -> None:
+        """Count declarations that are repeated; refuse a document that consists of little else."""
+        self._repeated += sum(len(key) + len(value) for key, value in inherited.items())
+        if self._repeated > MAX_REPEATED + MAX_GROWTH * self._bytes:
+            raise MalformedEvent(
+                NOT_XML, "the namespaces around the items are far longer than the items"
+            )
 
     def _enter(self, name: str, attributes: dict[str, str]) -> None:
         """Take an element that is around items."""

@@ -189,3 +189,16 @@ def test_a_folder_without_xml_is_an_error(tmp_path: Path) -> None:
         open_source(str(tmp_path), format_=FORMAT)
     with pytest.raises(SourceError, match="does not exist; expected an XML file"):
         open_source(str(tmp_path / "absent"), format_=FORMAT)
+
+
+def test_declarations_are_not_repeated_without_end() -> None:
+    """A megabyte of empty items became a gigabyte of dead letters."""
+    declared = " ".join(f'xmlns:p{number}="{"u" * 80}"' for number in range(40))
+    for count, refused in ((50, False), (20_000, True)):
+        text = f"<newsMessage {declared}><itemSet>{'<a/>' * count}</itemSet></newsMessage>"
+        found = list(items_of(iter([text.encode()]), "evil.xml", 1 << 20))
+        problems = [one for one in found if isinstance(one, RefusedEvent)]
+        assert [one.refusal.reason for one in problems] == ["not_xml"] * refused
+        assert sum(map(len, found)) < (1 << 20) + 8 * len(text)
+        if not refused:
+            assert len(found) == count
