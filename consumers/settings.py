@@ -24,7 +24,7 @@ from pipeline.engine.topic_index import MAX_WATCHED
 from pipeline.errors import UsageError
 from pipeline.events.event import MAX_EVENT_BYTES
 from pipeline.events.fields import FieldMapping, parse_fields
-from pipeline.events.formats import check_mapping
+from pipeline.events.formats import check_mapping, format_parser
 from pipeline.text.features import FeatureSettings
 
 MAX_SNAPSHOT_SECONDS = 86_400 * 365.0
@@ -200,7 +200,7 @@ class StreamSettings(Section):
     dead_letters: TopicName = ""
     scores: TopicName = ""
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 4
-    format: Literal["wirerank", "ninjs", "newsml-g2"] = "wirerank"
+    format: str = "wirerank"
     fields: dict[str, Any] | None = None
     profile: Literal["reuters2000", "reuters21578"] = "reuters2000"
     topics: tuple[str, ...] = ()
@@ -221,6 +221,15 @@ class StreamSettings(Section):
         if not isinstance(given, dict) or not isinstance(given.get("name"), str):
             return given
         return {**default_topics(given["name"]), **given}
+
+    @field_validator("format")
+    @classmethod
+    def _check_format(cls, value: str) -> str:
+        try:
+            format_parser(value)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        return value
 
     @model_validator(mode="after")
     def _check_fields(self) -> StreamSettings:

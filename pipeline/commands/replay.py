@@ -21,14 +21,14 @@ from pipeline.commands.result import show_result
 from pipeline.commands.terminal import TerminalProgress
 from pipeline.corpora import SourceError
 from pipeline.errors import UsageError
-from pipeline.events.formats import FORMATS
+from pipeline.events.formats import format_parser
 from pipeline.interruption import wait_for_interruption
 from pipeline.page.feed import PageFeed
 from pipeline.page.samples import ENDED, FAILED
 from pipeline.replay.pacing import UNPACED, read_speed
 from pipeline.replay.playback import KafkaPlayer, PlaybackSettings
 from pipeline.replay.replay import replay
-from pipeline.replay.settings import ReplaySettings, check_choice, check_fields
+from pipeline.replay.settings import ReplaySettings, check_fields
 from pipeline.storage.output_files import STANDARD_OUTPUT
 
 # Options that need --kafka, and options that may be given with and without --kafka. All other
@@ -104,7 +104,7 @@ def replay_command(
         if topic is None:
             fail("--kafka needs --topic NAME, the Kafka topic to write the events to.")
         try:
-            check_choice("--format", format_, FORMATS)
+            format_parser(format_, "--format")
             mapping = read_fields(fields)
             check_fields(format_, mapping)
             playback = PlaybackSettings(

@@ -214,6 +214,8 @@ CORPORA: tuple[Corpus, ...] = (
         needs="an XML file, packed or not, a folder or archive (zip, tar) of .xml files, or - for "
         "standard input",
         source="PATH --format newsml-g2",
+        options="of the format: newsml-g2:schemes=medtop+subj,types=cpnat:abstract keeps only such "
+        "subjects as topics",
         terms="your own data, or the agency's",
     ),
     Corpus(

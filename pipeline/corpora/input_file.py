@@ -113,7 +113,8 @@ def is_file(member: zipfile.ZipInfo) -> bool:
     """Whether a member is a file that a person put there."""
     parts = PurePosixPath(member.filename).parts
     hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)
-    return not member.is_dir() and not hidden
+    # `is_dir` of some versions of Python fails on an empty name.
+    return not member.filename.endswith("/") and not hidden
 
 
 def _member_chunks(pack: zipfile.ZipFile, member: zipfile.ZipInfo) -> Chunks:

@@ -1,7 +1,7 @@
 """The elements of a JSON array of any size, or JSON objects one after another, one at a time.
 
 The scanner only finds where each element ends: it follows brackets and strings, and leaves it to
-the event decoder to judge an element. Each byte is looked at once, and only one element is kept.
+the event decoder to judge an element. The time is linear, and only one element is kept.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from pipeline.corpora.packed import Chunks
 from pipeline.corpora.source import SourceError
 
-# Each expression is possessive, so that it never reads a byte twice.
+# Each expression is possessive, so that it never goes back.
 _BETWEEN = re.compile(rb"[\s,]*+")
 _SCALAR = re.compile(rb"[^\s,\[\]{}\"]*+")
-_NO_BRACKET = re.compile(rb"[^\[\]{}\"]*+")
+# To the next bracket, past whole strings. A string that does not end in the chunk is read twice.
+_TO_BRACKET = re.compile(rb"(?:[^\[\]{}\"]++|\"(?:[^\"\\]++|\\.)*+\")*+", re.DOTALL)
 _IN_STRING = re.compile(rb"(?:[^\"\\]++|\\.)*+", re.DOTALL)
 
 BETWEEN, SCALAR, NESTED, STRING = range(4)  # where in the text the scanner is
@@ -39,7 +40,7 @@ def json_elements(chunks: Chunks, longest: int, name: str) -> Iterator[bytes]:
         end = len(chunk)
         while at < end:
             if state == NESTED:
-                at = _end(_NO_BRACKET, chunk, at)
+                at = _end(_TO_BRACKET, chunk, at)
                 if at == end:
                     break
                 sign = chunk[at]

@@ -27,11 +27,11 @@ from pipeline.corpora.synthetic_newswire import SyntheticNewswire
 from pipeline.corpora.trec import Trec, read_judgements, trec_files
 from pipeline.corpora.word_prediction import SIZE, TextWords
 from pipeline.events.event import MAX_EVENT_BYTES
+from pipeline.events.formats import NEWSML_G2
 
 Options = dict[str, str]
 # Options stand at the end of a source. A path may contain commas, too.
 OPTION = re.compile(r"[a-z_]+=[^/]*")
-XML_FORMAT = "newsml-g2"  # the format whose files are not lines
 MOST_SHOWN = 200  # characters of a source in a message
 LARGEST = 1 << 62  # numbers of options; kernels take them as 64 bits
 N = TypeVar("N", int, float)
@@ -151,7 +151,8 @@ def open_source(
     text: str, max_event_bytes: int = MAX_EVENT_BYTES, format_: str = "wirerank"
 ) -> Source:
     """Open a source: a file of events in this format, `-`, or `kind:PATH[,option=value]`."""
-    if text == "-" and format_ == XML_FORMAT:
+    in_xml = format_.partition(":")[0] == NEWSML_G2
+    if text == "-" and in_xml:
         return NewsmlItems(Path(text), max_event_bytes)
     if text == "-":
         return StandardInput(max_event_bytes=max_event_bytes)
@@ -166,7 +167,7 @@ def open_source(
                 raise SourceError(
                     f"There is no corpus kind {kind!r} (in {text!r}). Known: {kinds}."
                 )
-            if format_ == XML_FORMAT:
+            if in_xml:
                 return NewsmlItems(Path(text), max_event_bytes)
             if unpacked_name(text).lower().endswith((".csv", ".tsv")):
                 return CsvRows(Path(text), max_event_bytes=max_event_bytes)

@@ -15,20 +15,45 @@ from pipeline.events.record import Record
 
 Decoder = Callable[[Record, int], Event]  # takes a record and the maximum of its bytes
 
+NEWSML_G2 = "newsml-g2"
+
 # From the value of a record to an event whose fields have a fixed place.
 FORMATS: dict[str, ValueParser] = {
     "wirerank": parse_event,
     "ninjs": parse_ninjs,
-    "newsml-g2": NewsmlG2Parser(),
+    NEWSML_G2: NewsmlG2Parser(),
 }
 # From the value of a record to an object whose fields a mapping finds.
 OBJECT_PARSERS: dict[str, Callable[[bytes, int], dict[str, Any]]] = {"wirerank": parse_object}
 
 
+def format_parser(format_: str, setting: str = "format") -> ValueParser:
+    """Return the parser of a format; `setting` is for messages.
+
+    A format may have options, such as `newsml-g2:schemes=medtop+subj,types=cpnat:abstract`.
+    """
+    name, colon, options = format_.partition(":")
+    if name not in FORMATS or (colon and name != NEWSML_G2):
+        raise UsageError(f"{setting} must be one of {', '.join(FORMATS)}. Got {format_[:200]!r}.")
+    if not colon:
+        return FORMATS[name]
+    given: dict[str, tuple[str, ...]] = {}
+    for option in options.split(","):
+        key, _, value = option.partition("=")
+        names = tuple(filter(None, value.split("+")))
+        if key not in ("schemes", "types") or key in given or not names:
+            raise UsageError(
+                f"{setting}: {format_[:200]!r} has an option that is not known, repeated or empty; "
+                f"write for instance {NEWSML_G2}:schemes=medtop+subj,types=cpnat:abstract."
+            )
+        given[key] = names
+    return NewsmlG2Parser(**given)
+
+
 def new_decoder(format_: str, mapping: FieldMapping | None = None) -> Decoder:
     """Return the decoder of a format, with a field mapping or without."""
     if mapping is None:
-        return parsed_by(FORMATS[format_])
+        return parsed_by(format_parser(format_))
     check_mapping(format_)
     return mapped_by(OBJECT_PARSERS[format_], EventMapper(mapping))
 

@@ -12,7 +12,7 @@ from pipeline.engine.engine import EngineSettings
 from pipeline.errors import UsageError
 from pipeline.events.event import MAX_EVENT_BYTES
 from pipeline.events.fields import FieldMapping, check_for_files
-from pipeline.events.formats import FORMATS, check_mapping
+from pipeline.events.formats import check_mapping, format_parser
 from pipeline.reports.plots import check_plot
 from pipeline.storage.output_files import STANDARD_OUTPUT, check_outputs
 from pipeline.text.tokenizer import PROFILES
@@ -81,7 +81,7 @@ def check_fields(format_: str, fields: FieldMapping | None) -> None:
 def check_settings(settings: ReplaySettings) -> None:
     """Refuse settings that would fail at the end of a long run, or overwrite an input."""
     check_choice("--profile", settings.profile, PROFILES)
-    check_choice("--format", settings.format, FORMATS)
+    format_parser(settings.format, "--format")
     check_fields(settings.format, settings.fields)
     written = (settings.rankings, settings.curves, settings.report, settings.plot)
     outputs = [path for path in (*written, settings.dead_letters) if path is not None]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.bench import (
     classes,
+    formats,
     memory,
     ordinal,
     rankers,
@@ -43,6 +44,7 @@ def main() -> None:
         choices=(
             "startup",
             "speed",
+            "formats",
             "ordinal",
             "classes",
             "words",
@@ -61,6 +63,7 @@ def main() -> None:
         parts: dict[str, Callable[[], None]] = {
             "startup": startup.run,
             "speed": lambda: speed.run(documents, folder),
+            "formats": lambda: formats.run(documents, folder),
             "ordinal": lambda: ordinal.run(documents),
             "classes": lambda: classes.run(5 * documents, folder),
             "words": lambda: classes.run_words(asked.text, folder),

@@ -18,6 +18,7 @@ from pipeline.corpora import Source, SourceError, input_file, open_source
 from pipeline.corpora.csv_rows import CsvRows, RowLines
 from pipeline.corpora.source import RefusedEvent
 from pipeline.events.event import parse_event
+from pipeline.events.fields import parse_fields
 from pipeline.log.block_reader import BlockReader
 from pipeline.text.tokenizer import Tokenizer
 from tests.support.format_documents import documents, native, rankings
@@ -217,3 +218,21 @@ def test_every_member_of_a_zip_file_has_a_header(tmp_path: Path) -> None:
     path = tmp_path / "many.csv.zip"
     path.write_bytes(zipped({"a.csv": b"id,text\n1,a", "b.csv": b"text;id\nb;2\n"}))
     assert events(open_source(str(path))) == [{"id": "1", "text": "a"}, {"id": "2", "text": "b"}]
+
+
+def test_columns_of_other_names_are_mapped(tmp_path: Path) -> None:
+    every = documents()
+    path = tmp_path / "articles.csv"
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow(["nr", "headline", "lead", "body", "tags"])
+    for event in every:
+        lead, _, body = event["text"].partition(" ")
+        writer.writerow([event["id"], event["title"], lead, body, "|".join(event["topics"])])
+    path.write_text(file.getvalue())
+    fields = {
+        "id": "nr", "title": "headline", "text": ["lead", "body"],
+        "topics": {"path": "tags", "separator": "|"},
+    }  # fmt: skip
+    expected = rankings(tmp_path, native(tmp_path / "native.jsonl", every))
+    assert rankings(tmp_path, str(path), fields=parse_fields(fields)) == expected

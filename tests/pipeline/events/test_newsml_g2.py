@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.errors import UsageError
 from pipeline.events.event import Event, MalformedEvent
+from pipeline.events.formats import new_decoder
 from pipeline.events.newsml_g2 import NewsmlG2Parser
+from pipeline.events.record import Record
 from tests.support.newsml_g2 import NAR, WAYS, item, message
 
 EVENT = {
@@ -184,3 +187,37 @@ def test_a_namespace_has_a_limited_length() -> None:
         with pytest.raises(MalformedEvent, match="a namespace has more than 500") as refused:
             NewsmlG2Parser()(raw)
         assert refused.value.reason == "not_xml"
+
+
+@pytest.mark.parametrize(
+    ("format_", "topics"),
+    [
+        ("newsml-g2", ("a:1", "b:2", "c:3")),
+        ("newsml-g2:schemes=a+b", ("a:1", "b:2")),
+        ("newsml-g2:types=t:x", ("b:2", "c:3")),
+        ("newsml-g2:types=t:x,schemes=a+b", ("b:2",)),
+    ],
+)
+def test_options_of_the_format(format_: str, topics: tuple[str, ...]) -> None:
+    subjects = "<subject qcode='a:1'/>" + "".join(
+        f"<subject type='t:x' qcode='{qcode}'/>" for qcode in ("b:2", "c:3")
+    )
+    event = new_decoder(format_)(Record(with_headline(subjects).encode()), 1000)
+    assert event.topics == topics
+
+
+@pytest.mark.parametrize(
+    ("format_", "message"),
+    [
+        ("newsml", "must be one of wirerank, ninjs, newsml-g2"),
+        ("ninjs:schemes=a", "must be one of"),
+        ("newsml-g2:", "not known, repeated or empty; write for instance newsml-g2:schemes="),
+        ("newsml-g2:schemes", "not known, repeated or empty"),
+        ("newsml-g2:schemes=+", "not known, repeated or empty"),
+        ("newsml-g2:colour=red", "not known, repeated or empty"),
+        ("newsml-g2:types=a,types=b", "not known, repeated or empty"),
+    ],
+)
+def test_bad_formats_are_refused(format_: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        new_decoder(format_)
