@@ -18,6 +18,7 @@ from pipeline.corpora.source import RefusedEvent, SourceError
 from pipeline.events.event import MAX_EVENT_BYTES, Refusal
 
 PREFIX = "__label__"
+FEW_LABELS = 16
 
 
 class FasttextLines:
@@ -54,13 +55,26 @@ class FasttextLines:
             detail = f"the line has more than {self._longest:,} bytes"
             return RefusedEvent(line, Refusal("too_large", detail))
         try:
-            words = line.decode().split()
+            text = line.decode()
         except UnicodeDecodeError:
             return RefusedEvent(line, Refusal("bad_row", "the line is not UTF-8"))
-        labels = [word for word in words if word.startswith(self._prefix)]
+        labels, text = self._split(text.strip())
         fields: dict[str, Any] = {"id": number}
         if labels:
             fields["topics"] = [label.removeprefix(self._prefix) for label in labels]
-            words = [word for word in words if not word.startswith(self._prefix)]
         # Present even if empty, because an event without content would be a late label.
-        return orjson.dumps({**fields, "text": " ".join(words)})
+        return orjson.dumps({**fields, "text": text})
+
+    def _split(self, text: str) -> tuple[list[str], str]:
+        """The labels and the words of a line; the usual line has a few labels, and then words."""
+        *first, rest = text.split(maxsplit=FEW_LABELS)
+        count = next((n for n, word in enumerate(first) if not word.startswith(self._prefix)), None)
+        if count is not None and rest.find(self._prefix) < 0:
+            words = first[count:]
+            if not any(word.startswith(self._prefix) for word in words):
+                return first[:count], " ".join((*words, rest))
+        words = text.split()
+        return (
+            [word for word in words if word.startswith(self._prefix)],
+            " ".join(word for word in words if not word.startswith(self._prefix)),
+        )

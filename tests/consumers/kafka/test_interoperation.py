@@ -12,6 +12,7 @@ from deploy.kafka import run_tool
 from pipeline.corpora import open_source
 from tests.conftest import REPOSITORY, missing
 from tests.support.kafka_stream import Streaming
+from tests.support.newsml_g2 import WAYS, item
 
 LANES = ("mmp:loss=1", "perceptron")
 
@@ -139,6 +140,36 @@ def test_ninjs_from_somebody_elses_producer(broker: str, tmp_path: Path) -> None
     code = {json.loads(item)["uri"]: json.loads(item)["subject"][0]["code"] for item in items}
     right = [event["ranking"][0]["topic"] == code[event["id"]] for event in events[-10:]]
     assert sum(right) >= 9  # it learned which words go with which subject
+
+
+def test_newsml_g2_from_somebody_elses_producer(broker: str, tmp_path: Path) -> None:
+    """Items of agencies in XML, written in every way, with persons among their subjects."""
+    subjects = {str(number): f"medtop:{number % 2}" for number in range(40)}
+    items = []
+    for number, subject in subjects.items():
+        word = ("wheat", "oil")[int(number) % 2]
+        event = {"id": number, "title": f"{word} {number}", "text": f"The {word} market moved."}
+        topics = [subject, f"person:{number}"]
+        items.append(item({**event, "topics": topics}, WAYS[int(number) % len(WAYS)]))
+    items.append("<newsItem>")
+    settings = 'block = 5\nmax_terms = 3000\nformat = "newsml-g2:schemes=medtop"'
+    with Streaming(broker, tmp_path, LANES[:1], 2, settings=settings) as streaming:
+        streaming.start("tokenize-0")
+        streaming.start("learn")
+        lines = "\n".join(items).encode()
+        kcat("-P", "-b", broker, "-t", streaming.stream.documents, given=lines)
+        events = [json.loads(message.value or b"") for message in streaming.rankings(40)]
+        (letter,) = streaming.read(streaming.stream.dead_letters, 1, seconds=20)
+        for name in ("tokenize-0", "learn"):
+            assert streaming.end(name) == 0, streaming.log(name)
+    assert letter.value == b"<newsItem>"
+    assert dict(letter.headers)["reason"] == b"not_xml"
+    assert {event["id"] for event in events} == set(subjects)
+    events.sort(key=lambda event: event["round"])
+    for event in events[-10:]:
+        assert {entry["topic"] for entry in event["ranking"]} == {"medtop:0", "medtop:1"}
+    right = [event["ranking"][0]["topic"] == subjects[event["id"]] for event in events[-10:]]
+    assert sum(right) >= 9
 
 
 def test_two_streams_in_one_configuration(broker: str, tmp_path: Path) -> None:
