@@ -160,6 +160,11 @@ def in_utf8(chunks: Chunks) -> Chunks:
     """Text as UTF-8 without a byte order mark; text in UTF-16 must have one."""
     marks = tuple(BYTE_ORDER_MARKS)
     head = yield from read_head(chunks, lambda data: starts_with_any(data, marks) is not None)
+    if head[257:262] == b"ustar":
+        raise SourceError(
+            "The input is a tar archive, whose members are not read as events. Unpack it "
+            "(`tar -xOf FILE | wirerank replay -`), or write kind:PATH for a corpus."
+        )
     mark = next((mark for mark in marks if head.startswith(mark)), b"")
     encoding = BYTE_ORDER_MARKS.get(mark)
     rest = followed_by(head[len(mark) :], chunks)

@@ -24,6 +24,7 @@ from pipeline.corpora.packed import (
     UnpackedFile,
     unpacked,
 )
+from tests.fuzz.targets.archives import tarred
 from tests.support.packing import PACKINGS, STREAMS, zipped
 from tests.support.reuters_sgml import story
 
@@ -208,6 +209,16 @@ def test_archives_of_corpora_may_be_packed_in_any_way(tmp_path: Path, packing: s
     path.write_bytes(cut(STREAMS[packing](tar.getvalue())))
     with pytest.raises(SourceError, match="cannot be read as an archive"):
         open_source(f"reuters21578:{path}")
+
+
+@pytest.mark.parametrize("packing", ["plain", *PACKINGS])
+def test_a_tar_archive_of_events_is_refused(tmp_path: Path, packing: str) -> None:
+    """Its headers would be read as a part of the first event of each member."""
+    tar = tarred({"a.jsonl": EVENTS[0], "b.jsonl": EVENTS[1]}, "w")
+    path = tmp_path / "events"
+    path.write_bytes(PACKINGS.get(packing, bytes)(tar))
+    with pytest.raises(SourceError, match="is a tar archive"):
+        list(JsonLines(path))
 
 
 def utf_16(text: str, order: str) -> bytes:
