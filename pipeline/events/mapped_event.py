@@ -19,10 +19,10 @@ from pipeline.events.event import (
 )
 from pipeline.events.fields import ALL_KEYS, FieldMapping, FieldSource
 from pipeline.events.json_types import describe_value, json_type
-from pipeline.events.paths import Getter, PathProblem
+from pipeline.events.paths import Getter
 from pipeline.events.record import Record
 from pipeline.events.suggestions import advice, listed_keys
-from pipeline.events.times import time_parser
+from pipeline.events.times import MAX_SIMPLE, UNITS, since_1970, time_parser
 from pipeline.text.markup import text_of
 
 REASON_OF = {
@@ -67,8 +67,19 @@ class EventMapper:
         envelope = event
         if self._unwrap is not None:
             event = unwrap(event, self._unwrap)
-        id_ = self._read_id(event, record, envelope)
-        content = self._read_content(id_, event, record, envelope)
+        id_ = self._id(event, record, envelope)
+        if id_ is None:
+            raise MalformedEvent("bad_id", f"the id ({self._id_paths}) is missing; {advice(event)}")
+        id_ = parse_id(id_, self._id_paths)
+        title: str | None = self._title(event, record, envelope)
+        content: str | dict[str, float] | None = self._text(event, record, envelope)
+        if content is None:
+            content = title
+        elif title is not None:
+            content = f"{title}\n{content}"
+        features = self._features(event, record, envelope)
+        if features is not None:
+            content = self._only_features(id_, content, features)
         topics = self._topics(event, record, envelope)
         rank = self._rank(event, record, envelope)
         if content is None:
@@ -79,26 +90,11 @@ class EventMapper:
             raise MalformedEvent("too_large", f"the text is longer than {max_event_bytes:,} bytes")
         return Event(id_, content, topics, rank, self._time(event, record, envelope))
 
-    def _read_id(self, event: dict[str, Any], record: Record, envelope: object) -> Id:
-        found = self._id(event, record, envelope)
-        if found is None:
-            raise MalformedEvent("bad_id", f"the id ({self._id_paths}) is missing; {advice(event)}")
-        return parse_id(found, self._id_paths)
-
-    def _read_content(
-        self, id_: Id, event: dict[str, Any], record: Record, envelope: object
-    ) -> str | dict[str, float] | None:
-        title: str | None = self._title(event, record, envelope)
-        text: str | None = self._text(event, record, envelope)
-        features = self._features(event, record, envelope)
-        if features is not None:
-            if text is not None or title is not None:
-                detail = f"event {str(id_)[:80]!r} has both text and `features`"
-                raise MalformedEvent("bad_content", f"{detail}; expected only one of them")
-            return parse_features(features, self._features_paths)
-        if text is None:
-            return title
-        return text if title is None else f"{title}\n{text}"
+    def _only_features(self, id_: Id, text: object, features: object) -> dict[str, float]:
+        if text is not None:
+            detail = f"event {str(id_)[:80]!r} has both text and `features`"
+            raise MalformedEvent("bad_content", f"{detail}; expected only one of them")
+        return parse_features(features, self._features_paths)
 
 
 def listed_paths(sources: Sequence[FieldSource]) -> str:
@@ -113,20 +109,10 @@ def places(field: str, sources: Sequence[FieldSource]) -> list[Place]:
 
 def guarded(field: str, source: FieldSource) -> Getter:
     """Return the getter of a source; what is on the way and does not fit refuses the event."""
-    get = source.path.getter()
-    if not source.path.source and len(source.path.steps) == 1:
-        return get  # a key of the event: nothing is on the way
     path, reason = source.path.text, REASON_OF[field]
-
-    def getter(event: Any, record: Record, envelope: Any) -> Any:  # noqa: ANN401 - JSON
-        try:
-            return get(event, record, envelope)
-        except PathProblem as problem:
-            raise MalformedEvent(
-                reason, f"`{field}` is read from `{path}`, but {problem}"
-            ) from None
-
-    return getter
+    return source.path.getter(
+        lambda said: MalformedEvent(reason, f"`{field}` is read from `{path}`, but {said}")
+    )
 
 
 def refusal(field: str, path: str, expected: str, value: object) -> MalformedEvent:
@@ -147,8 +133,8 @@ def first_of(
     ]
     if not compiled:
         return nothing
-    if len(compiled) == 1 and compiled[0][1] is None:
-        return compiled[0][0].get
+    if len(compiled) == 1:
+        return one_value(*compiled[0])
 
     def read(event: Any, record: Record, envelope: Any) -> Any:  # noqa: ANN401 - JSON
         for place, convert in compiled:
@@ -156,6 +142,19 @@ def first_of(
             if value is not None:
                 return value if convert is None else convert(place, value)
         return None
+
+    return read
+
+
+def one_value(place: Place, convert: Callable[[Place, object], object] | None) -> FieldReader:
+    """Return the reader of a field with one source."""
+    get = place.get
+    if convert is None:
+        return get
+
+    def read(event: Any, record: Record, envelope: Any) -> Any:  # noqa: ANN401 - JSON
+        value = get(event, record, envelope)
+        return None if value is None else convert(place, value)
 
     return read
 
@@ -169,6 +168,27 @@ def text_reader(field: str, sources: Sequence[FieldSource]) -> FieldReader:
     compiled = places(field, sources)
     if not compiled:
         return nothing
+    if len(compiled) == 1 and not compiled[0].is_list and not compiled[0].source.html:
+        get_only, only_path = compiled[0].get, compiled[0].path
+
+        def read_only(event: Any, record: Record, envelope: Any) -> str | None:  # noqa: ANN401
+            value: str | None = get_only(event, record, envelope)
+            if type(value) is str or value is None:
+                return value
+            raise not_a_text(field, only_path, value)
+
+        return read_only
+
+    get = compiled[0].get
+
+    def read_list(event: Any, record: Record, envelope: Any) -> str | None:  # noqa: ANN401
+        value = get(event, record, envelope)
+        if not value:
+            return None
+        try:
+            return "\n".join(value)
+        except TypeError:  # not all are strings
+            return read(event, record, envelope)
 
     def read(event: Any, record: Record, envelope: Any) -> str | None:  # noqa: ANN401 - JSON
         parts: list[str] = []
@@ -183,7 +203,8 @@ def text_reader(field: str, sources: Sequence[FieldSource]) -> FieldReader:
                     raise not_a_text(field, path, part)
         return "\n".join(parts) if parts else None
 
-    return read
+    only_list = len(compiled) == 1 and not compiled[0].source.html
+    return read_list if only_list else read
 
 
 def not_a_text(field: str, path: str, value: object) -> MalformedEvent:
@@ -218,8 +239,7 @@ def topics_reader(sources: Sequence[FieldSource]) -> FieldReader:
             for element in elements:
                 if type(element) is str:
                     if separator:
-                        parts = (part.strip() for part in element.split(separator))
-                        topics += [part for part in parts if part]
+                        topics += filter(None, map(str.strip, element.split(separator)))
                     else:
                         topics.append(element)
                 elif type(element) is int:
@@ -228,7 +248,27 @@ def topics_reader(sources: Sequence[FieldSource]) -> FieldReader:
                     raise not_a_topic(place, element)
         return None if topics is None else parse_topics(topics, paths)
 
-    return read
+    def read_list(event: Any, record: Record, envelope: Any) -> tuple[str, ...] | None:  # noqa: ANN401
+        value = get(event, record, envelope)
+        if value is None:
+            return None
+        if type(value) is list:
+            try:
+                return parse_topics(value, paths)
+            except MalformedEvent:  # not all are strings
+                return read(event, record, envelope)
+        return read(event, record, envelope)
+
+    def read_delimited(event: Any, record: Record, envelope: Any) -> tuple[str, ...] | None:  # noqa: ANN401
+        value = get(event, record, envelope)
+        if type(value) is str and value:
+            return parse_topics([*filter(None, map(str.strip, value.split(separator)))], paths)
+        return read(event, record, envelope)
+
+    get, separator = compiled[0].get, compiled[0].source.separator
+    if len(compiled) > 1:
+        return read
+    return read_delimited if separator else read_list
 
 
 def not_a_topic(place: Place, value: object) -> MalformedEvent:
@@ -268,7 +308,12 @@ def time_converter(place: Place) -> Callable[[Place, object], object]:
         format_ = "milliseconds"
     parse = time_parser(format_, source.zone)
 
+    unit = UNITS.get(format_, 0)
+    most = MAX_SIMPLE * unit
+
     def read(place: Place, value: object) -> str | None:
+        if type(value) is int and 0 <= value < most:
+            return since_1970(value, unit)
         if value == "" or (source.path.source == "timestamp" and value == NO_TIMESTAMP):
             return None
         try:

@@ -47,6 +47,7 @@ class _Each:
 
 EACH: Final = _Each()
 Step = str | int | _Each
+Problem = Callable[[str], Exception]  # makes an error from what is wrong with an event
 # Takes the event (unwrapped), its record, and the event as it came. Returns None if there is no
 # such value, or if it is null. A path with `[]` returns a list.
 Getter = Callable[[Any, Record, Any], Any]
@@ -75,45 +76,111 @@ class Path:
         """The key of the event that it begins with, if any."""
         return self.steps[0] if not self.source and isinstance(self.steps[0], str) else None
 
-    def getter(self) -> Getter:
-        """Return the function that finds the value."""
-        steps = self.steps
+    def getter(self, problem: Problem = PathProblem) -> Getter:
+        """Return the function that finds the value; it raises a `problem` with what to say."""
         if self.source == "":
-            if len(steps) == 1:
-                (key,) = steps
-                return lambda event, record, envelope: event.get(key)
-            return lambda event, record, envelope: walk(event, steps)
-        if self.source == "envelope":
-            return lambda event, record, envelope: walk(envelope, steps)
-        if self.source == "key" and steps:
-            return lambda event, record, envelope: walk(json_key(record), steps)
+            return finder(self.steps, problem)
+        if self.source in ("envelope", "key") and self.steps:
+            find = finder(self.steps, problem)
+            if self.source == "envelope":
+                return lambda event, record, envelope: find(envelope, record, envelope)
+            return lambda event, record, envelope: find(
+                json_key(record, problem) or {}, record, envelope
+            )
         if self.source == "header":
             header = self.header
-            return lambda event, record, envelope: header_text(record, header)
+            return lambda event, record, envelope: header_text(record, header, problem)
+        if self.source == "key":
+            return lambda event, record, envelope: key_text(record, problem)
+        if self.source == "value":
+            return lambda event, record, envelope: value_text(record, problem)
         return _RECORD_GETTERS[self.source]
 
 
-def walk(value: Any, steps: Sequence[Step], at: int = 0) -> Any:  # noqa: ANN401 - JSON
-    """Follow steps into a value; None if it ends on the way."""
-    while at < len(steps):
-        step = steps[at]
-        if value is None:
-            return None
-        if type(step) is str:
+# All finders take and ignore the record and the envelope, so that they are getters themselves.
+
+
+def finder(steps: tuple[Step, ...], problem: Problem, begin: int = 0) -> Getter:
+    """Return the function that follows steps, from `begin` on, into a value of JSON."""
+    if begin == len(steps):
+        return lambda value, record, envelope: value
+    step = steps[begin]
+    if isinstance(step, str):
+        return key_finder(steps, problem, begin)
+    rest = finder(steps, problem, begin + 1)
+
+    def misfit(value: object) -> Exception:
+        return problem(f"{shown(steps[:begin])} is {json_type(value)}, not a list")
+
+    if isinstance(step, int):
+
+        def find(value: Any, record: Record, envelope: Any) -> Any:  # noqa: ANN401 - JSON
+            if type(value) is not list:
+                if value is None:
+                    return None
+                raise misfit(value)
+            return rest(value[step], record, envelope) if step < len(value) else None
+
+        return find
+    has_lists, last = EACH in steps[begin + 1 :], steps[-1]
+
+    def find_each(value: Any, record: Record, envelope: Any) -> Any:  # noqa: ANN401 - JSON
+        if type(value) is not list:
+            if value is None:
+                return None
+            raise misfit(value)
+        found = [rest(element, record, envelope) for element in value]
+        if has_lists:
+            return [one for part in found for one in (part if part is not None else [None])]
+        return found
+
+    def find_each_key(value: Any, record: Record, envelope: Any) -> Any:  # noqa: ANN401 - JSON
+        if type(value) is not list:
+            return find_each(value, record, envelope)
+        try:
+            return [element.get(last) for element in value]
+        except AttributeError:  # an element is no object
+            return find_each(value, record, envelope)
+
+    return find_each_key if begin == len(steps) - 2 and isinstance(last, str) else find_each
+
+
+def key_finder(steps: tuple[Step, ...], problem: Problem, begin: int) -> Getter:
+    """Return the function that follows the keys from `begin` on, and the steps behind them."""
+    end = begin
+    while end < len(steps) and isinstance(steps[end], str):
+        end += 1
+    keys = steps[begin:end]
+    if end < len(steps):
+        front, rest = key_finder(steps[:end], problem, begin), finder(steps, problem, end)
+        if len(keys) > 1 or begin:
+            return lambda value, record, envelope: rest(
+                front(value, record, envelope), record, envelope
+            )
+        (key,) = keys
+        return lambda event, record, envelope: rest(event.get(key), record, envelope)
+    if len(keys) == 1 and not begin:
+        (key,) = keys
+        return lambda event, record, envelope: event.get(key)
+
+    def find(value: Any, record: Record, envelope: Any) -> Any:  # noqa: ANN401 - JSON
+        whole = value
+        for key in keys:
             if type(value) is not dict:
-                raise PathProblem(f"{shown(steps[:at])} is {json_type(value)}, not an object")
-            value = value.get(step)
-        elif type(value) is not list:
-            raise PathProblem(f"{shown(steps[:at])} is {json_type(value)}, not a list")
-        elif type(step) is int:
-            value = value[step] if step < len(value) else None
-        elif EACH in steps[at + 1 :]:
-            inner = (walk(element, steps, at + 1) for element in value)
-            return [one for part in inner for one in (part if part is not None else [None])]
-        else:
-            return [walk(element, steps, at + 1) for element in value]
-        at += 1
-    return value
+                if value is None:
+                    return None
+                raise misfit(whole)
+            value = value.get(key)
+        return value
+
+    def misfit(value: Any) -> Exception:  # noqa: ANN401 - JSON
+        at = begin
+        while type(value) is dict:
+            value = value.get(steps[at])
+            at += 1
+        return problem(f"{shown(steps[:at])} is {json_type(value)}, not an object")
+
+    return find
 
 
 def shown(steps: Sequence[Step]) -> str:
@@ -137,48 +204,47 @@ def join_path(steps: Sequence[Step]) -> str:
     return text
 
 
-def decoded(data: bytes, what: str) -> str:
+def decoded(data: bytes, what: str, problem: Problem) -> str:
     """Return the text of bytes that came with a record."""
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise PathProblem(f"{what} is not UTF-8 text") from None
+        raise problem(f"{what} is not UTF-8 text") from None
 
 
-def key_text(record: Record) -> str | None:
+def key_text(record: Record, problem: Problem) -> str | None:
     """Return the key of a record."""
-    return None if record.key is None else decoded(record.key, "the key of the record")
+    return None if record.key is None else decoded(record.key, "the key of the record", problem)
 
 
-def json_key(record: Record) -> Any:  # noqa: ANN401 - JSON
-    """Return the key of a record that is JSON."""
+def json_key(record: Record, problem: Problem) -> dict[str, Any] | None:
+    """Return the key of a record that is a JSON object."""
     if record.key is None:
         return None
     try:
-        return orjson.loads(record.key)
+        key = orjson.loads(record.key)
     except orjson.JSONDecodeError:
-        raise PathProblem(
-            "the key of the record is not JSON; write `@key` to read it whole"
-        ) from None
+        raise problem("the key of the record is not JSON; write `@key` to read it whole") from None
+    if type(key) is not dict:
+        raise problem(f"the key of the record is {json_type(key)}; write `@key` to read it whole")
+    return key
 
 
-def header_text(record: Record, name: str) -> str | None:
+def header_text(record: Record, name: str, problem: Problem) -> str | None:
     """Return a header of a record; of several with the same name, the last one counts."""
     for header, value in reversed(record.headers):
         if header == name:
-            return None if value is None else decoded(value, f"the header {name!r}")
+            return None if value is None else decoded(value, f"the header {name!r}", problem)
     return None
 
 
-def value_text(record: Record) -> str | None:
+def value_text(record: Record, problem: Problem) -> str | None:
     """Return the value of a record as it came."""
-    return None if record.value is None else decoded(record.value, "the value")
+    return None if record.value is None else decoded(record.value, "the value", problem)
 
 
 _RECORD_GETTERS: dict[str, Getter] = {
-    "key": lambda event, record, envelope: key_text(record),
     "timestamp": lambda event, record, envelope: record.timestamp,
-    "value": lambda event, record, envelope: value_text(record),
     "topic": lambda event, record, envelope: record.topic or None,
     "partition": lambda event, record, envelope: record.partition,
     "offset": lambda event, record, envelope: record.offset,

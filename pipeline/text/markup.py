@@ -31,6 +31,17 @@ _ENTITY = re.compile(r"&(?:#[0-9]++|#[xX][0-9a-fA-F]++|[a-zA-Z][a-zA-Z0-9]{1,31}
 _TAGGED = re.compile(r"</[a-z][a-z0-9]*+\s*+>|<(?:br|p)\s*+/?>", re.IGNORECASE)
 LONGEST_ENTITY = 40  # a longer one is not a character; its number may be too long for `int`
 
+# What frequent tags become. Markup that has no others is read without a look at each of them.
+_BLOCKS = ("p", "br", "div", "li", "ul", "ol", "h1", "h2", "h3", "h4", "td", "tr", "table")
+_SIMPLE = {
+    tag: separator
+    for names, separator in ((INLINE, ""), (_BLOCKS, " "))
+    for name in names
+    for tag in (f"<{name}>", f"</{name}>", f"<{name}/>", f"<{name} />")
+}
+
+_SIMPLE_TAG = re.compile(r"(</?[a-z1-6]{1,10} ?/?>)")
+
 
 def looks_like_markup(text: str) -> bool:
     """Return whether a text has tags that plain text hardly has."""
@@ -50,23 +61,37 @@ def text_of(markup: str) -> str:
     "Café It's big."
 
     """
-    texts = []
+    resolve = _resolved if "&" in markup else str
+    texts = _SIMPLE_TAG.split(markup)  # text and tags take turns
+    if 2 * markup.count("<") == len(texts) - 1 and _SIMPLE.keys() >= set(texts[1::2]):
+        texts[::2] = map(resolve, texts[::2])
+        texts[1::2] = map(_SIMPLE.__getitem__, texts[1::2])
+        return " ".join("".join(texts).split())
+    return " ".join("".join(text_pieces(markup)).split())
+
+
+def text_pieces(markup: str) -> list[str]:
+    """Return the pieces of text of any markup, with blanks where elements separate words."""
+    resolve = _resolved if "&" in markup else str
+    texts: list[str] = []
     at = 0
     while (tag := _MARKUP.search(markup, at)) is not None:
-        texts.append(_resolved(markup[at : tag.start()]))
-        at = tag.end()
-        if tag["literal"] is not None:
-            texts.append(tag["literal"])
-        if tag["name"] is None:
+        start, end = tag.span()
+        texts.append(resolve(markup[at:start]))
+        at = end
+        literal, close, name = tag.group("literal", "close", "name")
+        if literal is not None:
+            texts.append(literal)
+        if name is None:
             continue
-        name = tag["name"].lower()
+        name = name.lower()
         if name not in INLINE:
             texts.append(" ")
-        if name in SKIPPED and not tag["close"] and not markup.endswith("/>", 0, at):
-            end = _END[name].search(markup, at)
-            at = len(markup) if end is None else end.start()
-    texts.append(_resolved(markup[at:]))
-    return " ".join("".join(texts).split())
+        if name in SKIPPED and not close and not markup.endswith("/>", 0, at):
+            closing = _END[name].search(markup, at)
+            at = len(markup) if closing is None else closing.start()
+    texts.append(resolve(markup[at:]))
+    return texts
 
 
 def _resolved(text: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.bench import (
     classes,
     formats,
+    mapping,
     memory,
     ordinal,
     rankers,
@@ -45,6 +46,7 @@ def main() -> None:
             "startup",
             "speed",
             "formats",
+            "mapping",
             "ordinal",
             "classes",
             "words",
@@ -64,6 +66,7 @@ def main() -> None:
             "startup": startup.run,
             "speed": lambda: speed.run(documents, folder),
             "formats": lambda: formats.run(documents, folder),
+            "mapping": lambda: mapping.run(documents),
             "ordinal": lambda: ordinal.run(documents),
             "classes": lambda: classes.run(5 * documents, folder),
             "words": lambda: classes.run_words(asked.text, folder),

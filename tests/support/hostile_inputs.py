@@ -32,8 +32,11 @@ from pipeline.corpora.reuters21578 import parse_stories
 from pipeline.corpora.source import RefusedEvent, SourceError
 from pipeline.corpora.word_prediction import TextWords
 from pipeline.events.event import MalformedEvent, parse_event
+from pipeline.events.fields import parse_fields
+from pipeline.events.formats import new_decoder
 from pipeline.events.newsml_g2 import NAR, NewsmlG2Parser
 from pipeline.events.ninjs import parse_ninjs
+from pipeline.events.record import Record
 from pipeline.text.features import Vocabulary
 from pipeline.text.markup import text_of
 from pipeline.text.tokenizer import Tokenizer
@@ -81,6 +84,17 @@ def refused_or(read: Callable[[], object]) -> None:
 
 def read_event(text: str) -> None:
     refused_or(lambda: parse_event(text.encode(), LARGEST))
+
+
+MAPPED = new_decoder("wirerank", parse_fields({
+    "text": ["text", "parts[].t", "lists[][]", {"path": "html", "html": True}],
+    "topics": {"path": "tags", "separator": ";"},
+    "time": {"path": "when", "format": "%d.%m.%Y", "zone": "UTC"},
+}))  # fmt: skip
+
+
+def read_mapped(text: str) -> None:
+    refused_or(lambda: MAPPED(Record(text.encode()), LARGEST))
 
 
 def read_ninjs(text: str) -> None:
@@ -461,10 +475,24 @@ ITEMS = {
     "items of a message": repeated("<a/>", "<newsMessage><itemSet>", "</itemSet></newsMessage>"),
 }
 
+SHAPED = {
+    "delimited topics": repeated("a;", '{"id":1,"text":"x","tags":"', '"}'),
+    "blank topics": repeated(" ;", '{"id":1,"text":"x","tags":"', '"}'),
+    "lists of lists": repeated("[1],", '{"id":1,"lists":[', "[1]]}"),
+    "objects": repeated('{"t":"x"},', '{"id":1,"parts":[', '{"t":"y"}]}'),
+    "markup": repeated("<p>a</p>&amp;<i>", '{"id":1,"html":"', '"}'),
+    "a time": repeated("1", '{"id":1,"text":"x","when":"', '"}'),
+    "labels and unknown keys": lambda size: orjson.dumps(
+        {"id": 1, "tags": "a", **{str(number): number for number in range(size // 14)}}
+    ).decode(),
+    "numbered keys": numbered_keys,
+}
+
 SURFACES: dict[str, tuple[dict[str, Callable[[int], str]], Read]] = {
     "tokenizer": (TEXTS, tokenize),
     "markup": (MARKUP, text_of),
     "events": (EVENTS, read_event),
+    "mapped events": (EVENTS | SHAPED, read_mapped),
     "ninjs": (EVENTS | NINJS, read_ninjs),
     "bodies of ninjs": (MARKUP, read_ninjs_body),
     "reuters21578": (REUTERS, read_reuters),

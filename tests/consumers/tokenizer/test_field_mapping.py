@@ -28,6 +28,24 @@ time = "@timestamp"
 """
 
 
+def test_a_stream_that_is_not_understood_says_so(broker: str, tmp_path: Path) -> None:
+    """Each event becomes a dead letter that says what to write, and the log says it early."""
+    events = [{"id": n, "headline": "Wheat", "body": "up", "topics": ["a"]} for n in range(500)]
+    with Streaming(broker, tmp_path, LANES[:1], settings=SMALL) as streaming:
+        streaming.start("tokenize-0")
+        streaming.produce([orjson.dumps(event) for event in events])
+        letters = streaming.read(streaming.stream.dead_letters, 1, 500)
+        assert streaming.end("tokenize-0") == 0, streaming.log("tokenize-0")
+        log = streaming.log("tokenize-0")
+    assert {dict(letter.headers)["reason"] for letter in letters} == {b"unknown_fields"}
+    assert len(letters) == 500
+    mapping = 'title = "headline", text = "body"'
+    assert mapping.encode() in dict(letters[0].headers)["detail"]
+    assert "events cannot be used (unknown_fields" in log
+    assert f"Perhaps a field mapping reads it ([streams.fields]): {mapping}." in log
+    assert "500 events read, of which 500 dead letters" in log
+
+
 def test_rankings_of_a_mapped_stream(broker: str, tmp_path: Path) -> None:
     rng = Random(3)
     events = [random_document(rng, number) for number in range(300)]

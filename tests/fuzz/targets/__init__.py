@@ -24,6 +24,7 @@ from tests.fuzz.targets.engine import Streams
 from tests.fuzz.targets.events import EventLines, NinjsEvents, WirerankEvents
 from tests.fuzz.targets.http_servers import MetricsTarget, PageTarget
 from tests.fuzz.targets.kafka_batches import KafkaBatches
+from tests.fuzz.targets.mappings import Mappings
 from tests.fuzz.targets.records import (
     Containers,
     LogRecords,
@@ -40,5 +41,6 @@ EVERY: tuple[type[Target], ...] = (
     InspectedSnapshots, KafkaBatches, Reuters, Newsgroups, Rcv1Tokens, Rcv1Labels, Rcv1Newsml,
     Letor, TrecRuns, TrecJudgements, Movielens, TextFiles, Archives, ExperimentResults, Times,
     MetricLabels, MetricsTarget, PageTarget, Streams, CsvFiles, FasttextFiles, NewsmlG2Files,
+    Mappings,
 )  # fmt: skip
 TARGETS: dict[str, type[Target]] = {target.name: target for target in EVERY}

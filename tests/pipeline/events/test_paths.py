@@ -22,6 +22,8 @@ EVENT: dict[str, Any] = {
     "a key": "space",
     "null": None,
     "$oid": 5,
+    "same": {"same": 5},
+    "empty": {},
 }
 RECORD = Record(
     b'{"x": 1}', b'{"payload": {"id": 7}}', 12, [("h", b"1"), ("h", b"2"), ("x.y-z", b"3")],
@@ -76,6 +78,9 @@ def test_a_path_finds(path: str, value: object) -> None:
         ("a.b[0]", "`a.b` is an object, not a list"),
         ("tags[].slug.x", "`tags[].slug` is a string, not an object"),
         ("@key.payload.id.x", "`payload.id` is a number, not an object"),
+        ("same.same.same.same", "`same.same` is a number, not an object"),
+        ("empty[].x", "`empty` is an object, not a list"),
+        ("words[].x", "`words[]` is a string, not an object"),
     ],
 )
 def test_what_is_on_the_way_is_named(path: str, problem: str) -> None:
@@ -87,6 +92,7 @@ def test_what_is_on_the_way_is_named(path: str, problem: str) -> None:
 @pytest.mark.parametrize(("path", "record"), [
     ("@key", Record(b"", b"\xff")),
     ("@key.id", Record(b"", b"plain")),
+    ("@key.id", Record(b"", b"7")),
     ("@header.h", Record(b"", headers=[("h", b"\xff")])),
 ])  # fmt: skip
 def test_bytes_that_are_not_text_are_refused(path: str, record: Record) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.errors import UsageError
 from pipeline.events.event import MalformedEvent
-from pipeline.events.times import time_parser
+from pipeline.events.times import MAX_SIMPLE, UNITS, parse_number, since_1970, time_parser
 
 
 @pytest.mark.parametrize(
@@ -73,3 +75,10 @@ def test_a_format_that_cannot_be_used(format_: str, zone: str, advice: str) -> N
     with pytest.raises(UsageError) as refused:
         time_parser(format_, zone)
     assert advice in str(refused.value)
+
+
+@given(st.integers(0, 2**33), st.integers(0, 999_999_999), st.sampled_from(sorted(UNITS)))
+def test_the_fast_way_agrees(seconds: int, fraction: int, unit: str) -> None:
+    number = seconds * UNITS[unit] + fraction * UNITS[unit] // 10**9
+    if number < MAX_SIMPLE * UNITS[unit]:
+        assert since_1970(number, UNITS[unit]) == parse_number(number, unit)

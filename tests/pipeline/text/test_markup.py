@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.text.markup import INLINE, text_of
+from pipeline.text.markup import INLINE, text_of, text_pieces
 
 
 @pytest.mark.parametrize(
@@ -125,3 +125,13 @@ def test_any_markup_has_a_text(markup: str) -> None:
     text = text_of(markup)
     assert len(text) <= len(markup)
     text.encode()
+
+
+TAGS = ("<p>", "</p>", "<br/>", "<br />", "<b>", "</b>", "<h1>", "<P>", "<a b='c'>", "<!-- ", "-->",
+        "<", ">", "<p", "<script>", "</script>", "&am", "p;", "&amp;", "x", " ", "<x>", "<p />",
+        "<![CDATA[", "]]>", '"')  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(TAGS), max_size=12).map("".join))
+def test_simple_tags_are_read_alike_in_both_ways(markup: str) -> None:
+    assert text_of(markup) == " ".join("".join(text_pieces(markup)).split())
