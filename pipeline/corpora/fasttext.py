@@ -67,7 +67,7 @@ class FasttextLines:
 
     def _split(self, text: str) -> tuple[list[str], str]:
         """The labels and the words of a line; the usual line has a few labels, and then words."""
-        *first, rest = text.split(maxsplit=FEW_LABELS)
+        *first, rest = text.split(maxsplit=FEW_LABELS) or [""]
         count = next((n for n, word in enumerate(first) if not word.startswith(self._prefix)), None)
         if count is not None and rest.find(self._prefix) < 0:
             words = first[count:]

@@ -7,42 +7,41 @@ and `python -m tests.bench.hostile` prints the seconds per megabyte.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from functools import partial
+from collections.abc import Callable
 from typing import NamedTuple
 
 import orjson
 
 from learners.specs import split_options
-from pipeline.corpora.csv_rows import CsvRows
-from pipeline.corpora.fasttext import FasttextLines
-from pipeline.corpora.input_file import STANDARD_INPUT
-from pipeline.corpora.json_elements import json_elements
 from pipeline.corpora.letor import LetorRows
 from pipeline.corpora.newsgroups import event as post_event
-from pipeline.corpora.newsml_items import items_of
-from pipeline.corpora.packed import CHUNK_BYTES, Chunks
 from pipeline.corpora.rcv1_newsml import decoded, is_story
 from pipeline.corpora.rcv1_newsml import event as newsml_event
 from pipeline.corpora.rcv1_tokens import is_qrels, is_tokens
 from pipeline.corpora.registry import source_path
 from pipeline.corpora.reuters21578 import event as story_event
 from pipeline.corpora.reuters21578 import parse_stories
-from pipeline.corpora.source import RefusedEvent, SourceError
 from pipeline.corpora.word_prediction import TextWords
-from pipeline.events.event import MalformedEvent, parse_event
+from pipeline.events.event import parse_event
 from pipeline.events.fields import parse_fields
 from pipeline.events.formats import new_decoder
-from pipeline.events.newsml_g2 import NAR, NewsmlG2Parser
 from pipeline.events.ninjs import parse_ninjs
 from pipeline.events.record import Record
 from pipeline.text.features import Vocabulary
 from pipeline.text.markup import text_of
 from pipeline.text.tokenizer import Tokenizer
+from tests.support.hostile_own_files import (
+    ELEMENTS,
+    ITEMS,
+    LABELLED,
+    ROWS,
+    read_csv,
+    read_elements,
+    read_fasttext,
+    read_newsml_g2,
+)
+from tests.support.hostile_text import LARGEST, each, refused_or, repeated
 from tests.support.reuters_sgml import story
-
-LARGEST = 1 << 30  # no limit of the size of an event: only the time counts here
 
 Read = Callable[[str], object]
 
@@ -54,11 +53,6 @@ class Hostile(NamedTuple):
     name: str
     make: Callable[[int], str]
     read: Read
-
-
-def repeated(unit: str, before: str = "", after: str = "") -> Callable[[int], str]:
-    """Inputs that repeat a text."""
-    return lambda size: before + unit * (size // len(unit.encode())) + after
 
 
 def distinct_words(size: int) -> str:
@@ -74,12 +68,6 @@ def tokenize(text: str) -> None:
         counts = Tokenizer(profile).count([text])
         for _ in Vocabulary().vectors(counts, counts.starts[1:] < 0):
             pass
-
-
-def refused_or(read: Callable[[], object]) -> None:
-    """Read an input that may be refused; other errors are errors of the reader."""
-    with suppress(MalformedEvent, SourceError):
-        read()
 
 
 def read_event(text: str) -> None:
@@ -153,61 +141,6 @@ def read_names(text: str) -> None:
 
 def read_source_text(text: str) -> None:
     source_path(f"letor:{text}")
-
-
-def in_chunks(text: str) -> Chunks:
-    data = text.encode()
-    return iter([data[at : at + CHUNK_BYTES] for at in range(0, len(data), CHUNK_BYTES)])
-
-
-class RowsOf(CsvRows):
-    """The rows of a text in memory."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(STANDARD_INPUT)
-        self._text = text
-
-    def _parts(self) -> Iterator[Chunks]:
-        yield in_chunks(self._text)
-
-
-def read_csv(text: str) -> None:
-    refused_or(lambda: list(RowsOf(text)))
-
-
-def read_elements(text: str) -> None:
-    refused_or(lambda: list(json_elements(in_chunks(text), LARGEST, "text")))
-
-
-class LabelledLines(FasttextLines):
-    """The lines of a text in memory."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(STANDARD_INPUT)
-        self._text = text
-
-    def _parts(self) -> Iterator[Chunks]:
-        yield in_chunks(self._text)
-
-
-def read_fasttext(text: str) -> None:
-    refused_or(lambda: list(LabelledLines(text)))
-
-
-def read_newsml_g2(text: str) -> None:
-    refused_or(lambda: NewsmlG2Parser()(text.encode(), LARGEST))
-    for raw in items_of(in_chunks(text), "text", 1 << 20):
-        if not isinstance(raw, RefusedEvent):
-            refused_or(partial(NewsmlG2Parser(), raw, LARGEST))
-
-
-def each(label: str, parts: str, before: str, after: str) -> dict[str, Callable[[int], str]]:
-    """Inputs that repeat one of these parts between a beginning and an end.
-
-    The parts are one per line, with _ for a blank.
-    """
-    lines = parts.replace("_", " ").strip("\n").split("\n")
-    return {f"{label} {part!r}": repeated(part, before, after) for part in lines}
 
 
 def documents_of_a_query(size: int) -> str:
@@ -385,95 +318,6 @@ WORDS = {
 NAMES = {name: repeated(name, "", "x") for name in ("newsml", "tokens", "topics", ".dat", "1.xml")}
 COMMAS = {text: repeated(text, "", "/") for text in (",a=b", ",", ",a=", "a")}
 BRACKETS = {text: repeated(text) for text in (",", ",[", "[,", "],", "a=[b,c],")}
-
-IN_CSV = """
-"
-""
-,"
-"a
-a"
-",
-a,"\\n
-"\\n
-,
-\\r
-\\n
-a,b\\n
-"a","b"\\n
-"a"b\\n
-"""
-ROWS = {
-    name: repeated(unit.replace("\\n", "\n").replace("\\r", "\r"), "a,b\n", "\n1,2\n")
-    for name, unit in ((f"rows {part!r}", part) for part in IN_CSV.strip("\n").split("\n"))
-}
-# In a cell that began before, such a line ends it and begins another; alone, it begins one, too.
-ROWS["rows that never end"] = repeated('x","\n', 'a,b\n"\n')
-ELEMENTS = each(
-    "elements",
-    """
-[
-{
-"
-\\
-\\"
-"a
-{"a":
-{},
-,
-1
-1_
-]
-}
-[]
-""",
-    "[",
-    "",
-)
-LABELLED = {
-    repr(unit): repeated(unit, "__label__a ")
-    for unit in ("__label__", "__label__a ", "\u00a0", "a ", "\n", "__label__a\n")
-}
-IN_ITEM = """
-<a>
-<a/>
-<a_b='c'/>
-<a></a>
-&amp;
-&lt
-<!---->
-<!--
-<![CDATA[a]]>
-<![CDATA[
-<?a?>
-<subject_qcode='a:b'/>
-<headline>a</headline>
-<language_tag='a'/>
-<subject_
-a
-<x:y/>
-"""
-ITEM_G2 = f'<newsItem xmlns="{NAR}" guid="x"><contentMeta>'
-ITEMS = {
-    **each("items", IN_ITEM, ITEM_G2, "</contentMeta></newsItem>"),
-    "long names": lambda size: ITEM_G2 + "<a" + "a" * (size // 2) + ">" + "<b/>" * (size // 8),
-    "deep long names": lambda size: (
-        ITEM_G2 + "".join(f"<{'a' * (size // 200)}>" for _ in range(100)) + "<b/>" * (size // 8)
-    ),
-    "attributes": lambda size: ITEM_G2 + "<a " + " ".join(f"b{n}=''" for n in range(size // 8)),
-    "namespaces": lambda size: ITEM_G2 + "".join(f"<a xmlns:b{n}='c'/>" for n in range(size // 20)),
-    "long namespaces": lambda size: (
-        f"{ITEM_G2}<x xmlns:p='{'u' * (size // 2)}'>" + "<p:b/>" * (size // 12)
-    ),
-    "languages": lambda size: (
-        ITEM_G2
-        + "".join(f"<language tag='{n}'/>" for n in range(size // 48))
-        + "<headline xml:lang='z'>a</headline>" * (size // 70)
-        + "</contentMeta></newsItem>"
-    ),
-    "documents": repeated("<a/>"),
-    "declarations": repeated("<?xml version='1.0'?>"),
-    "items of a message": repeated("<a/>", "<newsMessage><itemSet>", "</itemSet></newsMessage>"),
-}
 
 SHAPED = {
     "delimited topics": repeated("a;", '{"id":1,"text":"x","tags":"', '"}'),

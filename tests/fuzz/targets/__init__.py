@@ -6,12 +6,9 @@ from tests.fuzz.target import Target
 from tests.fuzz.targets.archives import Archives
 from tests.fuzz.targets.configuration import Configuration, LaneSpecs, SourceTexts
 from tests.fuzz.targets.corpora import (
-    CsvFiles,
-    FasttextFiles,
     Letor,
     Movielens,
     Newsgroups,
-    NewsmlG2Files,
     Rcv1Labels,
     Rcv1Newsml,
     Rcv1Tokens,
@@ -25,6 +22,7 @@ from tests.fuzz.targets.events import EventLines, NinjsEvents, WirerankEvents
 from tests.fuzz.targets.http_servers import MetricsTarget, PageTarget
 from tests.fuzz.targets.kafka_batches import KafkaBatches
 from tests.fuzz.targets.mappings import Mappings
+from tests.fuzz.targets.own_files import CsvFiles, FasttextFiles, NewsmlG2Files
 from tests.fuzz.targets.records import (
     Containers,
     LogRecords,

@@ -53,6 +53,13 @@ def test_what_becomes_of_lines(tmp_path: Path) -> None:
     assert letters == [(6, "bad_row"), (7, "bad_topics")]
 
 
+def test_a_line_of_blanks_of_other_scripts_is_a_document_without_words(tmp_path: Path) -> None:
+    path = tmp_path / "train.txt"
+    path.write_text("\u3000\u00a0\n")
+    (raw,) = open_source(f"fasttext:{path}")
+    assert orjson.loads(raw) == {"id": 1, "text": ""}
+
+
 def test_a_long_line_is_a_dead_letter(tmp_path: Path) -> None:
     path = tmp_path / "train.txt"
     path.write_bytes(b"__label__a x\n" + b"x" * (10 << 20) + b"\n__label__a y\n")

@@ -23,12 +23,9 @@ from tests.fuzz.targets.corpora import (
     NEWSML,
     POST,
     CorpusTarget,
-    CsvFiles,
-    FasttextFiles,
     Letor,
     Movielens,
     Newsgroups,
-    NewsmlG2Files,
     Rcv1Labels,
     Rcv1Newsml,
     Rcv1Tokens,
@@ -37,6 +34,7 @@ from tests.fuzz.targets.corpora import (
     TrecJudgements,
     TrecRuns,
 )
+from tests.fuzz.targets.own_files import CsvFiles, FasttextFiles, NewsmlG2Files
 from tests.support.reuters_sgml import story, write_stories
 
 TARGETS = (
