@@ -50,7 +50,7 @@ KINDS = {
         ("xml", "XML", "convert it to JSON lines", JSON_VALUES),
         ("html", "HTML", "write it as the text of JSON objects", JSON_VALUES),
         (
-            "json-array", "a JSON array", "write one object per line (jq -c '.[]')",
+            "json-array", "a JSON array", "write each document as a JSON object in it",
             "write one object per record",
         ),
         (
