@@ -61,6 +61,7 @@ def test_rankings_of_mapped_events_are_those_of_native_events(seed: int, tmp_pat
             rankings=tmp_path / f"{name}.rankings",
             dead_letters=tmp_path / "dead",
             fields=parse_fields(shape.settings) if name == "other" else None,
+            block=7 if name == "other" else 1024,
         )
         replay(settings, Progress())
     assert not (tmp_path / "dead").exists()

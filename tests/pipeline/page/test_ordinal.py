@@ -100,6 +100,8 @@ def test_rounds_are_told_by_kind() -> None:
         {"kind": "topics", "rounds": 13, "waiting": 0, "unmatched": 0},
         {"kind": "ranks", "rounds": 3, "waiting": 10, "unmatched": 0},
     ]
+    stream.process([late_rank("nobody", 4)])
+    assert [group["unmatched"] for group in latest_update(stream)["status"]["groups"]] == [0, 1]
     of_topics, ordinal = stream.feed.sample.last_documents[-1].explained.rounds
     assert (of_topics, ordinal) == (12, 2)
 
