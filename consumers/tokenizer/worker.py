@@ -177,7 +177,7 @@ class TokenizerWorker:
         refused = ((letter.reason, letter.detail, letter.value or b"") for letter in letters)
         warning = self._usability.note(events, refused)
         if warning is not None:
-            log.warning("%s", printable(warning))
+            log.warning("%s", printable(warning.replace("\n ", "")))
 
     def _decode_events(self, polled: Polled) -> tuple[list[EventBatch], list[DeadLetter]]:
         """The events of a poll, by partition, and the dead letters; none that is written already.

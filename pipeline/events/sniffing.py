@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from pipeline.events.suggestions import proposal, suggest_mapping
+from pipeline.events.suggestions import as_options, as_toml, suggest_mapping
 
 MAX_SAMPLE_BYTES = 1 << 16
 
@@ -158,7 +158,8 @@ def explain_sample(sample: bytes, kafka: bool) -> str:
         event = orjson.loads(sample)
     except orjson.JSONDecodeError:
         return ""
-    if isinstance(event, dict) and suggest_mapping(event):
-        where = "[streams.fields]" if kafka else "--fields"
-        return f"Perhaps a field mapping reads it ({where}): {proposal(event)}."
-    return ""
+    settings = suggest_mapping(event) if isinstance(event, dict) else {}
+    if not settings:
+        return ""
+    written = f"[streams.fields] {as_toml(settings)}" if kafka else as_options(settings)
+    return f"Perhaps a field mapping reads it: {written}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
@@ -153,6 +154,19 @@ def as_toml(settings: Mapping[str, Any]) -> str:
     text = {path = "body", html = true}, id = "_id"
     """
     return ", ".join(f"{name} = {toml_of(value)}" for name, value in settings.items())
+
+
+def as_options(settings: Mapping[str, Any]) -> str:
+    """Return settings as they are written on a command line.
+
+    >>> print(as_options({"title": "headline", "topics": "tags[].slug"}))
+    --fields title=headline --fields 'topics=tags[].slug'
+    """
+    texts = (
+        f"{name}={value if isinstance(value, str) else toml_of(value)}"
+        for name, value in settings.items()
+    )
+    return " ".join(f"--fields {shlex.quote(text)}" for text in texts)
 
 
 def toml_of(value: Any) -> str:  # noqa: ANN401 - as TOML

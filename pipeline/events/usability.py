@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from pipeline.events.sniffing import explain_sample
+from pipeline.printable import printable
 
 FIRST_EVENTS = 100  # after so many events the first judgement is made
 WINDOW_EVENTS = 1000  # later ones are made for so many events each
@@ -63,4 +64,5 @@ class Usability:
         value, detail = self._sample
         looks = explain_sample(value, self._kafka)
         warning = f"{reasons.total():,} of {events:,} events cannot be used ({counts})."
-        return f"{warning} {looks} The first one: {detail}".replace("  ", " ")
+        lines = (warning, looks, f"The first one: {detail}")
+        return "\n  ".join(printable(line) for line in lines if line)  # keys may have line ends

@@ -42,7 +42,7 @@ def test_a_stream_that_is_not_understood_says_so(broker: str, tmp_path: Path) ->
     mapping = 'title = "headline", text = "body"'
     assert mapping.encode() in dict(letters[0].headers)["detail"]
     assert "events cannot be used (unknown_fields" in log
-    assert f"Perhaps a field mapping reads it ([streams.fields]): {mapping}." in log
+    assert f"Perhaps a field mapping reads it: [streams.fields] {mapping}" in log
     assert "500 events read, of which 500 dead letters" in log
 
 
