@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,12 +23,13 @@ from learners.specs import LaneSpec, parse_spec, resolved
 from pipeline.engine.engine import EngineSettings, ranks_of
 from pipeline.engine.topic_index import MAX_WATCHED
 from pipeline.errors import UsageError
-from pipeline.events.event import MAX_EVENT_BYTES
-from pipeline.events.fields import FieldMapping, parse_fields
+from pipeline.events.event import MAX_EVENT_BYTES, MalformedEvent, parse_time
+from pipeline.events.fields import ALL_KEYS, CONTENT, FieldMapping, parse_fields
 from pipeline.events.formats import check_mapping, format_parser
 from pipeline.text.features import FeatureSettings
 
 MAX_SNAPSHOT_SECONDS = 86_400 * 365.0
+EARLIEST, LATEST = "earliest", "latest"  # where a stream can begin
 
 TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
 
@@ -194,7 +196,10 @@ class StreamSettings(Section):
     """One stream: its Kafka topics, how documents are read, and its lanes."""
 
     name: TopicName
-    documents: TopicName
+    documents: tuple[TopicName, ...]
+    documents_pattern: str = ""
+    labels: tuple[TopicName, ...] = ()
+    start: str = EARLIEST
     blocks: TopicName = ""
     rankings: TopicName = ""
     dead_letters: TopicName = ""
@@ -202,6 +207,7 @@ class StreamSettings(Section):
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 4
     format: str = "wirerank"
     fields: dict[str, Any] | None = None
+    label_fields: dict[str, Any] = {}
     profile: Literal["reuters2000", "reuters21578"] = "reuters2000"
     topics: tuple[str, ...] = ()
     top: Annotated[int, Field(ge=0, le=MOST)] = 10
@@ -220,7 +226,41 @@ class StreamSettings(Section):
         """Derive the names of Kafka topics that are not given from the name of the stream."""
         if not isinstance(given, dict) or not isinstance(given.get("name"), str):
             return given
-        return {**default_topics(given["name"]), **given}
+        defaults: dict[str, Any] = dict(default_topics(given["name"]))
+        if given.get("documents_pattern"):
+            defaults["documents"] = ()
+        return {**defaults, **given}
+
+    @field_validator("documents", "labels", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: object) -> object:
+        """Take one name as a list of one."""
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("documents_pattern")
+    @classmethod
+    def _check_pattern(cls, value: str) -> str:
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise ValueError(
+                f"{value!r} is no regular expression: {error}; write for instance 'wire[.].*'"
+            ) from None
+        return value
+
+    @field_validator("start")
+    @classmethod
+    def _check_start(cls, value: str) -> str:
+        if value in (EARLIEST, LATEST):
+            return value
+        try:
+            parse_time(value)
+        except MalformedEvent:
+            raise ValueError(
+                f"found {value!r}; expected earliest, latest, or a time with zone as in RFC 3339, "
+                "such as 2026-03-01T09:30:00Z"
+            ) from None
+        return value
 
     @field_validator("format")
     @classmethod
@@ -242,12 +282,30 @@ class StreamSettings(Section):
         return self
 
     @model_validator(mode="after")
+    def _check_label_fields(self) -> StreamSettings:
+        if self.label_fields and not self.labels:
+            raise ValueError("label_fields is given, but no topic of labels; write labels = ...")
+        for name in (*CONTENT, "ignore"):
+            if name in self.label_fields:
+                raise ValueError(
+                    f"label_fields.{name}: of a label only id, topics, rank and time are read, and "
+                    "other keys are ignored; leave it out"
+                )
+        try:
+            self.label_mapping  # noqa: B018 - refuses bad paths
+        except UsageError as error:
+            raise ValueError(f"label_{error}") from None
+        return self
+
+    @model_validator(mode="after")
     def _check_names_differ(self) -> StreamSettings:
         if len(set(self.kafka_topics)) < len(self.kafka_topics):
             raise ValueError(
-                "documents, blocks, rankings, dead_letters and scores must be five different "
+                "documents, labels, blocks, rankings, dead_letters and scores must be different "
                 "Kafka topics"
             )
+        if not self.documents and not self.documents_pattern:
+            raise ValueError("documents is empty: name at least one Kafka topic")
         lanes = [lane.parsed.name for lane in self.lanes]
         for lane in lanes:
             if lanes.count(lane) > 1:
@@ -268,9 +326,25 @@ class StreamSettings(Section):
         return None if self.fields is None else parse_fields(self.fields)
 
     @property
+    def label_mapping(self) -> FieldMapping:
+        """Where the fields of an event in a label topic are; it has no content."""
+        no_content: dict[str, Any] = {name: [] for name in CONTENT}
+        return parse_fields({**self.label_fields, **no_content, "ignore": ALL_KEYS})
+
+    @property
+    def input_topics(self) -> tuple[str, ...]:
+        """The Kafka topics that are read by name: documents and labels."""
+        return *self.documents, *self.labels
+
+    @property
+    def written_topics(self) -> tuple[str, ...]:
+        """The Kafka topics that workers write to; `scores` is used only if lanes have shards."""
+        return self.blocks, self.rankings, self.dead_letters, self.scores
+
+    @property
     def kafka_topics(self) -> tuple[str, ...]:
-        """All Kafka topics of the stream; `scores` is used only if lanes have shards."""
-        return self.documents, self.blocks, self.rankings, self.dead_letters, self.scores
+        """All Kafka topics of the stream that have a name in the settings."""
+        return *self.input_topics, *self.written_topics
 
     @property
     def whole_lanes(self) -> tuple[LaneSettings, ...]:

@@ -56,7 +56,7 @@ def topic_plans(stream: StreamSettings) -> list[TopicPlan]:
     largest = {"max.message.bytes": str(MAX_RECORD_BYTES)}
     ours = {**largest, **BROKER_TIME}
     return [
-        TopicPlan(stream.documents, stream.partitions, options=largest),
+        *(TopicPlan(topic, stream.partitions, options=largest) for topic in stream.input_topics),
         # The log: one partition, hence one order for all learners; no record is ever deleted.
         TopicPlan(
             stream.blocks,

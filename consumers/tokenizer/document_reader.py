@@ -1,7 +1,11 @@
-"""Reads the documents of a stream as a member of the tokenizers' consumer group.
+"""Reads the documents and labels of a stream as a member of the tokenizers' consumer group.
 
 Before anything is read from a committed offset, its note is compared with the Kafka topic: an
 offset of a topic that was deleted means nothing in the one that was created in its place.
+
+Offsets can have gaps that are no losses: compaction removes records, and transactions end with
+markers. Spans of the log cover such gaps, and when nothing more is there to read, the offset behind
+the last marker is committed. Otherwise the marker would look like a document that waits.
 """
 
 from __future__ import annotations
@@ -9,11 +13,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from consumers.kafka.broker_outage import BrokerOutage
 from consumers.kafka.client_types import GroupConsumer, Message, TopicPartition
-from consumers.kafka.clients import Timeouts, new_group_consumer
+from consumers.kafka.clients import Timeouts, new_admin, new_group_consumer
 from consumers.kafka.errors import (
     CommitFailedError,
     KafkaTimeoutError,
@@ -22,11 +29,12 @@ from consumers.kafka.errors import (
     RebalanceInProgressError,
 )
 from consumers.kafka.offsets import offsets_to_commit
-from consumers.kafka.topics import TopicWatch
 from consumers.kafka_names import tokenizer_consumer_group
-from consumers.settings import Config, StreamSettings
+from consumers.settings import EARLIEST, Config, StreamSettings
 from consumers.task import Task
+from consumers.tokenizer.beginning import first_offsets
 from consumers.tokenizer.commit_note import CommitNote
+from consumers.tokenizer.input_topics import InputTopics, subscribe
 from pipeline.log.record import Span
 from pipeline.metrics.collectors import Position
 
@@ -50,29 +58,35 @@ class DocumentReader:
 
     def __init__(self, config: Config, stream: StreamSettings, instance: str) -> None:
         self.group = tokenizer_consumer_group(stream.name)
-        self._topic = stream.documents
+        self._start = stream.start
+        self._settings = config.kafka
         self._times: dict[Any, float] = {}  # by partition: the time of the last document read
         self._next_offsets: dict[Any, int] = {}  # by partition: the next offset to read
+        self._covered: dict[Any, int] = {}  # by partition: where the next span of the log begins
+        self._logged: dict[Any, int] = {}  # by partition: up to where the log is known to cover it
         self.taken_over: dict[Any, CommitNote] = {}  # partitions of which nothing was read yet
         self._outage = BrokerOutage(config.kafka.bootstrap)
         self._consumer: GroupConsumer = new_group_consumer(
             config.kafka, self.group, instance, stream.block
         )
-        self._watch = TopicWatch(config.kafka, stream.documents)
-        self._asking: Task[bool] | None = None  # whether the topic is still the same
-        self._consumer.subscribe([stream.documents])
+        self._topics = InputTopics(config, (*stream.documents, *stream.labels))
+        self._asking: Task[bool] | None = None  # whether the topics are still the same
+        subscribe(self._consumer, config, stream)
 
-    @property
-    def topic_id(self) -> str:
-        """The id of the Kafka topic that is read."""
-        return self._watch.identity
+    def topic_id(self, topic: str) -> str:
+        """The id of a Kafka topic that is read."""
+        return self._topics.identity(topic)
 
-    def first_committed(self) -> int | None:
-        """A committed offset of the group that is not 0, if there is one for this Kafka topic."""
-        for number in self._consumer.partitions_for_topic(self._topic) or ():
-            committed = self._committed(TopicPartition(self._topic, number))
-            if committed is not None and committed[0]:
-                return committed[0]
+    def logged_before(self) -> str | None:
+        """A partition of which documents were written to the log, if there is one, with its offset.
+
+        An offset that was set by hand, or where a stream is to begin, says nothing of the log.
+        """
+        for partition, committed in self._all_committed().items():
+            note, topic = CommitNote.decode(committed.metadata), partition.topic
+            same = topic not in self._topics.names or note.topic_id == self.topic_id(topic)
+            if note.covered is not None and same:
+                return f"offset {note.covered} of {partition.topic}[{partition.partition}]"
         return None
 
     def poll(self, stop: threading.Event) -> Polled:
@@ -88,19 +102,21 @@ class DocumentReader:
         except OffsetOutOfRangeError as error:
             if self._take_over():
                 return {}
-            self.check_topic(at_once=True)
+            self.check_topics(at_once=True)
             raise LostDocumentsError(
-                f"documents of {self._topic} were deleted by its retention before they were read "
-                f"({error}). To continue without them, set the group {self.group} to an offset "
-                "that exists, and start a new log (another Kafka topic for `blocks`), because this "
-                "one would have a gap."
+                f"documents were deleted by the retention of their Kafka topic before they were "
+                f"read ({error}). To continue without them, set the group {self.group} to an "
+                "offset that exists, and start a new log (another Kafka topic for `blocks`), "
+                "because this one would have a gap."
             ) from None
         for partition in self._take_over():
             polled.pop(partition, None)
         for partition, messages in polled.items():
             self._times[partition] = messages[-1].timestamp / 1000
         if polled:
-            self._asking = Task(f"asking for the id of {self._topic}", self._watch.is_current)
+            topics = {partition.topic for partition in polled}
+            ask = partial(self._topics.are_current, topics)
+            self._asking = Task("asking for the ids of the topics", ask)
         return polled
 
     def _poll(self, stop: threading.Event) -> Polled:
@@ -121,17 +137,48 @@ class DocumentReader:
         return bool(self._consumer.group_metadata().state == "<stable>")
 
     def _take_over(self) -> list[Any]:
-        """Look at the committed offsets of new partitions; returns those set to their beginning."""
-        moved = []
-        for partition in self._consumer.assignment() - self._next_offsets.keys():
-            committed = self._committed(partition)
-            if committed is None:
-                begin: int = self._consumer.beginning_offsets([partition])[partition]
-                self._consumer.seek(partition, begin)
-                moved.append(partition)
-                committed = begin, CommitNote()
-            self._next_offsets[partition], self.taken_over[partition] = committed
-        return moved
+        """Look at the committed offsets of new partitions; returns those that were moved."""
+        new = self._consumer.assignment() - self._next_offsets.keys()
+        moved = {p for p in new if self._topics.meet(p.topic)}  # what was polled may be older
+        committed = {partition: self._committed(partition) for partition in new}
+        missing = [partition for partition, found in committed.items() if found is None]
+        begins = self._begin(missing) if missing else {}
+        for partition, found in committed.items():
+            offset, note = found or (begins[partition], CommitNote())
+            if found is None or partition in moved:
+                self._consumer.seek(partition, offset)
+                moved.add(partition)
+            self._next_offsets[partition], self.taken_over[partition] = offset, note
+            self._covered[partition] = offset if note.covered is None else note.covered
+            if note.covered is not None:
+                self._logged[partition] = note.covered
+        return list(moved)
+
+    def _begin(self, missing: list[Any]) -> dict[Any, int]:
+        """The first offsets of partitions for which none is committed."""
+        if self._start == EARLIEST or self._all_committed():
+            return self._consumer.beginning_offsets(missing)
+        topics = {p.topic for p in missing} | (self._consumer.subscription() or set())
+        for topic in topics:
+            self._topics.meet(topic)
+        partitions = [
+            TopicPartition(topic, number)
+            for topic in sorted(topics)
+            for number in sorted(self._consumer.partitions_for_topic(topic) or ())
+        ]
+        begins = first_offsets(self._consumer, partitions, self._start)
+        notes = {p: CommitNote(self.topic_id(p.topic)).encode() for p in begins}
+        self._consumer.commit(offsets_to_commit(begins, notes), timeout_ms=COMMIT_MS)
+        return begins
+
+    def _all_committed(self) -> dict[Any, Any]:
+        """All committed offsets of the group, by partition, with their notes."""
+        admin = new_admin(self._settings)
+        try:
+            offsets: dict[Any, Any] = admin.list_group_offsets([self.group])[self.group]
+        finally:
+            admin.close()
+        return {partition: found for partition, found in offsets.items() if found.offset >= 0}
 
     def _committed(self, partition: Any) -> tuple[int, CommitNote] | None:  # noqa: ANN401 - kafka-python's
         """The group's committed offset in this Kafka topic, with its note."""
@@ -140,41 +187,46 @@ class DocumentReader:
         if committed is None:
             return None
         note = CommitNote.decode(committed.metadata)
-        if note.topic_id not in ("", self.topic_id):
+        if note.topic_id not in ("", self.topic_id(partition.topic)):
             log.warning(
                 "%s was deleted and created again: reading partition %s of the new one from its "
                 "beginning, not from the old offset %s. Documents of the old one that were not "
                 "read are lost",
-                self._topic, partition.partition, committed.offset,
+                partition.topic, partition.partition, committed.offset,
             )  # fmt: skip
             return None
         return committed.offset, note
 
-    def check_topic(self, at_once: bool = False) -> None:
-        """Have this worker restarted if the topic of documents was deleted or replaced."""
-        if self._watch.is_gone(at_once):
-            raise OSError(f"{self._topic} was deleted, and perhaps created again")
+    def check_topics(self, at_once: bool = False) -> None:
+        """Have this worker restarted if a topic was deleted or replaced."""
+        replaced = self._topics.replaced(at_once)
+        if replaced is not None:
+            raise OSError(f"{replaced} was deleted, and perhaps created again")
 
-    def confirm_topic(self) -> None:
-        """Make sure that what was polled so far was read from the topic that this reader knows.
+    def confirm_topics(self) -> None:
+        """Make sure that what was polled so far was read from the topics that this reader knows.
 
-        Otherwise the polled offsets belong to the old topic and the documents to the new one, whose
+        Otherwise the polled offsets belong to an old topic and the documents to a new one, whose
         first documents would be skipped. The broker was asked after the poll, by another thread.
         """
         if self._asking is not None and not self._asking.result(ASK_SECONDS):
-            raise OSError(f"{self._topic} was deleted, and perhaps created again")
+            raise OSError("a topic of documents was deleted, and perhaps created again")
 
     def span(self, partition: Any, messages: list[Message]) -> Span:  # noqa: ANN401 - kafka-python's
         """The offsets that a record with these documents covers; they count as read.
 
-        The span begins where this worker, or the one before it, had read to, because offsets
-        without a document (control records) must be covered too. Covering an offset twice does no
-        harm.
+        The span begins where the log covered the partition before, because offsets without a
+        document must be covered too. Covering an offset twice does no harm.
         """
         first, end = messages[0].offset, messages[-1].offset + 1
-        start = min(first, self._next_offsets.get(partition, first))
-        self._next_offsets[partition] = end
-        return Span(partition.topic, partition.partition, start, end, self.topic_id)
+        start = min(first, self._covered.get(partition, first))
+        self._next_offsets[partition] = self._covered[partition] = end
+        identity = self.topic_id(partition.topic)
+        return Span(partition.topic, partition.partition, start, end, identity)
+
+    def is_logged(self, partition: Any, stop: int) -> None:  # noqa: ANN401 - kafka-python's
+        """Take note that the log covers a partition up to an offset."""
+        self._logged[partition] = stop
 
     def reads(self, partition: Any) -> bool:  # noqa: ANN401 - kafka-python's
         """Whether the partition is assigned to this worker."""
@@ -194,8 +246,7 @@ class DocumentReader:
         assigned = self._consumer.assignment()
         here = {p: offset for p, offset in offsets.items() if p in assigned}
         if here:
-            plain = CommitNote(self.topic_id)
-            encoded = {partition: notes.get(partition, plain).encode() for partition in here}
+            encoded = {p: self._note(p, notes.get(p, CommitNote())).encode() for p in here}
             try:
                 self._consumer.commit(offsets_to_commit(here, encoded), timeout_ms=COMMIT_MS)
             except (CommitFailedError, RebalanceInProgressError) as error:
@@ -207,8 +258,28 @@ class DocumentReader:
             self._outage.end()
         for partition in self._next_offsets.keys() - assigned:
             del self._next_offsets[partition]  # another member reads it now
-            self.taken_over.pop(partition, None)
+            for known in (self.taken_over, self._covered, self._logged):
+                known.pop(partition, None)
         return True
+
+    def _note(self, partition: Any, note: CommitNote) -> CommitNote:  # noqa: ANN401 - kafka-python's
+        """A note with what is known about its topic and the log."""
+        identity, covered = self.topic_id(partition.topic), self._logged.get(partition)
+        return replace(note, topic_id=identity, covered=covered)
+
+    def commit_gaps(self, notes: dict[Any, CommitNote]) -> None:
+        """Commit how far partitions are read if only gaps follow their last document.
+
+        To be called when all that was polled is committed.
+        """
+        positions = {}
+        for partition in self._consumer.assignment() & self._next_offsets.keys():
+            with suppress(KafkaTimeoutError):  # asked again after the next poll
+                position = self._consumer.position(partition, timeout_ms=COMMIT_MS)
+                if position > self._next_offsets[partition]:
+                    positions[partition] = position
+        if positions and self.commit(positions, {**self.taken_over, **notes}):
+            self._next_offsets.update(positions)
 
     def positions(self) -> dict[str, Position]:
         """How far each partition of this worker was read, if the broker has told its end."""
@@ -224,4 +295,4 @@ class DocumentReader:
     def close(self) -> None:
         """Leave the group."""
         self._consumer.close(autocommit=False, timeout_ms=STOP_MS)
-        self._watch.close()
+        self._topics.close()

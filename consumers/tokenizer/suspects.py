@@ -57,9 +57,7 @@ class Suspects:
                     note.starts, partition.partition, polled[partition][0].offset, self._block,
                 )  # fmt: skip
             elif note.process != PROCESS:
-                starts[partition] = replace(
-                    note, topic_id=self._reader.topic_id, starts=note.starts + 1, process=PROCESS
-                )
+                starts[partition] = replace(note, starts=note.starts + 1, process=PROCESS)
         if starts:
             self._reader.commit({p: polled[p][0].offset for p in starts}, starts)
 
@@ -97,10 +95,10 @@ class Suspects:
 
     def notes(self) -> dict[Any, CommitNote]:
         """The notes of the partitions that stay suspect, for the next commit."""
-        note = CommitNote(self._reader.topic_id, MAX_STARTS)
+        note = CommitNote(starts=MAX_STARTS)
         return dict.fromkeys(self._left, note)
 
     def _commit(self, partition: Any, offset: int, trials: int) -> bool:  # noqa: ANN401
-        note = CommitNote(self._reader.topic_id, MAX_STARTS, trials, PROCESS)
+        note = CommitNote(starts=MAX_STARTS, trials=trials, process=PROCESS)
         reads = self._reader.reads(partition)
         return reads and self._reader.commit({partition: offset}, {partition: note})

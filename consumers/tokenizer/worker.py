@@ -25,15 +25,14 @@ from consumers.kafka.errors import BrokerAwayError, KafkaError
 from consumers.kafka.log_reader import LogError, describe_log
 from consumers.settings import Config, StreamSettings
 from consumers.tokenizer.dead_letter import DeadLetter
+from consumers.tokenizer.decoding import EventDecoder
 from consumers.tokenizer.delivery import Delivery
 from consumers.tokenizer.document_reader import DocumentReader, Polled
 from consumers.tokenizer.suspects import MAX_TRIALS, Suspects
 from consumers.tokenizer.time_limit import time_limit
-from consumers.tokenizer.written_offsets import WrittenOffsets
+from consumers.tokenizer.written_offsets import Source, WrittenOffsets
 from consumers.worker_metrics import WorkerMetrics
 from pipeline.events.event import Event, MalformedEvent
-from pipeline.events.formats import new_decoder
-from pipeline.events.record import Record
 from pipeline.events.usability import Usability
 from pipeline.log.block import make_block
 from pipeline.log.writer import EventBatch, encode_batches
@@ -74,7 +73,7 @@ class TokenizerWorker:
         self._written = written
         self._tokenizer = Tokenizer(stream.profile)
         self._usability = Usability(kafka=True)
-        self._decode = new_decoder(stream.format, stream.mapping)
+        self._decode = EventDecoder(stream)
         # The record that is not acknowledged yet, how many events it is about, the reasons of the
         # dead letters among them, and the offsets to commit after it.
         self._record: SendFuture | None = None
@@ -88,16 +87,16 @@ class TokenizerWorker:
         self._check_log(config)
 
     def _check_log(self, config: Config) -> None:
-        """Raise `LogError` if the log is empty although documents were read before."""
+        """Raise `LogError` if the log is empty although documents were written to it."""
         if describe_log(config.kafka, self._stream.blocks).end > 0:
             return
-        committed = self._reader.first_committed()
+        before = self._reader.logged_before()
         # Checked again: another tokenizer may have written and committed meanwhile.
-        if committed and describe_log(config.kafka, self._stream.blocks).end == 0:
+        if before and describe_log(config.kafka, self._stream.blocks).end == 0:
             raise LogError(
-                f"{self._stream.blocks} is empty, but {self._stream.documents} was read up to "
-                f"{committed}: the log was deleted. Restore it, or start over: reset the "
-                f"offsets of the group {self._reader.group} to the first documents that a new log "
+                f"{self._stream.blocks} is empty, but had all documents up to {before}: the log "
+                "was deleted. Restore it, or start over: delete the consumer group "
+                f"{self._reader.group}, or set its offsets to the first documents that a new log "
                 "is to hold, and move the snapshots away."
             )
 
@@ -127,7 +126,9 @@ class TokenizerWorker:
         self._lag.polled(self._reader.positions())
         if not polled:
             self._commit_written()
-            self._reader.check_topic()
+            if not self._to_commit:
+                self._reader.commit_gaps(self._suspects.notes())
+            self._reader.check_topics()
             return
         self._suspects.begin(polled)
         suspect = self._suspects.single_out(polled)
@@ -192,9 +193,7 @@ class TokenizerWorker:
                 if self._written.is_written((span.identity, span.partition), message.offset):
                     continue
                 try:
-                    if message.damage:
-                        raise MalformedEvent("undecodable_batch", message.damage)
-                    event = self._decode(record_of(message), self._stream.max_event_bytes)
+                    event = self._decode(message)
                 except MalformedEvent as error:
                     letters.append(DeadLetter.of(message, error.reason, error.detail))
                     continue
@@ -211,7 +210,7 @@ class TokenizerWorker:
         """
         self._commit_written()
         self._wait_for_dead_letters(tokenized.sent)
-        self._reader.confirm_topic()
+        self._reader.confirm_topics()
         for record in tokenized.records[:-1]:
             self._delivery.wait_for_record(self._delivery.send_record(record))
         self._record = self._delivery.send_record(tokenized.records[-1])
@@ -227,7 +226,7 @@ class TokenizerWorker:
             except KafkaError as error:
                 failed = failed or error
             else:
-                source = self._reader.topic_id, letter.partition
+                source = self._reader.topic_id(letter.topic), letter.partition
                 self._written.has_dead_letter(source, letter.offset)
         if failed is not None:
             raise failed
@@ -238,20 +237,16 @@ class TokenizerWorker:
             self._delivery.wait_for_record(self._record)
             self._record = None
             for partition, stop in self._to_commit.items():
-                self._written.log_covers((self._reader.topic_id, partition.partition), stop)
+                self._reader.is_logged(partition, stop)
+                self._written.log_covers(self._source(partition), stop)
             events, reasons = self._unacknowledged
             self._metrics.written(events, reasons)
             self._events += events
             self._dead_letters += len(reasons)
         if self._reader.commit(self._to_commit, self._suspects.notes()):
             for partition in self._to_commit:
-                self._written.committed((self._reader.topic_id, partition.partition))
+                self._written.committed(self._source(partition))
             self._to_commit = {}
 
-
-def record_of(message: Message) -> Record:
-    """A message as decoders take it."""
-    return Record(
-        message.value, message.key, message.timestamp, message.headers,
-        message.topic, message.partition, message.offset,
-    )  # fmt: skip
+    def _source(self, partition: Any) -> Source:  # noqa: ANN401 - kafka-python's
+        return self._reader.topic_id(partition.topic), partition.partition

@@ -97,7 +97,7 @@ def bare_rate(streaming: Streaming, documents: int, size: int, tuned: bool) -> f
     admin.create_topics([NewTopic(target, PARTITIONS, 1)])
     admin.wait_for_topics([target])
     admin.close()
-    call = (streaming.bootstrap, streaming.stream.documents, target, documents, size, tuned)
+    call = (streaming.bootstrap, streaming.documents, target, documents, size, tuned)
     command = f"from tests.bench.stream import bare_loop; bare_loop(*{call!r})"
     subprocess.run([sys.executable, "-c", command], check=True, timeout=300)
     actual = written(streaming.config.kafka, target, PARTITIONS)
@@ -177,7 +177,7 @@ class Trickle:
                 break
             key = str(orjson.loads(raw)["id"])
             self.sent[key] = time.monotonic()
-            producer.send(self._streaming.stream.documents, raw, key.encode())
+            producer.send(self._streaming.documents, raw, key.encode())
         producer.close(timeout=5)
 
     def _read(self) -> None:

@@ -26,7 +26,7 @@ WORKERS = ("tokenize-0", "learn", f"learn@{SHARDED}#0", f"learn@{SHARDED}#1")
 
 def write_with_kcat(streaming: Streaming, events: list[bytes], codec: str) -> None:
     """Write events with a client that is not kafka-python."""
-    command = ["kcat", "-P", "-q", "-b", streaming.bootstrap, "-t", streaming.stream.documents]
+    command = ["kcat", "-P", "-q", "-b", streaming.bootstrap, "-t", streaming.documents]
     lines = b"\n".join(event.rstrip(b"\n") for event in events)
     subprocess.run([*command, "-p", "0", "-z", codec], input=lines, check=True, timeout=120)
 
@@ -76,7 +76,7 @@ def test_a_batch_that_expands_beyond_the_limit_is_a_dead_letter(streaming: Strea
     producer: Any = new_producer(
         streaming.config.kafka, compression_type="zstd", max_request_size=256 << 20
     )
-    producer.send(streaming.stream.documents, b" " * (100 << 20), partition=0).get(60)
+    producer.send(streaming.documents, b" " * (100 << 20), partition=0).get(60)
     producer.close(timeout=5)
     for name in ("tokenize-0", "learn"):
         streaming.start(name)
@@ -103,7 +103,7 @@ def test_documents_that_are_damaged_on_disk_need_an_operator(tmp_path: Path) -> 
         Streaming(kafka.bootstrap, tmp_path, [LANE]) as streaming,
     ):
         streaming.produce(list(open_source("synthetic:40,topics=12")))
-        (file,) = (tmp_path / "kafka").rglob(f"{streaming.stream.documents}-0/*.log")
+        (file,) = (tmp_path / "kafka").rglob(f"{streaming.documents}-0/*.log")
         with file.open("r+b") as opened:
             opened.seek(200)
             (byte,) = opened.read(1)

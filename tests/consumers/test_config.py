@@ -51,7 +51,7 @@ def test_the_example_is_valid_and_shows_the_defaults(tmp_path: Path) -> None:
 
 def test_topics_are_called_after_the_stream(tmp_path: Path) -> None:
     stream = read(SMALL, tmp_path).streams[0]
-    topics = (stream.documents, stream.blocks, stream.rankings, stream.dead_letters)
+    topics = (*stream.documents, stream.blocks, stream.rankings, stream.dead_letters)
     assert topics == ("wire.documents", "wire.blocks", "wire.rankings", "wire.dead-letters")
     assert [lane.publish for lane in stream.lanes] == [True, False]
     assert stream.lanes[0].parsed.learner == "mmp"

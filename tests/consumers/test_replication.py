@@ -101,7 +101,7 @@ def longest_wait(streaming: Streaming, rankings: list[Message]) -> float:
     stream = streaming.stream
     arrived = {
         orjson.loads(message.value or b"")["id"]: message.timestamp
-        for message in streaming.read(stream.documents, stream.partitions)
+        for message in streaming.read(streaming.documents, stream.partitions)
     }
     waits = [
         message.timestamp - arrived[orjson.loads(message.value or b"")["id"]]

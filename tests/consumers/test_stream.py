@@ -74,7 +74,7 @@ def test_kafka_and_a_file_give_the_same_rankings(broker: str, tmp_path: Path) ->
     headers = dict(letter.headers)
     assert headers["reason"] == b"not_json"
     assert headers["offset"] == b"100"
-    assert letter.key == f"{streaming.stream.documents}-0-100".encode()
+    assert letter.key == f"{streaming.documents}-0-100".encode()
 
 
 def test_a_worker_goes_on_where_it_was(broker: str, tmp_path: Path) -> None:

@@ -94,5 +94,5 @@ def test_curves_without_a_tooth(broker: str, tmp_path: Path) -> None:
         assert final["wirerank_topic_rounds_total", others] == sum(rounds[8:]) > 0
     letters = {"stream": streaming.name, "reason": "not_json"}
     assert tokenizer["wirerank_dead_letters_total", frozenset(letters.items())] == 1
-    lag = {"stream": streaming.name, "partition": f"{streaming.stream.documents}-0"}
+    lag = {"stream": streaming.name, "partition": f"{streaming.documents}-0"}
     assert tokenizer["wirerank_lag_records", frozenset(lag.items())] == 0

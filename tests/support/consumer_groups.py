@@ -135,7 +135,7 @@ class Flow(Background):
         sent: list[SendFuture] = []
         while not self._ending.wait(self._pause_s):
             event, partition = next(self._events), len(sent) % stream.partitions
-            sent.append(producer.send(stream.documents, event, partition=partition))
+            sent.append(producer.send(self._streaming.documents, event, partition=partition))
             self.written.append(event)
         for future in sent:
             future.get(60)
@@ -156,7 +156,7 @@ def passages(streaming: Streaming) -> list[Passage]:
     stream = streaming.stream
     arrived = {
         (message.partition, message.offset): message.timestamp
-        for message in streaming.read(stream.documents, stream.partitions)
+        for message in streaming.read(streaming.documents, stream.partitions)
     }
     collected: dict[tuple[int, int], int] = {}
     for message in streaming.read(stream.blocks, 1):

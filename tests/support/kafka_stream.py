@@ -114,6 +114,11 @@ class Streaming:
         self.config: Config = read_config(self.path, {})
         self.stream: StreamSettings = self.config.streams[0]
 
+    @property
+    def documents(self) -> str:
+        """The first Kafka topic of documents."""
+        return self.stream.documents[0]
+
     def __enter__(self) -> Streaming:
         return self
 
@@ -202,7 +207,7 @@ class Streaming:
         turns = partitions or range(self.stream.partitions)
         producer = new_producer(self.config.kafka, delivery_timeout_ms=60_000)
         sent = [
-            producer.send(self.stream.documents, event, partition=turns[n % len(turns)])
+            producer.send(self.documents, event, partition=turns[n % len(turns)])
             for n, event in enumerate(events)
         ]
         producer.flush(60)
@@ -240,7 +245,7 @@ class Streaming:
     def wait_logged(self, seconds: float = PATIENCE_S) -> None:
         """Wait until the tokenizers have written all documents to the log."""
         group = tokenizer_consumer_group(self.name)
-        self._wait_for([group], self.stream.documents, self.stream.partitions, seconds)
+        self._wait_for([group], self.documents, self.stream.partitions, seconds)
 
     def wait_learned(self, seconds: float = PATIENCE_S) -> None:
         """Wait until all documents are in the log, and the published lanes are at its end.

@@ -48,7 +48,7 @@ def test_kcat_writes_documents_and_reads_rankings(broker: str, tmp_path: Path) -
     with Streaming(broker, tmp_path, LANES, partitions=3) as streaming:
         streaming.start("tokenize-0")
         streaming.start("learn")
-        kcat("-P", "-b", broker, "-t", streaming.stream.documents, "-z", "lz4", given=lines)
+        kcat("-P", "-b", broker, "-t", streaming.documents, "-z", "lz4", given=lines)
         assert len(streaming.rankings(240)) == 240
         read = ["-C", "-b", broker, "-o", "beginning", "-e", "-q"]
         committed = [*read, "-X", "isolation.level=read_committed"]
@@ -103,7 +103,7 @@ def test_the_brokers_own_tools_show_groups_and_lag(broker: str, tmp_path: Path) 
         assert {tokenizers, *groups} <= set(listed.split())
         actual = described()
         for partition in (0, 1):
-            assert actual[tokenizers, stream.documents, partition] == ("80", "80", "0")
+            assert actual[tokenizers, stream.documents[0], partition] == ("80", "80", "0")
         for group in groups:
             reached, end, lag = actual[group, stream.blocks, 0]
             assert int(end) == blocks
@@ -131,7 +131,7 @@ def test_ninjs_from_somebody_elses_producer(broker: str, tmp_path: Path) -> None
         streaming.start("learn")
         lines = "\n".join(f"{number % 7}|{item}" for number, item in enumerate(items)).encode()
         extra = ["-H", "agency=example", "-H", "priority=3", "-K", "|"]
-        kcat("-P", "-b", broker, "-t", streaming.stream.documents, *extra, given=lines)
+        kcat("-P", "-b", broker, "-t", streaming.documents, *extra, given=lines)
         events = [json.loads(message.value or b"") for message in streaming.rankings(40)]
         for name in ("tokenize-0", "learn"):
             assert streaming.end(name) == 0, streaming.log(name)

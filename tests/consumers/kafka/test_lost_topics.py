@@ -73,17 +73,17 @@ def delete(streaming: Streaming, topic: str) -> None:
 def test_documents_that_were_deleted_unread(streaming: Streaming) -> None:
     """Retention deleted documents before the tokenizers had read them."""
     streaming.produce(open_source("synthetic:50,topics=12,seed=2"))
-    cut(streaming, streaming.stream.documents)
+    cut(streaming, streaming.documents)
     streaming.start("tokenize-0")
     assert streaming.code("tokenize-0") == NEEDS_AN_OPERATOR
     message = streaming.log("tokenize-0")
-    assert "were deleted by its retention before they were read" in message
+    assert "were deleted by the retention of their Kafka topic before they" in message
     assert f"set the group wirerank.{streaming.name}.tokenize to an offset that exists" in message
 
 
 def test_documents_that_were_deleted_after_they_were_read(streaming: Streaming) -> None:
     """Documents that were read may be deleted."""
-    cut(streaming, streaming.stream.documents)
+    cut(streaming, streaming.documents)
     results = run(streaming, list(open_source("synthetic:50,topics=12,seed=2")), 150)
     assert results == streaming.undisturbed()[1]
 
@@ -133,8 +133,8 @@ def test_a_log_that_is_deleted_while_workers_run(streaming: Streaming) -> None:
 def test_documents_that_are_deleted_while_workers_run(streaming: Streaming) -> None:
     """The topic is created again; its documents count as new, although their offsets repeat."""
     set_going(streaming)
-    delete(streaming, streaming.stream.documents)
-    created = f"created the missing Kafka topics {streaming.stream.documents}"
+    delete(streaming, streaming.documents)
+    created = f"created the missing Kafka topics {streaming.documents}"
     assert eventually(lambda: created in streaming.log("tokenize-0"), 40)
     streaming.produce(open_source("synthetic:50,topics=12,seed=2"))
     published = [message.value for message in streaming.rankings(160)]
@@ -150,7 +150,7 @@ def test_documents_that_are_replaced_unnoticed(streaming: Streaming) -> None:
     streaming.wait_learned()
     process = streaming.processes["tokenize-0"]
     process.send_signal(signal.SIGSTOP)
-    delete(streaming, streaming.stream.documents)
+    delete(streaming, streaming.documents)
     ensure_topics(streaming.config.kafka, streaming.stream)
     streaming.produce(open_source("synthetic:300,topics=12,seed=2"))
     process.send_signal(signal.SIGCONT)
@@ -159,16 +159,16 @@ def test_documents_that_are_replaced_unnoticed(streaming: Streaming) -> None:
         assert streaming.end(name) == 0, streaming.log(name)
     assert published == streaming.undisturbed()[1]
     assert len(published) == 410
-    assert f"{streaming.stream.documents} was deleted" in streaming.log("tokenize-0")
+    assert f"{streaming.documents} was deleted" in streaming.log("tokenize-0")
 
 
 @pytest.mark.parametrize("offset", [80, 500])
 def test_an_offset_of_a_topic_that_was_replaced(offset: int, streaming: Streaming) -> None:
     """A tokenizer committed it after the topic was replaced; it means nothing in the new one."""
-    delete(streaming, streaming.stream.documents)
+    delete(streaming, streaming.documents)
     ensure_topics(streaming.config.kafka, streaming.stream)
     streaming.produce(open_source("synthetic:100,topics=12,seed=2"))
-    where = TopicPartition(streaming.stream.documents, 0)
+    where = TopicPartition(streaming.documents, 0)
     stale = offsets_to_commit({where: offset}, {where: CommitNote("another topic").encode()})
     admin = admin_of(streaming)
     admin.alter_group_offsets(tokenizer_consumer_group(streaming.name), stale)

@@ -26,7 +26,7 @@ LANES = ("mmp:loss=1", "perceptron")
 
 def played_into(streaming: Streaming) -> PlayedTopic:
     topic = PlayedTopic(streaming.config.kafka.bootstrap)
-    topic.name = streaming.stream.documents
+    topic.name = streaming.documents
     return topic
 
 

@@ -25,7 +25,7 @@ def test_added_partitions_are_read_within_seconds(broker: str, tmp_path: Path) -
         streaming.produce(events[:30])
         assert len(streaming.rankings(30)) == 30
         admin: Any = new_admin(streaming.config.kafka)
-        admin.create_partitions({streaming.stream.documents: 3})
+        admin.create_partitions({streaming.documents: 3})
         admin.close()
         streaming.produce(events[30:], partitions=(1, 2))
         published = streaming.rankings(90, SECONDS)

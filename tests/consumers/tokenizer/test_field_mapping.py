@@ -61,7 +61,7 @@ def test_rankings_of_a_mapped_stream(broker: str, tmp_path: Path) -> None:
         streaming.start("tokenize-0")
         streaming.start("learn")
         producer = new_producer(streaming.config.kafka)
-        topic = streaming.stream.documents
+        topic = streaming.documents
         for number, event in enumerate(events):
             if number in (100, 200):
                 producer.flush(60)

@@ -115,7 +115,7 @@ def test_long_work_does_not_cost_the_membership(broker: str, tmp_path: Path) -> 
     """Work that takes longer than the session timeout does not stop the heartbeats."""
     with Streaming(broker, tmp_path, LANES[:1]) as streaming:
         group = tokenizer_consumer_group(streaming.name)
-        where = TopicPartition(streaming.stream.documents, 0)
+        where = TopicPartition(streaming.documents, 0)
         with GroupWatch(streaming.config.kafka, group, 1) as watch:
             streaming.start("tokenize-0", program=slow(SESSION_S + 1.0))
             watch.wait_settled(members=1)
@@ -192,7 +192,7 @@ def set_back(streaming: Streaming, how: str) -> None:
     if how == "deleted":
         admin.delete_groups([group])
     else:
-        places = [TopicPartition(streaming.stream.documents, number) for number in (0, 2)]
+        places = [TopicPartition(streaming.documents, number) for number in (0, 2)]
         # Of the 100 documents in each: none of the first was read, and 70 of the third.
         admin.alter_group_offsets(group, offsets_to_commit(dict(zip(places, (0, 70), strict=True))))
     admin.close()
@@ -222,7 +222,7 @@ class Member(Background):
 def test_a_join_that_outlasts_a_poll_is_finished(broker: str, tmp_path: Path) -> None:
     """The leader joins again because the topic has changed, and polls end during the join."""
     streaming = Streaming(broker, tmp_path, LANES[:1])
-    settings, topic = streaming.config.kafka, streaming.stream.documents
+    settings, topic = streaming.config.kafka, streaming.documents
     made: list[GroupConsumer] = []
 
     def is_made() -> bool:
@@ -257,7 +257,7 @@ def test_a_join_that_outlasts_a_poll_is_finished(broker: str, tmp_path: Path) ->
 def test_an_expelled_member_does_not_claim_what_it_had(broker: str, tmp_path: Path) -> None:
     """It comes back together with a new one, which is to have one of the partitions it had."""
     streaming = Streaming(broker, tmp_path, LANES[:1], partitions=3)
-    settings, topic = streaming.config.kafka, streaming.stream.documents
+    settings, topic = streaming.config.kafka, streaming.documents
     group = f"{streaming.name}.members"
     first, second, third = (Member(settings, group, topic, str(number)) for number in range(3))
     with GroupWatch(settings, group, partitions=3) as watch, first:

@@ -56,7 +56,7 @@ def produce_large(streaming: Streaming, value: bytes) -> None:
     producer: Any = new_producer(
         streaming.config.kafka, max_request_size=64 << 20, compression_type=None
     )
-    producer.send(streaming.stream.documents, value, partition=0).get(60)
+    producer.send(streaming.documents, value, partition=0).get(60)
     producer.close(timeout=5)
 
 
@@ -129,7 +129,7 @@ def test_a_dead_letter_that_does_not_fit_is_cut(limit: int, streaming: Streaming
     """An event of 12 MB, and a dead-letter topic that accepts fewer bytes."""
     events = list(open_source("synthetic:40,topics=12"))
     huge = random.Random(5).randbytes(12_000_000)  # cannot be compressed
-    limit_records(streaming, streaming.stream.documents, 32 << 20)
+    limit_records(streaming, streaming.documents, 32 << 20)
     limit_records(streaming, streaming.stream.dead_letters, limit)
     for name in ("tokenize-0", "learn"):
         streaming.start(name)
