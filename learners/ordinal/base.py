@@ -141,7 +141,7 @@ class OrdinalLearner(Learner):
         if self.average:
             self._passed = floats(state, "passed", self.threshold_count).copy()
         if self.kernel != "linear":
-            self._supports.restore(state, rounds)
+            self._supports.restore(state, rounds, self.budget)
         else:
             shape = (None, self.columns)[: len(self._weights.shape)]
             weights = floats(state, "weights", *shape)

@@ -132,7 +132,7 @@ class KernelMMP(Learner):
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` returned."""
         rounds = count_of(state, "rounds")
-        self._supports.restore(state, rounds)
+        self._supports.restore(state, rounds, self.budget)
         self.rounds = rounds
 
     def check_references(self, terms: int, topics: int, others: int = 0) -> None:

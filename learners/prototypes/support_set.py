@@ -285,9 +285,15 @@ class Supports:
         used = self._used()._asdict()
         return {f"support_{name}": used[name] for name in SAVED}
 
-    def restore(self, state: Mapping[str, npt.NDArray[np.generic]], rounds: int) -> None:
-        """Go on from a state that `state` returned after so many rounds."""
+    def restore(
+        self, state: Mapping[str, npt.NDArray[np.generic]], rounds: int, budget: int
+    ) -> None:
+        """Go on from a state that `state` returned after so many rounds, with this budget."""
         saved = self._checked(state, rounds)
+        left = saved["left"]
+        for count in (np.count_nonzero(left == HERE), np.count_nonzero(left >= 0)):
+            if count > budget:
+                raise ValueError(f"support_left has {count} instances, more than {budget}")
         slots, self.columns = saved["coefficients"].shape
         self.arrays = self._laid_out(slots, len(saved["terms"]), self.columns)
         self._fill(self.arrays._replace(**saved))
