@@ -6,15 +6,17 @@ the blocks, and by `consumers.learner.transactions`, in one transaction with the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kafka.admin import OffsetSpec
+from kafka.errors import CoordinatorNotAvailableError
 from kafka.structs import OffsetAndMetadata
 
 from consumers.kafka.client_types import Admin, TopicPartition
-from consumers.kafka.clients import Timeouts, new_consumer
+from consumers.kafka.clients import Timeouts, new_admin, new_consumer
 from consumers.settings import KafkaSettings
 
 GroupOffsets = dict[str, dict[Any, int]]  # by consumer group and partition
@@ -57,6 +59,26 @@ def committed_offset(
     if committed is None:
         return CommittedOffset(None)
     return CommittedOffset(committed.offset, committed.metadata or "")
+
+
+def committed_offsets(settings: KafkaSettings, group: str) -> dict[Any, Any]:
+    """All committed offsets of a group, by partition, with their notes.
+
+    A new broker needs a moment until the group has a coordinator.
+    """
+    admin = new_admin(settings)
+    until = time.monotonic() + Timeouts().request_ms / 1000
+    try:
+        while True:
+            try:
+                committed: dict[Any, Any] = admin.list_group_offsets([group])[group]
+                return {place: found for place, found in committed.items() if found.offset >= 0}
+            except CoordinatorNotAvailableError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.2)
+    finally:
+        admin.close()
 
 
 def group_offsets(admin: Admin, prefix: str) -> GroupOffsets:

@@ -20,7 +20,7 @@ from typing import Any
 
 from consumers.kafka.broker_outage import BrokerOutage
 from consumers.kafka.client_types import GroupConsumer, Message, TopicPartition
-from consumers.kafka.clients import Timeouts, new_admin, new_group_consumer
+from consumers.kafka.clients import Timeouts, new_group_consumer
 from consumers.kafka.errors import (
     CommitFailedError,
     KafkaTimeoutError,
@@ -28,7 +28,7 @@ from consumers.kafka.errors import (
     OffsetOutOfRangeError,
     RebalanceInProgressError,
 )
-from consumers.kafka.offsets import offsets_to_commit
+from consumers.kafka.offsets import committed_offsets, offsets_to_commit
 from consumers.kafka_names import tokenizer_consumer_group
 from consumers.settings import EARLIEST, Config, StreamSettings
 from consumers.task import Task
@@ -173,12 +173,7 @@ class DocumentReader:
 
     def _all_committed(self) -> dict[Any, Any]:
         """All committed offsets of the group, by partition, with their notes."""
-        admin = new_admin(self._settings)
-        try:
-            offsets: dict[Any, Any] = admin.list_group_offsets([self.group])[self.group]
-        finally:
-            admin.close()
-        return {partition: found for partition, found in offsets.items() if found.offset >= 0}
+        return committed_offsets(self._settings, self.group)
 
     def _committed(self, partition: Any) -> tuple[int, CommitNote] | None:  # noqa: ANN401 - kafka-python's
         """The group's committed offset in this Kafka topic, with its note."""
