@@ -70,7 +70,7 @@ class DocumentReader:
             config.kafka, self.group, instance, stream.block
         )
         self._topics = InputTopics(config, (*stream.documents, *stream.labels))
-        self._asking: Task[bool] | None = None  # whether the topics are still the same
+        self._asking: Task[str | None] | None = None  # for a topic that was replaced
         subscribe(self._consumer, config, stream)
 
     def topic_id(self, topic: str) -> str:
@@ -115,7 +115,7 @@ class DocumentReader:
             self._times[partition] = messages[-1].timestamp / 1000
         if polled:
             topics = {partition.topic for partition in polled}
-            ask = partial(self._topics.are_current, topics)
+            ask = partial(self._topics.changed, topics)
             self._asking = Task("asking for the ids of the topics", ask)
         return polled
 
@@ -194,9 +194,7 @@ class DocumentReader:
 
     def check_topics(self, at_once: bool = False) -> None:
         """Have this worker restarted if a topic was deleted or replaced."""
-        replaced = self._topics.replaced(at_once)
-        if replaced is not None:
-            raise OSError(f"{replaced} was deleted, and perhaps created again")
+        refuse_replaced(self._topics.gone(at_once))
 
     def confirm_topics(self) -> None:
         """Make sure that what was polled so far was read from the topics that this reader knows.
@@ -204,8 +202,8 @@ class DocumentReader:
         Otherwise the polled offsets belong to an old topic and the documents to a new one, whose
         first documents would be skipped. The broker was asked after the poll, by another thread.
         """
-        if self._asking is not None and not self._asking.result(ASK_SECONDS):
-            raise OSError("a topic of documents was deleted, and perhaps created again")
+        if self._asking is not None:
+            refuse_replaced(self._asking.result(ASK_SECONDS))
 
     def span(self, partition: Any, messages: list[Message]) -> Span:  # noqa: ANN401 - kafka-python's
         """The offsets that a record with these documents covers; they count as read.
@@ -291,3 +289,9 @@ class DocumentReader:
         """Leave the group."""
         self._consumer.close(autocommit=False, timeout_ms=STOP_MS)
         self._topics.close()
+
+
+def refuse_replaced(topic: str | None) -> None:
+    """Raise an error, after which the worker starts over, if a topic was replaced."""
+    if topic is not None:
+        raise OSError(f"{topic} was deleted, and perhaps created again")

@@ -55,12 +55,12 @@ class InputTopics:
         """The id of a topic when it was met."""
         return self._watches[topic].identity
 
-    def are_current(self, topics: Iterable[str]) -> bool:
-        """Whether topics are those that they were when they were met; asks the broker."""
-        return all(self._watches[topic].is_current() for topic in topics)
+    def changed(self, topics: Iterable[str]) -> str | None:
+        """The first of these topics that is not the one that was met; asks the broker."""
+        return next((topic for topic in topics if not self._watches[topic].is_current()), None)
 
-    def replaced(self, at_once: bool = False) -> str | None:
-        """A topic that was deleted or replaced since it was met, if there is one."""
+    def gone(self, at_once: bool = False) -> str | None:
+        """A topic that was deleted or replaced since it was met; asked every few seconds."""
         return next((t for t, watch in self._watches.items() if watch.is_gone(at_once)), None)
 
     def close(self) -> None:

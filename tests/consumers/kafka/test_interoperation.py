@@ -157,7 +157,7 @@ def test_newsml_g2_from_somebody_elses_producer(broker: str, tmp_path: Path) -> 
         streaming.start("tokenize-0")
         streaming.start("learn")
         lines = "\n".join(items).encode()
-        kcat("-P", "-b", broker, "-t", streaming.stream.documents, given=lines)
+        kcat("-P", "-b", broker, "-t", streaming.stream.documents[0], given=lines)
         events = [json.loads(message.value or b"") for message in streaming.rankings(40)]
         (letter,) = streaming.read(streaming.stream.dead_letters, 1, seconds=20)
         for name in ("tokenize-0", "learn"):
