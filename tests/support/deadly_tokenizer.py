@@ -15,7 +15,7 @@ import signal
 from consumers.cli import main
 from consumers.kafka.client_types import SendFuture
 from consumers.kafka.errors import KafkaTimeoutError
-from consumers.tokenizer import time_limit
+from consumers.tokenizer import decoding, time_limit
 from consumers.tokenizer import worker as tokenizer_worker
 from consumers.tokenizer.dead_letter import DeadLetter
 from consumers.tokenizer.delivery import Delivery, FailedSend
@@ -56,5 +56,5 @@ if __name__ == "__main__":
     if "DIE_WRITING" in os.environ:
         Delivery.send_record = die  # type: ignore[method-assign,assignment]
     time_limit.FIXED_S = 1.0
-    tokenizer_worker.new_decoder = lambda *unused: deadly  # type: ignore[attr-defined]
+    decoding.new_decoder = lambda *unused: deadly  # type: ignore[attr-defined]
     main()
