@@ -11,15 +11,16 @@ Other readers get a `DamagedError`.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from kafka.consumer.fetcher import Fetcher
-from kafka.errors import CorruptRecordError
+from kafka.errors import CorruptRecordError, KafkaError
 
 from consumers.kafka.client_types import Header
-from consumers.kafka.codecs import UndecodableError, decompress
+from consumers.kafka.codecs import DAMAGE, UndecodableError, decompress
 from learners.arrays import Bytes, Longs
 from learners.jit import njit
 from pipeline.storage.container import DamagedError
@@ -127,7 +128,7 @@ class BatchDecodedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # has
         key_deserializer: object,
         value_deserializer: object,
     ) -> Iterator[ConsumedRecord]:
-        while (batch := records.next_batch()) is not None:
+        while (batch := next_batch(records, where)) is not None:
             if self.check_crcs and not batch.validate_crc():
                 raise CorruptRecordError(f"{where} at offset {batch.base_offset}: bad checksum")
             if not self._is_hidden(batch):
@@ -172,6 +173,14 @@ class WithUndecodableBatches(BatchDecodedRecords):
             )  # fmt: skip
 
 
+def next_batch(records: Any, where: Any) -> Any:  # noqa: ANN401
+    """The next batch of fetched bytes; kafka-python does not expect one without a whole header."""
+    try:
+        return records.next_batch()
+    except (AssertionError, struct.error) as error:
+        raise CorruptRecordError(f"{where}: the header of a batch is damaged: {error}") from None
+
+
 def describe_damage(where: Any, batch: Any, error: UndecodableError) -> str:  # noqa: ANN401
     """Which records cannot be decoded, and why."""
     return (
@@ -194,9 +203,7 @@ def are_offsets(deltas: Longs, last: int) -> bool:
 def contents(batch: Any, topic: str = "", partition: int = 0) -> Iterator[ConsumedRecord]:  # noqa: ANN401
     """The records of a batch; raises `UndecodableError` at once if any of them is damaged."""
     if batch.magic != BATCH_FORMAT:
-        return (
-            ConsumedRecord(topic, partition, r.offset, r.timestamp, r.value, r.key) for r in batch
-        )
+        return old_contents(batch, topic, partition)
     whole = bytes(memoryview(batch._buffer)[batch._pos :])
     if batch.compression_type != batch.CODEC_NONE:
         whole = decompress(batch.compression_type, whole)
@@ -218,6 +225,15 @@ def contents(batch: Any, topic: str = "", partition: int = 0) -> Iterator[Consum
     else:
         located[:, TIME] += batch.first_timestamp
     return records(whole, located, topic, partition)
+
+
+def old_contents(batch: Any, topic: str, partition: int) -> Iterator[ConsumedRecord]:  # noqa: ANN401
+    """The records of a batch in the formats before Kafka 0.11, which kafka-python decodes."""
+    try:
+        found = list(batch)
+    except (*DAMAGE, AssertionError, IndexError, KafkaError, struct.error) as error:
+        raise UndecodableError(f"records in an old format are damaged ({error})") from None
+    return (ConsumedRecord(topic, partition, r.offset, r.timestamp, r.value, r.key) for r in found)
 
 
 def records(whole: bytes, located: Longs, topic: str, partition: int) -> Iterator[ConsumedRecord]:

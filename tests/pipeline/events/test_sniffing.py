@@ -18,7 +18,7 @@ from pipeline.events.usability import Usability
 @pytest.mark.parametrize(
     ("sample", "kind"),
     [
-        (gzip.compress(b"x"), "gzip"),
+        (gzip.compress(b"x", mtime=0), "gzip"),
         (bz2.compress(b"x"), "bzip2"),
         (lzma.compress(b"x"), "xz"),
         (b"PK\x03\x04\x14\x00", "zip"),
