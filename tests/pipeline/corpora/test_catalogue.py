@@ -177,6 +177,10 @@ def test_catalogue_is_well_formed() -> None:
         "letor",
         "trec",
         "text",
+        "csv",
+        "fasttext",
+        "folders",
+        "newsml-g2",
         "jsonl",
     ]
     for entry in CORPORA:

@@ -35,7 +35,6 @@ LANES = ("mmp:loss=1", "perceptron")
         ("1969-12-31T23:59:59.999Z", -1),
         ("1987-10-19T16:00:00.123456789Z", 561657600123),
         ("2016-12-31T23:59:60Z", 1483228800000),
-        ("9999-12-31T23:59:60Z", 253402300800000),
         ("2023-02-29T00:00:00Z", None),
         ("0000-01-01T00:00:00Z", None),
         ("0001-01-01T00:00:00+23:00", -62135679600000),  # in the year 0, by our clocks
@@ -267,7 +266,8 @@ def test_without_any_time_there_is_nothing_to_export(times: Sequence[str | None]
     Path("c.om").write_text("as it was")
     result = wirerank("curves", "export", dated(*times), "--openmetrics", "c.om")
     assert result.exit_code == 1
-    assert "no curve of events.jsonl can be dated" in result.stderr
+    told = "no curve of events.jsonl can be dated" if times else "the source has no documents"
+    assert told in result.stderr
     assert Path("c.om").read_text() == "as it was"
 
 
