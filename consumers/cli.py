@@ -5,7 +5,9 @@ from __future__ import annotations
 import typer
 
 import pipeline.commands.app as without_kafka
+from consumers.commands.check import check_command
 from consumers.commands.config import config_command
+from consumers.commands.init import init_command
 from consumers.commands.learn import learn_command
 from consumers.commands.play import play_into_kafka
 from consumers.commands.run import run_workers_command
@@ -20,6 +22,8 @@ def new_app() -> typer.Typer:
     app.command("learn", cls=PlainCommand)(learn_command)
     app.command("run", cls=PlainCommand)(run_workers_command)
     app.command("config", cls=PlainCommand)(config_command)
+    app.command("check", cls=PlainCommand)(check_command)
+    app.command("init", cls=PlainCommand)(init_command)
     return app
 
 

@@ -95,6 +95,8 @@ def test_options_that_the_documents_name_exist() -> None:
         "learn",
         "run",
         "config",
+        "check",
+        "init",
         "inspect",
         "bench",
     )

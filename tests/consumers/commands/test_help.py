@@ -13,7 +13,7 @@ from consumers.cli import new_app
 GROUPS = ("", "corpora", "curves")
 COMMANDS = (
     "replay", "lanes", "experiment", "report", "inspect", "bench", "corpora fetch",
-    "curves export", "tokenize", "learn", "run", "config",
+    "curves export", "tokenize", "learn", "run", "config", "check", "init",
 )  # fmt: skip
 
 

@@ -1,0 +1,125 @@
+"""`wirerank check`: what would become of the events of a file, or of a stream on Kafka."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from consumers.commands.configuration import configured, stream_named
+from consumers.settings import StreamSettings
+from pipeline.checking.findings import describe
+from pipeline.checking.sample import Sample
+from pipeline.checking.source_sample import add_source
+from pipeline.commands import options
+from pipeline.commands.failure import fail
+from pipeline.commands.field_options import read_fields
+from pipeline.commands.options import DEFAULTS
+from pipeline.corpora import SourceError, open_source
+from pipeline.engine.engine import Engine
+from pipeline.engine.memory import memory_ceiling
+from pipeline.errors import UsageError
+from pipeline.events.event import MAX_EVENT_BYTES
+from pipeline.events.fields import FIELDS, FieldMapping
+from pipeline.events.formats import format_parser, new_decoder
+from pipeline.printable import printable
+from pipeline.replay.settings import check_fields
+
+NATIVE_KEYS = frozenset(FIELDS)
+NO_DOCUMENT = 1  # the exit code
+
+
+def check_command(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE|CONFIG.toml",
+            help="A source as for `replay`, or the configuration of the workers.",
+        ),
+    ],
+    stream: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The stream, if there are several.")
+    ] = None,
+    format_: options.Format = DEFAULTS.format,
+    fields: options.Fields = None,
+    events: Annotated[
+        int, typer.Option(min=1, max=100_000, metavar="N", help="Look at about N events.")
+    ] = 1000,
+    show: Annotated[
+        int, typer.Option(min=0, max=1000, metavar="N", help="Show the first N events.")
+    ] = 5,
+) -> None:
+    """Show what would become of events, before anything is ranked.
+
+    Reads the first events of a source, or the newest ones of a stream's Kafka topics. Nothing is
+    written, and no consumer group is joined. Ends with exit code 1 if there is no document.
+    """
+    if what.endswith(".toml"):
+        sample, profile = kafka_sample(Path(what), stream, events, show)
+    else:
+        sample, profile = source_sample(what, format_, fields, events, show), DEFAULTS.profile
+    for line in describe(sample, profile, kafka=what.endswith(".toml")):
+        typer.echo(line)
+    if what.endswith(".toml"):
+        typer.echo(describe_memory(stream_named(configured(Path(what)), stream)))
+    if not sample.documents:
+        raise typer.Exit(NO_DOCUMENT)
+
+
+def describe_memory(stream: StreamSettings) -> str:
+    """What a learner with all lanes of a stream takes at most, by its settings."""
+    specs = [lane.parsed for lane in stream.lanes]
+    ceiling = memory_ceiling(Engine(specs, stream.topics, stream.engine_settings()))
+    return f"memory: at most {ceiling / 2**30:,.1f} GiB for a learner with all lanes"
+
+
+def known_keys(mapping: FieldMapping | None) -> frozenset[str]:
+    """The keys of an event that fields are read from."""
+    return NATIVE_KEYS if mapping is None else mapping.known_keys
+
+
+def source_sample(
+    source: str, format_: str, fields: list[str] | None, events: int, show: int
+) -> Sample:
+    """A sample of a source."""
+    try:
+        format_parser(format_, "--format")
+        mapping = read_fields(fields)
+        check_fields(format_, mapping)
+        sample = Sample(known_keys(mapping), show)
+        opened = open_source(source, MAX_EVENT_BYTES, format_)
+        add_source(sample, opened, new_decoder(format_, mapping), events, MAX_EVENT_BYTES)
+    except (UsageError, SourceError) as error:
+        fail(printable(str(error)))
+    return sample
+
+
+def kafka_sample(path: Path, name: str | None, events: int, show: int) -> tuple[Sample, str]:
+    """A sample of a stream on Kafka, and how its text is split into terms."""
+    from consumers.kafka.errors import KafkaError, describe_error  # noqa: PLC0415 - slow to import
+    from consumers.kafka.topic_sample import (  # noqa: PLC0415
+        MissingTopicError,
+        matching_topics,
+        newest_records,
+    )
+    from consumers.tokenizer.decoding import EventDecoder, record_of  # noqa: PLC0415
+    from consumers.tokenizer.input_topics import input_pattern  # noqa: PLC0415
+
+    config = configured(path)
+    stream = stream_named(config, name)
+    decode = EventDecoder(stream)
+    sample = Sample(known_keys(stream.mapping), show)
+    topics = list(stream.input_topics)
+    try:
+        if stream.documents_pattern:
+            topics = matching_topics(config.kafka, input_pattern(config, stream))
+        for message in newest_records(config.kafka, topics, events):
+            sample.add(record_of(message), lambda: decode(message))  # noqa: B023 - called at once
+            if sample.is_full:
+                break
+    except MissingTopicError as error:
+        fail(str(error))
+    except (KafkaError, OSError) as error:
+        fail(describe_error(error))
+    return sample, stream.profile

@@ -1,0 +1,1 @@
+"""What `wirerank check` finds out about an input, from a sample of its events."""
