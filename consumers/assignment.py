@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from consumers.settings import StreamSettings
+from consumers.stream_settings import StreamSettings
 from pipeline.errors import UsageError
 
 

@@ -15,16 +15,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from consumers.settings import (
-    Config,
-    ConfigError,
-    KafkaSettings,
-    LaneSettings,
-    MetricsSettings,
-    Section,
-    SnapshotSettings,
-    StreamSettings,
-)
+from consumers.section import Section
+from consumers.settings import Config, ConfigError, KafkaSettings, MetricsSettings, SnapshotSettings
+from consumers.stream_settings import LaneSettings, StreamSettings
 
 ENVIRONMENT_PREFIX = "WIRERANK__"
 MAX_FILE_BYTES = 1 << 20

@@ -18,8 +18,9 @@ from typing import NamedTuple
 from consumers.kafka.clients import group_client_ids
 from consumers.kafka.errors import KafkaError
 from consumers.kafka_names import host_of_run, tokenizer_consumer_group
-from consumers.settings import Config, StreamSettings
+from consumers.settings import Config
 from consumers.sharding.snapshot_folders import stream_folder
+from consumers.stream_settings import StreamSettings
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from consumers.assignment import ShardAssignment
-from consumers.settings import MetricsSettings, StreamSettings
+from consumers.settings import MetricsSettings
+from consumers.stream_settings import StreamSettings
 from pipeline.metrics.collectors import LagMetrics, LearnerMetrics, ProcessMetrics, TokenizerMetrics
 from pipeline.metrics.health import Health
 from pipeline.metrics.server import MetricsServer

@@ -15,14 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 from consumers.cli import new_app
-from consumers.settings import (
-    Config,
-    KafkaSettings,
-    LaneSettings,
-    MetricsSettings,
-    SnapshotSettings,
-    StreamSettings,
-)
+from consumers.settings import Config, KafkaSettings, MetricsSettings, SnapshotSettings
+from consumers.stream_settings import LaneSettings, StreamSettings
 from learners.specs import LEARNERS
 from pipeline.events.event import REASONS
 from pipeline.reports.plots import can_plot

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from consumers.commands.configuration import configured, stream_named
-from consumers.settings import StreamSettings
+from consumers.stream_settings import StreamSettings
 from pipeline.checking.findings import describe
 from pipeline.checking.sample import Sample
 from pipeline.checking.source_sample import add_source

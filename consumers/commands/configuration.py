@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from consumers.config import read_config
-from consumers.settings import Config, ConfigError, StreamSettings
+from consumers.settings import Config, ConfigError
+from consumers.stream_settings import StreamSettings
 from pipeline.commands.failure import fail
 
 

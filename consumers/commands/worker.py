@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from consumers.settings import Config, ConfigError, StreamSettings
+from consumers.settings import Config, ConfigError
+from consumers.stream_settings import StreamSettings
 from consumers.supervisor_link import SupervisorLink
 from pipeline.commands.failure import fail
 from pipeline.errors import UsageError

@@ -16,7 +16,8 @@ from consumers.kafka.broker_outage import BrokerOutage
 from consumers.kafka.client_types import Admin
 from consumers.kafka.clients import MAX_RECORD_BYTES, PART_BYTES, new_admin
 from consumers.kafka.errors import KafkaError, RefusedError, describe_error
-from consumers.settings import KafkaSettings, StreamSettings
+from consumers.settings import KafkaSettings
+from consumers.stream_settings import StreamSettings
 
 FOREVER = "-1"
 # The broker sets the time of each record, whatever the clocks of the workers say. Shards go by the

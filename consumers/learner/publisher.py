@@ -25,7 +25,8 @@ from consumers.kafka.offsets import committed_offset
 from consumers.kafka_names import lane_consumer_group, transactional_id
 from consumers.learner.lane_owner import LaneOwner
 from consumers.learner.transactions import ExactlyOncePublisher, RecordBatch
-from consumers.settings import KafkaSettings, StreamSettings
+from consumers.settings import KafkaSettings
+from consumers.stream_settings import StreamSettings
 from consumers.task import Task
 from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.engine.ranking_events import RankingWriter

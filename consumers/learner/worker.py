@@ -40,11 +40,12 @@ from consumers.learner.live_page import LearnerPage
 from consumers.learner.publisher import LaneRankings, Publisher
 from consumers.learner.recovery import Recovery
 from consumers.learner.snapshot_schedule import SnapshotSchedule
-from consumers.settings import Config, StreamSettings
+from consumers.settings import Config
 from consumers.sharding.lane_shard import LaneShard
 from consumers.sharding.resharding import reshard_snapshots
 from consumers.sharding.score_exchange import StoppedError
 from consumers.sharding.snapshot_folders import shard_folder, stream_folder
+from consumers.stream_settings import StreamSettings
 from consumers.worker_metrics import WorkerMetrics
 from learners.specs import LaneSpec, helpers_of, resolved
 from pipeline.engine.engine import Engine

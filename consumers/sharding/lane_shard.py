@@ -14,8 +14,9 @@ from collections.abc import Callable
 import orjson
 
 from consumers.assignment import ShardAssignment
-from consumers.settings import Config, StreamSettings
+from consumers.settings import Config
 from consumers.sharding.score_exchange import KafkaExchange
+from consumers.stream_settings import StreamSettings
 from learners.learner import Learner
 from learners.sharding.shard import Shard
 from learners.specs import LaneSpec

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from consumers.assignment import ShardAssignment
-from consumers.settings import MAX_SHARDS
 from consumers.sharding.snapshot_folders import lane_shards_folder, shard_folder
+from consumers.stream_settings import MAX_SHARDS
 from learners.sharding.exchange import DisagreementError
 from learners.sharding.shard_state import check_shard, shard_state, whole_state
 from pipeline.snapshots.content import damage_of

@@ -10,7 +10,8 @@ import zlib
 from pathlib import Path
 
 from consumers.assignment import ShardAssignment
-from consumers.settings import Config, StreamSettings
+from consumers.settings import Config
+from consumers.stream_settings import StreamSettings
 
 
 def stream_folder(config: Config, stream: StreamSettings) -> Path:

@@ -14,7 +14,7 @@ from typing import Any
 
 from consumers.kafka.client_types import GroupConsumer, TopicPartition
 from consumers.kafka.clients import Timeouts
-from consumers.settings import EARLIEST, LATEST
+from consumers.stream_settings import EARLIEST, LATEST
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from consumers.kafka.client_types import Message
-from consumers.settings import StreamSettings
+from consumers.stream_settings import StreamSettings
 from pipeline.events.event import Event, MalformedEvent
 from pipeline.events.formats import new_decoder
 from pipeline.events.record import Record

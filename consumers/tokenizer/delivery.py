@@ -17,7 +17,8 @@ from consumers.kafka.errors import (
     RefusedError,
 )
 from consumers.kafka.topics import record_limit
-from consumers.settings import Config, StreamSettings
+from consumers.settings import Config
+from consumers.stream_settings import StreamSettings
 from consumers.tokenizer.dead_letter import OVERHEAD_BYTES, DeadLetter
 
 log = logging.getLogger(__name__)

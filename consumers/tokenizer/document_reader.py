@@ -30,7 +30,8 @@ from consumers.kafka.errors import (
 )
 from consumers.kafka.offsets import committed_offsets, offsets_to_commit
 from consumers.kafka_names import tokenizer_consumer_group
-from consumers.settings import EARLIEST, Config, StreamSettings
+from consumers.settings import Config
+from consumers.stream_settings import EARLIEST, StreamSettings
 from consumers.task import Task
 from consumers.tokenizer.beginning import first_offsets
 from consumers.tokenizer.commit_note import CommitNote

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from consumers.kafka.client_types import GroupConsumer
 from consumers.kafka.topics import TopicWatch
-from consumers.settings import Config, StreamSettings
+from consumers.settings import Config
+from consumers.stream_settings import StreamSettings
 
 
 def subscribe(consumer: GroupConsumer, config: Config, stream: StreamSettings) -> None:

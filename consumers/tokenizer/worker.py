@@ -23,7 +23,8 @@ from consumers.kafka.clients import MAX_RECORD_BYTES
 from consumers.kafka.clock import ClockCheck
 from consumers.kafka.errors import BrokerAwayError, KafkaError
 from consumers.kafka.log_reader import LogError, describe_log
-from consumers.settings import Config, StreamSettings
+from consumers.settings import Config
+from consumers.stream_settings import StreamSettings
 from consumers.tokenizer.dead_letter import DeadLetter
 from consumers.tokenizer.decoding import EventDecoder
 from consumers.tokenizer.delivery import Delivery

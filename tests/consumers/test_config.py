@@ -11,14 +11,9 @@ from pydantic import ValidationError
 
 from consumers.config import kafka_settings, read_config
 from consumers.logs import describe_settings
-from consumers.settings import (
-    Config,
-    ConfigError,
-    KafkaSettings,
-    LaneSettings,
-    Section,
-    StreamSettings,
-)
+from consumers.section import Section
+from consumers.settings import Config, ConfigError, KafkaSettings
+from consumers.stream_settings import LaneSettings, StreamSettings
 from tests.conftest import REPOSITORY
 
 EXAMPLE = REPOSITORY / "consumers" / "example.toml"

@@ -22,7 +22,8 @@ from consumers.kafka.client_types import Message
 from consumers.kafka.clients import new_admin, new_consumer, new_producer
 from consumers.kafka.topics import ensure_topics
 from consumers.kafka_names import lane_consumer_group, tokenizer_consumer_group
-from consumers.settings import Config, StreamSettings
+from consumers.settings import Config
+from consumers.stream_settings import StreamSettings
 from learners.specs import parse_spec
 from pipeline.engine.engine import Engine
 from pipeline.engine.ranking_events import ranking_events

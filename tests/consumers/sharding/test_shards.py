@@ -16,8 +16,9 @@ import pytest
 
 from consumers.assignment import ShardAssignment, assigned_shard, learner_number
 from consumers.kafka.client_types import Message
-from consumers.settings import Config, StreamSettings
+from consumers.settings import Config
 from consumers.sharding.snapshot_folders import shard_folder
+from consumers.stream_settings import StreamSettings
 from consumers.supervisor import children
 from deploy.kafka import Cluster
 from learners.sharding.shard_state import whole_state
