@@ -1,8 +1,7 @@
-"""Three brokers that replicate, killed one at a time: nothing lost, nothing doubled, no long stall.
+"""Three brokers that replicate, killed one at a time: nothing lost, nothing doubled.
 
-A document waits while the cluster notices the death and elects new leaders (three seconds here,
-`broker.session.timeout.ms`), and longer if a worker dies too or the next broker follows soon; how
-long at most is stated below.
+A document waits while the cluster notices the death and elects new leaders. How long is measured
+by the soak (docs/measurements/soak.md); here it only has to end.
 """
 
 from __future__ import annotations
@@ -11,11 +10,10 @@ import random
 import time
 from pathlib import Path
 
-import orjson
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
-from consumers.kafka.client_types import Admin, Message
+from consumers.kafka.client_types import Admin
 from consumers.kafka.clients import new_admin
 from consumers.kafka.topics import topic_plans
 from deploy.kafka import Cluster
@@ -28,7 +26,6 @@ LANES = ("mmp:loss=1", "perceptron:average=true,norm=l2")
 WORKERS = ("tokenize-0", "tokenize-1", "learn")
 KILLS = 8
 MIN_INSYNC = "min.insync.replicas"
-LONGEST_WAIT_S = 60.0
 
 
 def test_brokers_die_one_at_a_time(tmp_path: Path) -> None:
@@ -65,7 +62,6 @@ def test_brokers_die_one_at_a_time(tmp_path: Path) -> None:
         assert eventually(lambda: all_in_sync(admin), 90)
         admin.close()
         assert_exact(streaming, published, flow.written)
-        assert longest_wait(streaming, published) < LONGEST_WAIT_S
 
 
 def test_one_replica_must_be_in_sync_if_there_is_one(broker: str, tmp_path: Path) -> None:
@@ -94,17 +90,3 @@ def all_in_sync(admin: Admin) -> bool:
     except KafkaError:
         return False  # asked a broker that is away
     return all(len(place["isr_nodes"]) == 3 for topic in topics for place in topic["partitions"])
-
-
-def longest_wait(streaming: Streaming, rankings: list[Message]) -> float:
-    """The longest time, in seconds, from a document's arrival to one of its rankings."""
-    stream = streaming.stream
-    arrived = {
-        orjson.loads(message.value or b"")["id"]: message.timestamp
-        for message in streaming.read(streaming.documents, stream.partitions)
-    }
-    waits = [
-        message.timestamp - arrived[orjson.loads(message.value or b"")["id"]]
-        for message in rankings
-    ]
-    return max(waits) / 1000

@@ -66,7 +66,7 @@ class Slow(Planted):
 
 class Greedy(Planted):
     def harm(self, data: bytes) -> None:
-        bytearray(64 * MEGABYTE)[::4096] = b"x" * (64 * MEGABYTE // 4096)
+        bytearray(256 * MEGABYTE)[::4096] = b"x" * (256 * MEGABYTE // 4096)
 
 
 def fuzzed(kind: type[Target], inputs: int = 3000) -> supervisor.Tally:
