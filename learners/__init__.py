@@ -4,7 +4,6 @@ Every learner is a class here. `DictLearner` lets you try one by hand; `learners
 from texts such as `mmp:loss=1`.
 """
 
-from learners.dict_learner import DictLearner
 from learners.frequency import Frequency
 from learners.index.feature_focus import FeatureFocus
 from learners.index.independent import Independent
@@ -12,7 +11,7 @@ from learners.learner import Learner
 from learners.ordinal.multiclass_perceptron import MulticlassPerceptron
 from learners.ordinal.prank import PRank
 from learners.ordinal.widrow_hoff import WidrowHoff
-from learners.prototypes.arow import Arow
+from learners.prototypes.arow import AROW
 from learners.prototypes.committee import Committee
 from learners.prototypes.kernel_mmp import KernelMMP
 from learners.prototypes.mmp import MMP
@@ -21,10 +20,9 @@ from learners.prototypes.rocchio import Rocchio
 from learners.svm_map.stacker import Stacker
 
 __all__ = [
+    "AROW",
     "MMP",
-    "Arow",
     "Committee",
-    "DictLearner",
     "FeatureFocus",
     "Frequency",
     "Independent",

@@ -11,9 +11,10 @@ from learners.arrays import Floats, Longs
 from learners.checks import MAX_COUNT, check_between, check_extent, floats
 from learners.growing_array import GrowingArray
 from learners.jit import njit
-from learners.learner import Learner, State
+from learners.learner import State
 from learners.scores import DenseScores, RowScores
 from learners.segment import Segment, Steps, labels_of
+from learners.topic_learner import TopicLearner
 
 
 @njit
@@ -30,7 +31,7 @@ def follow_frequency(steps: Steps, counts: Floats, out: Floats) -> None:
             out[step_row[step], :known] = counts[:known]
 
 
-class Frequency(Learner):
+class Frequency(TopicLearner):
     """Topics by their frequency so far: what a learner must beat to have learned anything.
 
     The score of a topic is the number of labelled documents that carried it; the words of a
@@ -38,11 +39,11 @@ class Frequency(Learner):
 
     Examples
     --------
-    >>> from learners import DictLearner, Frequency
-    >>> model = DictLearner(Frequency(), topics=["grain", "ship"])
-    >>> model.learn({"wheat": 1.0}, ["grain"])
-    >>> model.score({"port": 1.0})
-    {'grain': 1.0, 'ship': 0.0}
+    >>> from learners import Frequency
+    >>> model = Frequency().declare_topics(["grain", "ship"])
+    >>> model.learn_one({"wheat": 1.0}, ["grain"])
+    >>> model.rank_one({"port": 1.0})
+    [('grain', 1.0), ('ship', 0.0)]
 
     """
 

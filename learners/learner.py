@@ -30,7 +30,7 @@ class Learner(ABC):
 
     options: ClassVar[tuple[Option, ...]] = ()
     summary: ClassVar[str] = ""
-    norm: ClassVar[str] = "none"  # of the vectors, unless the lane's spec has another
+    norm: str = "none"  # of the vectors, unless the lane's spec has another
     scores_class: ClassVar[type[RowScores]] = DenseScores  # what it writes; see `new_scores`
     has_sparse_model: ClassVar[bool] = False  # memory does not grow with terms x topics
     combines_lanes: ClassVar[bool] = False  # it learns from the scores of other lanes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 Value = int | float | bool | str
 
@@ -45,6 +46,23 @@ class Option:
                 f"The {self.name!r} option of {owner} must be {self.rule}. Got {text!r}."
             )
         return value
+
+    def check(self, value: object, owner: str) -> Value:
+        """Return a value that a program gives, or raise an OptionError that says what is allowed.
+
+        >>> Option("loss", 1, "", choices=(1, 2, 3)).check(4, "MMP")
+        Traceback (most recent call last):
+        ...
+        learners.options.OptionError: The 'loss' option of MMP must be one of 1, 2, 3. Got 4.
+        """
+        kinds = (int, float) if isinstance(self.default, float) else (type(self.default),)
+        plain: Any = value.item() if hasattr(value, "item") else value  # numpy's numbers
+        right_kind = type(plain) in kinds or (isinstance(plain, str) and str in kinds)
+        if not right_kind or not self._allows(plain):
+            raise OptionError(
+                f"The {self.name!r} option of {owner} must be {self.rule}. Got {value!r:.80}."
+            )
+        return type(self.default)(plain)
 
     def _convert(self, text: str) -> Value | None:
         if isinstance(self.default, bool):

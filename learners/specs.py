@@ -17,7 +17,7 @@ from learners.options import Option, OptionError, Value
 from learners.ordinal.multiclass_perceptron import MulticlassPerceptron
 from learners.ordinal.prank import PRank
 from learners.ordinal.widrow_hoff import WidrowHoff
-from learners.prototypes.arow import Arow
+from learners.prototypes.arow import AROW
 from learners.prototypes.committee import Committee
 from learners.prototypes.kernel_mmp import KernelMMP
 from learners.prototypes.mmp import MMP
@@ -29,7 +29,7 @@ from learners.svm_map.stacker import Stacker
 from learners.update_rule import UpdateRule
 
 LEARNERS: dict[str, type[Learner]] = {
-    "arow": Arow,
+    "arow": AROW,
     "committee": Committee,
     "feature-focus": FeatureFocus,
     "frequency": Frequency,

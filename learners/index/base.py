@@ -44,13 +44,14 @@ from learners.index.kernel import (
     follow_index,
     pack,
 )
-from learners.learner import Learner, State
+from learners.learner import State
 from learners.scores import RowScores
 from learners.segment import Segment
 from learners.sparse_scores import SparseScores
+from learners.topic_learner import TopicLearner
 
 
-class IndexLearner(Learner):
+class IndexLearner(TopicLearner):
     """A learner that keeps an index. Subclasses decide when it is updated, and how."""
 
     scores_class = SparseScores

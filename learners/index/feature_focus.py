@@ -25,12 +25,12 @@ class FeatureFocus(IndexLearner):
 
     Examples
     --------
-    >>> from learners import DictLearner, FeatureFocus
-    >>> model = DictLearner(FeatureFocus(rating=False), topics=["grain", "ship"])
-    >>> model.learn({"wheat": 1.0}, ["grain"])
-    >>> model.learn({"wheat": 1.0, "port": 1.0}, ["ship"])
-    >>> model.score({"wheat": 1.0, "port": 1.0})  # wheat is split between the two
-    {'grain': 0.5, 'ship': 1.5}
+    >>> from learners import FeatureFocus
+    >>> model = FeatureFocus(rating=False, boolean=True).declare_topics(["grain", "ship"])
+    >>> model.learn_one({"wheat": 1.0}, ["grain"])
+    >>> model.learn_one({"wheat": 1.0, "port": 1.0}, ["ship"])
+    >>> model.rank_one({"wheat": 1.0, "port": 1.0})  # wheat is split between the two
+    [('ship', 1.5), ('grain', 0.5)]
 
     """
 

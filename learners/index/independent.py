@@ -19,12 +19,12 @@ class Independent(IndexLearner):
 
     Examples
     --------
-    >>> from learners import DictLearner, Independent
-    >>> model = DictLearner(Independent(), topics=["grain", "ship"])
-    >>> model.learn({"wheat": 1.0}, ["grain"])
-    >>> model.learn({"wheat": 1.0, "port": 1.0}, ["grain", "ship"])
-    >>> model.score({"wheat": 1.0, "port": 1.0})
-    {'grain': 2.0, 'ship': 1.5}
+    >>> from learners import Independent
+    >>> model = Independent().declare_topics(["grain", "ship"])
+    >>> model.learn_one({"wheat": 1.0}, ["grain"])
+    >>> model.learn_one({"wheat": 1.0, "port": 1.0}, ["grain", "ship"])
+    >>> model.rank_one({"wheat": 1.0, "port": 1.0})
+    [('grain', 2.0), ('ship', 1.5)]
 
     """
 

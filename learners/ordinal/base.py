@@ -31,10 +31,11 @@ import numpy.typing as npt
 from learners.arrays import Floats, Ints, Longs
 from learners.checks import check_extent, check_order, count_of, floats
 from learners.growing_array import GrowingArray
-from learners.learner import Learner, State
+from learners.learner import State
 from learners.options import Option
 from learners.ordinal.kernel import OrdinalModel, OrdinalOptions
 from learners.prototypes.support_set import Supports, max_instance_bytes
+from learners.rank_learner import RankLearner
 from learners.scores import RankScores, RowScores
 from learners.segment import Rows, Segment, Steps
 
@@ -42,7 +43,7 @@ RANKS = Option("ranks", 5, "number of ranks; 1 is the lowest", least=2, most=100
 AVERAGE = Option("average", False, "rank by the mean of the models after each round so far")
 
 
-class OrdinalLearner(Learner):
+class OrdinalLearner(RankLearner):
     """A learner of ranks; subclasses have the update rule.
 
     For each ranked row, `follow` writes the predicted rank to column `RANK` of its `RankScores`,

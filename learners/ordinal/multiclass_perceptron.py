@@ -115,13 +115,13 @@ class MulticlassPerceptron(OrdinalLearner):
 
     Examples
     --------
-    >>> from learners import DictLearner, MulticlassPerceptron
-    >>> model = DictLearner(MulticlassPerceptron(ranks=3))
-    >>> model.rank({"good": 1.0})  # all level: the lowest rank
-    (1, 0.0)
-    >>> model.learn({"good": 1.0}, 3)
-    >>> model.rank({"good": 1.0})
-    (3, 1.0)
+    >>> from learners import MulticlassPerceptron
+    >>> model = MulticlassPerceptron(ranks=3)
+    >>> model.rank_one({"good": 1.0})  # all level: the lowest rank
+    PredictedRank(rank=1, score=0.0)
+    >>> model.learn_one({"good": 1.0}, 3)
+    >>> model.rank_one({"good": 1.0})
+    PredictedRank(rank=3, score=1.0)
 
     """
 

@@ -123,13 +123,13 @@ class PRank(OrdinalLearner):
 
     Examples
     --------
-    >>> from learners import DictLearner, PRank
-    >>> model = DictLearner(PRank(ranks=3))
-    >>> model.rank({"good": 1.0})  # nothing learned: on both thresholds, hence above them
-    (3, 0.0)
-    >>> model.learn({"good": 1.0}, 1)
-    >>> model.rank({"good": 1.0}), model.learner.thresholds
-    ((1, -2.0), array([1., 1.]))
+    >>> from learners import PRank
+    >>> model = PRank(ranks=3)
+    >>> model.rank_one({"good": 1.0})  # nothing learned: on both thresholds, hence above them
+    PredictedRank(rank=3, score=0.0)
+    >>> model.learn_one({"good": 1.0}, 1)
+    >>> model.rank_one({"good": 1.0}), model.thresholds
+    (PredictedRank(rank=1, score=-2.0), array([1., 1.]))
 
     """
 

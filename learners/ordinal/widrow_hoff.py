@@ -101,11 +101,11 @@ class WidrowHoff(OrdinalLearner):
 
     Examples
     --------
-    >>> from learners import DictLearner, WidrowHoff
-    >>> model = DictLearner(WidrowHoff(ranks=3, rate=0.5))
-    >>> model.learn({"good": 1.0}, 3)
-    >>> model.rank({"good": 1.0})  # half-way from 0 to 3, rounded up
-    (2, 1.5)
+    >>> from learners import WidrowHoff
+    >>> model = WidrowHoff(ranks=3, rate=0.5)
+    >>> model.learn_one({"good": 1.0}, 3)
+    >>> model.rank_one({"good": 1.0})  # half-way from 0 to 3, rounded up
+    PredictedRank(rank=2, score=1.5)
 
     """
 

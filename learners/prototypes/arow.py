@@ -15,11 +15,12 @@ from learners.arrays import Floats, Ints, Longs
 from learners.checks import check_between, check_extent, floats
 from learners.growing_array import GrowingArray
 from learners.jit import njit
-from learners.learner import Learner, State
+from learners.learner import State
 from learners.options import Option
 from learners.prototypes.kernel import score_row
 from learners.scores import DenseScores, RowScores
 from learners.segment import Rows, Segment, Steps, labels_of, row_of
+from learners.topic_learner import TopicLearner
 
 
 class ArowOptions(NamedTuple):
@@ -141,7 +142,7 @@ def follow_arow(
         learn_row(terms, values, bias, known, work, model)
 
 
-class Arow(Learner):
+class AROW(TopicLearner):
     """One linear classifier per topic, with a variance for each of its weights.
 
     Adaptive regularisation of weights with a diagonal covariance V_r. A topic is scored by
@@ -160,11 +161,11 @@ class Arow(Learner):
 
     Examples
     --------
-    >>> from learners import Arow, DictLearner
-    >>> model = DictLearner(Arow(bias=0.0), topics=["grain", "ship"])
-    >>> model.learn({"wheat": 1.0}, ["grain"])
-    >>> model.score({"wheat": 1.0})  # 1 / 1.1 and -1 / 2
-    {'grain': 0.909, 'ship': -0.5}
+    >>> from learners import AROW
+    >>> model = AROW(bias=0.0).declare_topics(["grain", "ship"])
+    >>> model.learn_one({"wheat": 1.0}, ["grain"])
+    >>> model.rank_one({"wheat": 1.0})  # 1 / 1.1 and -1 / 2
+    [('grain', 0.909), ('ship', -0.5)]
 
     """
 

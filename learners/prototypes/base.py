@@ -17,18 +17,19 @@ import numpy.typing as npt
 from learners.arrays import Floats, Ints, Longs
 from learners.checks import check_extent, count_of, floats
 from learners.growing_array import GrowingArray
-from learners.learner import Learner, State
+from learners.learner import State
 from learners.options import Option
 from learners.prototypes.kernel import Prototypes
 from learners.scores import DenseScores, RowScores
 from learners.segment import Rows, Segment, Steps
+from learners.topic_learner import TopicLearner
 from learners.update_rule import UpdateRule
 
 MARGIN = Option("margin", 0.0, "when learning, a lead of at most this much is an error", least=0)
 AVERAGE = Option("average", False, "rank by the mean of the prototypes after each round so far")
 
 
-class PrototypeLearner(Learner):
+class PrototypeLearner(TopicLearner):
     """A learner that keeps one prototype per topic; subclasses have the update rule."""
 
     rule: ClassVar[int]  # of `UpdateRule`

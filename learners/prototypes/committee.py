@@ -15,13 +15,14 @@ from learners.arrays import Floats, Ints, Longs
 from learners.checks import InvalidArrayError, check_extent, count_of, floats
 from learners.growing_array import GrowingArray
 from learners.jit import njit
-from learners.learner import Learner, State
+from learners.learner import State
 from learners.options import Option
 from learners.prototypes.kernel import score_row
 from learners.prototypes.perceptron import perceptron_coefficients
 from learners.scores import DenseScores, RowScores
 from learners.segment import Rows, Segment, Steps, labels_of, row_of
 from learners.splitmix import mix
+from learners.topic_learner import TopicLearner
 
 SPARE_BITS = np.uint64(12)
 STEP = 2.0**-52
@@ -102,7 +103,7 @@ def follow_committee(
     return drawn
 
 
-class Committee(Learner):
+class Committee(TopicLearner):
     """Several perceptrons per topic with random starts; the score of a topic is their mean score.
 
     Every member m learns by itself, by the rule of `Perceptron` with margin 0: with t_r = +1 for a
@@ -119,10 +120,10 @@ class Committee(Learner):
 
     Examples
     --------
-    >>> from learners import Committee, DictLearner
-    >>> model = DictLearner(Committee(size=3), topics=["grain", "ship"])
-    >>> model.learn({"wheat": 1.0}, ["grain"])
-    >>> scores = model.score({"wheat": 1.0})
+    >>> from learners import Committee
+    >>> model = Committee(size=3).declare_topics(["grain", "ship"])
+    >>> model.learn_one({"wheat": 1.0}, ["grain"])
+    >>> scores = dict(model.rank_one({"wheat": 1.0}))
     >>> scores["grain"] > 0 > scores["ship"]
     True
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from learners.arrays import Floats, Longs
 from learners.checks import count_of
 from learners.jit import njit
-from learners.learner import Learner, State
+from learners.learner import State
 from learners.prototypes.mmp import MMP, mmp_coefficients
 from learners.prototypes.support_set import (
     SupportArrays,
@@ -23,6 +23,7 @@ from learners.prototypes.support_set import (
 )
 from learners.scores import DenseScores, RowScores
 from learners.segment import Rows, Segment, Steps, labels_of, row_of
+from learners.topic_learner import TopicLearner
 
 
 class KernelMMPOptions(NamedTuple):
@@ -69,7 +70,7 @@ def follow_kernel_mmp(
     return rounds
 
 
-class KernelMMP(Learner):
+class KernelMMP(TopicLearner):
     """Multiclass multilabel perceptron over products of two features.
 
     The update rule is that of `MMP`. The model is the list of its updates (`support_set.py`)
@@ -81,11 +82,11 @@ class KernelMMP(Learner):
 
     Examples
     --------
-    >>> from learners import DictLearner, KernelMMP
-    >>> model = DictLearner(KernelMMP(), topics=["grain", "ship", "trade"])
-    >>> model.learn({"wheat": 1.0}, ["grain"])
-    >>> model.score({"wheat": 1.0})  # (1 + 1)^2 times 1, -1/2 and -1/2
-    {'grain': 4.0, 'ship': -2.0, 'trade': -2.0}
+    >>> from learners import KernelMMP
+    >>> model = KernelMMP().declare_topics(["grain", "ship", "trade"])
+    >>> model.learn_one({"wheat": 1.0}, ["grain"])
+    >>> model.rank_one({"wheat": 1.0})  # (1 + 1)^2 times 1, -1/2 and -1/2
+    [('grain', 4.0), ('ship', -2.0), ('trade', -2.0)]
 
     """
 

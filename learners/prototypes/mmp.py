@@ -9,7 +9,7 @@ import numpy as np
 
 from learners.arrays import Floats, Ints
 from learners.jit import njit
-from learners.options import Option
+from learners.options import Option, OptionError
 from learners.prototypes.base import AVERAGE, MARGIN, PrototypeLearner
 from learners.prototypes.kernel import (
     Prototypes,
@@ -107,11 +107,11 @@ class MMP(PrototypeLearner):
 
     Examples
     --------
-    >>> from learners import MMP, DictLearner
-    >>> model = DictLearner(MMP(loss=1), topics=["grain", "ship", "trade"])
-    >>> model.learn({"wheat": 1.0}, ["grain"])
-    >>> model.score({"wheat": 1.0})
-    {'grain': 1.0, 'ship': -0.5, 'trade': -0.5}
+    >>> from learners import MMP
+    >>> model = MMP(loss=1).declare_topics(["grain", "ship", "trade"])
+    >>> model.learn_one({"wheat": 1.0}, ["grain"])
+    >>> model.rank_one({"wheat": 1.0})
+    [('grain', 1.0), ('ship', -0.5), ('trade', -0.5)]
 
     """
 
@@ -133,6 +133,11 @@ class MMP(PrototypeLearner):
         kernel: str = "linear",
         budget: int = 1000,
     ) -> None:
+        if kernel != "linear":
+            raise OptionError(
+                f"MMP has no kernel but linear. Got {kernel!r:.80}. Use KernelMMP, or the spec "
+                "mmp:kernel=poly2."
+            )
         super().__init__(loss, margin, average)
         self.kernel = kernel  # any other kernel needs another model: see `KernelMMP`
         self.budget = budget

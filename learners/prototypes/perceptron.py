@@ -81,11 +81,11 @@ class Perceptron(PrototypeLearner):
 
     Examples
     --------
-    >>> from learners import DictLearner, Perceptron
-    >>> model = DictLearner(Perceptron(), topics=["grain", "ship", "trade"])
-    >>> model.learn({"wheat": 1.0}, ["grain"])
-    >>> model.score({"wheat": 1.0})
-    {'grain': 1.0, 'ship': -1.0, 'trade': -1.0}
+    >>> from learners import Perceptron
+    >>> model = Perceptron().declare_topics(["grain", "ship", "trade"])
+    >>> model.learn_one({"wheat": 1.0}, ["grain"])
+    >>> model.rank_one({"wheat": 1.0})
+    [('grain', 1.0), ('ship', -1.0), ('trade', -1.0)]
 
     """
 

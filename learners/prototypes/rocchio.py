@@ -16,11 +16,12 @@ from learners.arrays import Floats, Ints, Longs
 from learners.checks import check_between, check_extent, count_of, floats
 from learners.growing_array import GrowingArray
 from learners.jit import njit
-from learners.learner import Learner, State
+from learners.learner import State
 from learners.options import Option
 from learners.prototypes.kernel import score_row
 from learners.scores import DenseScores, RowScores
 from learners.segment import Rows, Segment, Steps, labels_of, row_of
+from learners.topic_learner import TopicLearner
 
 BETA = 16.0
 GAMMA = 4.0
@@ -93,7 +94,7 @@ def follow_rocchio(
     return rounds
 
 
-class Rocchio(Learner):
+class Rocchio(TopicLearner):
     """Rocchio on a stream: running sums, and prototypes made from them every `refresh` rounds.
 
     With mean_r the mean of the documents of topic r, and other_r the mean of all other documents,
@@ -107,12 +108,12 @@ class Rocchio(Learner):
 
     Examples
     --------
-    >>> from learners import DictLearner, Rocchio
-    >>> model = DictLearner(Rocchio(refresh=2), topics=["grain", "ship"])
-    >>> model.learn({"wheat": 1.0}, ["grain"])
-    >>> model.learn({"port": 1.0}, ["ship"])
-    >>> model.score({"wheat": 2.0, "port": 1.0})
-    {'grain': 2.0, 'ship': 1.0}
+    >>> from learners import Rocchio
+    >>> model = Rocchio(refresh=2).declare_topics(["grain", "ship"])
+    >>> model.learn_one({"wheat": 1.0}, ["grain"])
+    >>> model.learn_one({"port": 1.0}, ["ship"])
+    >>> model.rank_one({"wheat": 2.0, "port": 1.0})
+    [('grain', 2.0), ('ship', 1.0)]
 
     """
 

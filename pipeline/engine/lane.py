@@ -6,37 +6,14 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from learners.arrays import Floats
-from learners.jit import njit
 from learners.learner import Learner
 from learners.scores import LabelKind, RowScores
 from learners.segment import Rows, Segment
 from learners.specs import LaneSpec
+from learners.unit_length import unit_length
 from pipeline.curves.rank_curve import RankCurve
 from pipeline.curves.topic_curve import LearningCurve, TopicCurve
-
-TINY = 1e-100  # the squares of smaller values underflow
-
-
-@njit
-def unit_length(rows: Rows) -> Floats:
-    """Return the values of rows scaled to Euclidean length one; zero rows stay as they are."""
-    scaled = rows.values.copy()
-    for row in range(len(rows.starts) - 1):
-        values = scaled[rows.starts[row] : rows.starts[row + 1]]
-        largest = 0.0
-        for value in values:
-            largest = max(largest, abs(value))
-        if 0.0 < largest < TINY:
-            values /= largest  # otherwise the squares would underflow to 0
-        square = 0.0
-        for value in values:
-            square += value * value
-        if square > 0.0:
-            values /= np.sqrt(square)
-    return scaled
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from learners.arrays import Floats
-from learners.prototypes.arow import Arow
+from learners.prototypes.arow import AROW
 from learners.scores import DenseScores
 from learners.segment import Rows, Segment, Steps
 from tests.support.random_streams import learned
 
 
-def arrays_of(learner: Arow) -> dict[str, Floats]:
+def arrays_of(learner: AROW) -> dict[str, Floats]:
     return {name: array.astype(np.float64) for name, array in learner.state().items()}
 
 
-def learn(learner: Arow, documents: list[dict[int, float]], labels: list[list[int]]) -> None:
+def learn(learner: AROW, documents: list[dict[int, float]], labels: list[list[int]]) -> None:
     rows = Rows(
         np.cumsum([0, *map(len, documents)]).astype(np.int64),
         np.array([term for document in documents for term in document], np.int32),
@@ -26,7 +26,7 @@ def learn(learner: Arow, documents: list[dict[int, float]], labels: list[list[in
 
 
 def test_two_rounds_by_hand() -> None:
-    learner = Arow(rho=1.0, positive=2.0, bias=0.0)
+    learner = AROW(rho=1.0, positive=2.0, bias=0.0)
     learn(learner, [{0: 1.0, 1: 1.0}], [[0]])
     state = arrays_of(learner)
     # Spread 2: topic 0 has noise 1/2 and takes 1 / 2.5, topic 1 has noise 1 and takes -1 / 3.
@@ -42,18 +42,18 @@ def test_two_rounds_by_hand() -> None:
 
 
 def test_who_is_sure_enough_learns_nothing() -> None:
-    learner = Arow(rho=0.001, positive=1.0, bias=0.0)
+    learner = AROW(rho=0.001, positive=1.0, bias=0.0)
     for _ in range(30):
         learn(learner, [{0: 1.0, 1: 1.0}, {0: 1.0, 2: 1.0}], [[0], [1]])
     before = arrays_of(learner)
-    far = Arow(rho=0.001, positive=1.0, bias=0.0)
+    far = AROW(rho=0.001, positive=1.0, bias=0.0)
     far.restore({**before, "weights": 2.0 * before["weights"]})
     learn(far, [{0: 1.0, 1: 1.0}], [[0]])
     assert np.array_equal(arrays_of(far)["variances"], before["variances"])
 
 
 def test_words_that_came_often_move_less() -> None:
-    learner = Arow(bias=0.0)
+    learner = AROW(bias=0.0)
     learn(learner, [{0: 1.0}] * 20, [[0], [1]] * 10)
     before = arrays_of(learner)["weights"]
     learn(learner, [{0: 1.0, 1: 1.0}], [[0]])
@@ -62,7 +62,7 @@ def test_words_that_came_often_move_less() -> None:
 
 
 def test_the_prior_is_what_a_topic_has_without_words() -> None:
-    learner = Arow(bias=0.5)
+    learner = AROW(bias=0.5)
     learn(learner, [{0: 1.0}, {1: 1.0}, {2: 1.0}], [[0], [0], [1]])
     nothing = DenseScores.new(1, 2)
     steps = learned([[]], 2)
@@ -77,7 +77,7 @@ def test_the_prior_is_what_a_topic_has_without_words() -> None:
 
 @pytest.mark.parametrize("value", [1e-9, 1.0, 1e12])
 def test_variances_stay_positive_and_numbers_finite(value: float) -> None:
-    learner = Arow(rho=1e-6, positive=1e6)
+    learner = AROW(rho=1e-6, positive=1e6)
     for _ in range(50):
         learn(learner, [{0: value, 1: -value}, {0: value}], [[0], [1]])
     state = arrays_of(learner)

@@ -12,9 +12,9 @@ import pytest
 
 from learners.segment import Rows
 from learners.specs import parse_spec
+from learners.unit_length import unit_length
 from pipeline.engine import engine as engine_module
 from pipeline.engine.engine import Engine, EngineSettings
-from pipeline.engine.lane import unit_length
 from pipeline.engine.ranking_events import ranking_events
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
