@@ -57,6 +57,27 @@ class NamedLearner(Learner):
             option.check(getattr(self, option.name), type(self).__name__)
         return Names()
 
+    @property
+    def is_used_by_hand(self) -> bool:
+        """Whether it has names; a lane of an engine has none."""
+        return "names" in self.__dict__
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies of the learner are made from, without room for terms to come."""
+        return {
+            "options": {option.name: getattr(self, option.name) for option in self.options},
+            "norm": self.norm,
+            "names": self.names if self.is_used_by_hand else None,
+            "state": self.state(),
+        }
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        type(self).__init__(self, **saved["options"])
+        self.norm = saved["norm"]
+        if saved["names"] is not None:
+            self.__dict__["names"] = saved["names"]
+        self.restore(saved["state"])
+
     def _follow_rows(self, rows: Rows, steps: Steps, topics: int, scores: RowScores) -> None:
         """Rank and learn rows whose terms have numbers."""
         self.follow(Segment(rows, steps, self.names.term_count, topics), scores)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from itertools import pairwise
 from typing import Any
@@ -299,3 +300,19 @@ def test_no_documents_at_all() -> None:
     assert len(model.learn_many([], [])) == 0
     assert model.rank_one({}) == []
     assert PRank().rank_one({}).rank == 5
+
+
+@pytest.mark.parametrize("spec", [*SPECS, *ORDINAL_SPECS])
+def test_a_copy_learns_by_itself(spec: str) -> None:
+    learner = parse_spec(spec).build()
+    assert isinstance(learner, TopicLearner | RankLearner)
+    documents, labels = made_up_documents(7)
+    if isinstance(learner, RankLearner):
+        labels = [None if topics is None else min(4, 1 + len(topics)) for topics in labels]
+    learner.learn_only(documents[:40], labels[:40])
+    copied = copy.deepcopy(learner)
+    copied.learn_only(documents[40:], labels[40:])
+    assert not same_state(copied, learner)
+    learner.learn_only(documents[40:], labels[40:])
+    assert same_state(copied, learner)
+    assert str(list(copied.rank_many(documents))) == str(list(learner.rank_many(documents)))
