@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from consumers.registry_settings import RegistrySettings
 from consumers.section import Section
 from consumers.settings import Config, ConfigError, KafkaSettings, MetricsSettings, SnapshotSettings
 from consumers.stream_settings import LaneSettings, StreamSettings
@@ -22,7 +23,7 @@ from consumers.stream_settings import LaneSettings, StreamSettings
 ENVIRONMENT_PREFIX = "WIRERANK__"
 MAX_FILE_BYTES = 1 << 20
 # Taken from the environment literally: a password may look like a number or a comment.
-LITERAL_SETTINGS = {"ssl_password", "sasl_username", "sasl_password"}
+LITERAL_SETTINGS = {"ssl_password", "sasl_username", "sasl_password", "user", "password"}
 
 
 def read_config(path: Path, environment: Mapping[str, str]) -> Config:
@@ -150,6 +151,7 @@ def explain(problem: Any) -> str:  # noqa: ANN401 - a dict of pydantic's
 SECTIONS: dict[tuple[str, ...], type[Section]] = {
     (): Config,
     ("kafka",): KafkaSettings,
+    ("registry",): RegistrySettings,
     ("snapshots",): SnapshotSettings,
     ("metrics",): MetricsSettings,
     ("streams",): StreamSettings,

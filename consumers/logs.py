@@ -116,6 +116,8 @@ def log_settings(config: Config) -> None:
 def describe_settings(config: Config) -> Iterator[str]:
     """The settings in force, without secrets, as lines that a person can read."""
     yield f"kafka: {listed(config.kafka)}"
+    if config.registry.url:
+        yield f"registry: {listed(config.registry)}"
     folder = config.snapshots.folder.absolute()
     yield f"snapshots: {listed(config.snapshots.model_copy(update={'folder': folder}))}"
     yield f"metrics: {listed(config.metrics)}"

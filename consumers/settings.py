@@ -13,6 +13,7 @@ from pydantic import (
     model_validator,
 )
 
+from consumers.registry_settings import EXAMPLE, RegistrySettings
 from consumers.section import Section
 from consumers.stream_settings import StreamSettings
 from consumers.tls import client_context
@@ -141,6 +142,7 @@ class Config(Section):
     """The whole configuration."""
 
     kafka: KafkaSettings = KafkaSettings()
+    registry: RegistrySettings = RegistrySettings()
     snapshots: SnapshotSettings = SnapshotSettings()
     metrics: MetricsSettings = MetricsSettings()
     streams: Annotated[tuple[StreamSettings, ...], Field(min_length=1)]
@@ -158,6 +160,16 @@ class Config(Section):
                         f"{topic!r}; each stream needs its own"
                     )
                 used[topic] = stream.name
+        return self
+
+    @model_validator(mode="after")
+    def _check_registry(self) -> Config:
+        for stream in self.streams:
+            if stream.needs_registry and not self.registry.url:
+                raise ValueError(
+                    f"stream {stream.name} reads {stream.format} with schemas of a Schema "
+                    f'Registry; write its address: [registry] url = "{EXAMPLE}"'
+                )
         return self
 
     @model_validator(mode="after")

@@ -19,7 +19,7 @@ from pipeline.engine.engine import EngineSettings, ranks_of
 from pipeline.errors import UsageError
 from pipeline.events.event import MAX_EVENT_BYTES, MalformedEvent, parse_time
 from pipeline.events.fields import ALL_KEYS, CONTENT, FieldMapping, parse_fields
-from pipeline.events.formats import check_mapping, format_parser
+from pipeline.events.formats import NATIVE, REGISTRY_FORMATS, check_format, mapping_for
 from pipeline.text.features import FeatureSettings
 
 EARLIEST, LATEST = "earliest", "latest"  # where a stream can begin
@@ -79,6 +79,7 @@ class StreamSettings(Section):
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 4
     format: str = "wirerank"
     fields: dict[str, Any] | None = None
+    label_format: Literal["wirerank", "avro", "json-schema"] = "wirerank"
     label_fields: dict[str, Any] = Field(default_factory=dict)
     profile: Literal["reuters2000", "reuters21578"] = "reuters2000"
     topics: tuple[str, ...] = ()
@@ -101,6 +102,8 @@ class StreamSettings(Section):
         defaults: dict[str, Any] = dict(default_topics(given["name"]))
         if given.get("documents_pattern"):
             defaults["documents"] = ()
+        format_ = given.get("format")
+        defaults["label_format"] = format_ if format_ in REGISTRY_FORMATS else NATIVE
         return {**defaults, **given}
 
     @field_validator("documents", "labels", mode="before")
@@ -138,7 +141,7 @@ class StreamSettings(Section):
     @classmethod
     def _check_format(cls, value: str) -> str:
         try:
-            format_parser(value)
+            check_format(value, kafka=True)
         except UsageError as error:
             raise ValueError(str(error)) from None
         return value
@@ -147,8 +150,7 @@ class StreamSettings(Section):
     def _check_fields(self) -> StreamSettings:
         if self.fields is not None:
             try:
-                parse_fields(self.fields)
-                check_mapping(self.format)
+                mapping_for(self.format, self.fields)
             except UsageError as error:
                 raise ValueError(str(error)) from None
         return self
@@ -195,7 +197,13 @@ class StreamSettings(Section):
     @property
     def mapping(self) -> FieldMapping | None:
         """Where the fields of an event are, if they are not where native events have them."""
-        return None if self.fields is None else parse_fields(self.fields)
+        return mapping_for(self.format, self.fields)
+
+    @property
+    def needs_registry(self) -> bool:
+        """Whether values have the ids of schemas, which a registry knows."""
+        formats = (self.format, self.label_format if self.labels else NATIVE)
+        return any(format_ in REGISTRY_FORMATS for format_ in formats)
 
     @property
     def label_mapping(self) -> FieldMapping:

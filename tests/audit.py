@@ -33,8 +33,8 @@ EXTRAS = {
 PROBLEM, NOT_ASKED = 1, 3
 NOT_LOCKED = {"pip", "wirerank"}  # what installs, and what is installed from here
 LICENCES = {
-    "0BSD", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-CMU",
-    "MPL-2.0", "PSF-2.0", "Zlib", "LLVM-exception",
+    "0BSD", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0",
+    "MIT-CMU", "MPL-2.0", "PSF-2.0", "Zlib", "LLVM-exception",
 }  # fmt: skip
 # Allowed for these only: a library that is loaded, not changed.
 MORE_LICENCES = {"crc32c": {"LGPL-2.1-or-later"}}

@@ -13,7 +13,11 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["tests.support.browser_fixture", "tests.support.kafka_fixture"]
+pytest_plugins = [
+    "tests.support.browser_fixture",
+    "tests.support.kafka_fixture",
+    "tests.support.registry_fixture",
+]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 ARCHIVES = {
@@ -26,7 +30,7 @@ ARCHIVES = {
 
 
 # What makes a test slow: real servers and corpora. Others that take seconds are marked one by one.
-SLOW_FIXTURES = {"broker", "browser", "monitoring", "shared_corpus"}
+SLOW_FIXTURES = {"broker", "browser", "monitoring", "registry", "shared_corpus"}
 SLOW_PATHS = [
     REPOSITORY / "tests" / path
     for path in (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Annotated
 
 import typer
@@ -22,7 +24,7 @@ from pipeline.engine.memory import memory_ceiling
 from pipeline.errors import UsageError
 from pipeline.events.event import MAX_EVENT_BYTES
 from pipeline.events.fields import FIELDS, FieldMapping
-from pipeline.events.formats import format_parser, new_decoder
+from pipeline.events.formats import check_format, new_decoder
 from pipeline.printable import printable
 from pipeline.replay.settings import check_fields
 
@@ -84,7 +86,7 @@ def source_sample(
 ) -> Sample:
     """A sample of a source."""
     try:
-        format_parser(format_, "--format")
+        check_format(format_, "--format")
         mapping = read_fields(fields)
         check_fields(format_, mapping)
         sample = Sample(known_keys(mapping), show)
@@ -103,23 +105,32 @@ def kafka_sample(path: Path, name: str | None, events: int, show: int) -> tuple[
         matching_topics,
         newest_records,
     )
+    from consumers.registry.http_client import RegistryAwayError  # noqa: PLC0415
+    from consumers.registry.resolver import new_resolver  # noqa: PLC0415
     from consumers.tokenizer.decoding import EventDecoder, record_of  # noqa: PLC0415
     from consumers.tokenizer.input_topics import input_pattern  # noqa: PLC0415
 
     config = configured(path)
     stream = stream_named(config, name)
-    decode = EventDecoder(stream)
-    sample = Sample(known_keys(stream.mapping), show)
+    sample = Sample(known_keys(stream.mapping), show, stream.needs_registry)
     topics = list(stream.input_topics)
     try:
+        schemas = new_resolver(config, stream)
+        decode = EventDecoder(stream, schemas)
         if stream.documents_pattern:
             topics = matching_topics(config.kafka, input_pattern(config, stream))
         for message in newest_records(config.kafka, topics, events):
-            sample.add(record_of(message), lambda: decode(message))  # noqa: B023 - called at once
+            if schemas is not None:
+                schemas.begin()
+                schemas.resolve([decode.schema_id(message)], Event())
+            found = decode.object_of(message)
+            sample.add(record_of(message), partial(decode, message), found)
             if sample.is_full:
                 break
     except MissingTopicError as error:
         fail(str(error))
+    except RegistryAwayError as error:
+        fail(f"the Schema Registry at {config.registry.url} does not answer: {error}.")
     except (KafkaError, OSError) as error:
         fail(describe_error(error))
     return sample, stream.profile

@@ -23,12 +23,14 @@ from consumers.kafka.clients import MAX_RECORD_BYTES
 from consumers.kafka.clock import ClockCheck
 from consumers.kafka.errors import BrokerAwayError, KafkaError
 from consumers.kafka.log_reader import LogError, describe_log
+from consumers.registry.resolver import new_resolver
 from consumers.settings import Config
 from consumers.stream_settings import StreamSettings
 from consumers.tokenizer.dead_letter import DeadLetter
 from consumers.tokenizer.decoding import EventDecoder
 from consumers.tokenizer.delivery import Delivery
 from consumers.tokenizer.document_reader import DocumentReader, Polled
+from consumers.tokenizer.schema_waiter import SchemaWaiter
 from consumers.tokenizer.suspects import MAX_TRIALS, Suspects
 from consumers.tokenizer.time_limit import time_limit
 from consumers.tokenizer.written_offsets import Source, WrittenOffsets
@@ -74,7 +76,7 @@ class TokenizerWorker:
         self._written = written
         self._tokenizer = Tokenizer(stream.profile)
         self._usability = Usability(kafka=True)
-        self._decode = EventDecoder(stream)
+        self._decode = EventDecoder(stream, new_resolver(config, stream, self._health.moved))
         # The record that is not acknowledged yet, how many events it is about, the reasons of the
         # dead letters among them, and the offsets to commit after it.
         self._record: SendFuture | None = None
@@ -84,6 +86,7 @@ class TokenizerWorker:
         make_block([Event("1", "warm up", None, None, None)], self._tokenizer)
         self._delivery = Delivery(config, stream, ClockCheck(self._health.set_clock_ahead))
         self._reader = DocumentReader(config, stream, instance)
+        self._schemas = SchemaWaiter(self._decode, self._reader)
         self._suspects = Suspects(self._reader, stream.block)
         self._check_log(config)
 
@@ -118,13 +121,19 @@ class TokenizerWorker:
         finally:
             self._reader.close()
             self._delivery.close()
+            self._schemas.close()
 
     def _step(self, stop: threading.Event) -> None:
         """Tokenize the next documents while the record before is on its way to the broker."""
         self._health.moved()
-        self._health.ready = self._reader.is_stable()
+        self._health.ready = self._reader.is_stable() and not self._schemas.is_away
         polled = self._reader.poll(stop)
         self._lag.polled(self._reader.positions())
+        if polled:
+            polled = self._schemas.with_schemas(polled, stop)
+            if not polled:
+                self._commit_written()
+                return
         if not polled:
             self._commit_written()
             if not self._to_commit:
@@ -176,7 +185,9 @@ class TokenizerWorker:
     def _warn_of_letters(self, batches: list[EventBatch], letters: list[DeadLetter]) -> None:
         """Warn if hardly any event can be used."""
         events = sum(len(batch.events) for batch in batches) + len(letters)
-        refused = ((letter.reason, letter.detail, letter.value or b"") for letter in letters)
+        # What a value with the id of a schema looks like is known already.
+        keep = not self._stream.needs_registry
+        refused = ((x.reason, x.detail, (keep and x.value) or b"") for x in letters)
         warning = self._usability.note(events, refused)
         if warning is not None:
             log.warning("%s", printable(warning.replace("\n ", "")))

@@ -29,8 +29,11 @@ class Example(NamedTuple):
 class Sample:
     """Counts the events of a sample, and keeps the first ones as examples."""
 
-    def __init__(self, known_keys: frozenset[str], examples: int) -> None:
+    def __init__(
+        self, known_keys: frozenset[str], examples: int, has_schemas: bool = False
+    ) -> None:
         self._known_keys = known_keys
+        self._has_schemas = has_schemas  # so values are no JSON, and what they are is known
         self._most_examples = examples
         self.events = self.bytes = 0
         self.documents = self.labels = self.labelled = 0
@@ -48,21 +51,30 @@ class Sample:
         """Whether no more events are to be added."""
         return self.bytes >= MAX_BYTES
 
-    def add(self, record: Record, decode: Callable[[], Event]) -> None:
-        """Count one event; `decode` returns it, or raises `MalformedEvent`."""
+    def add(
+        self,
+        record: Record,
+        decode: Callable[[], Event],
+        found: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Count one event; `decode` returns it, or raises `MalformedEvent`.
+
+        `found` is the object that its fields are read from, if that is not the JSON of the value.
+        """
         self.events += 1
         self.bytes += len(record.value or b"")
         if record.timestamp is not None:
             times = [record.timestamp, *self.times]
             self.times = [min(times), max(times)]
-        self._count_keys(record.value)
+        self._count_keys(found if self._has_schemas else parsed(record.value))
         try:
             event = decode()
         except MalformedEvent as error:
             example = Example(record.origin, None, error.reason, error.detail)
             self.reasons[error.reason] += 1
             self.refused.setdefault(error.reason, example)
-            self.first_refused = self.first_refused or (record.value or b"")
+            if not self._has_schemas:
+                self.first_refused = self.first_refused or (record.value or b"")
         else:
             example = Example(record.origin, event)
             self._count(event)
@@ -81,16 +93,11 @@ class Sample:
             if topic in self.topics or len(self.topics) < MAX_NAMES:
                 self.topics[topic] += 1
 
-    def _count_keys(self, value: bytes | None) -> None:
-        """Count the keys of a JSON object that no field is read from."""
-        try:
-            found: Any = orjson.loads(value or b"")
-        except orjson.JSONDecodeError:
-            return
-        if isinstance(found, dict):
-            for key in list(found)[:MAX_KEYS]:
-                if key not in self._known_keys and len(self.unmapped) < MAX_NAMES:
-                    self.unmapped[key] += 1
+    def _count_keys(self, found: Mapping[str, Any] | None) -> None:
+        """Count the keys of an object that no field is read from."""
+        for key in list(found or ())[:MAX_KEYS]:
+            if key not in self._known_keys and len(self.unmapped) < MAX_NAMES:
+                self.unmapped[key] += 1
 
     def terms(self, profile: str) -> tuple[int, float]:
         """The number of different terms, and of tokens per document."""
@@ -98,3 +105,12 @@ class Sample:
             return 0, 0.0
         counts = Tokenizer(profile).count(self.contents)
         return int(counts.table.size[0]), float(counts.values.sum()) / len(self.contents)
+
+
+def parsed(value: bytes | None) -> Mapping[str, Any] | None:
+    """The JSON object of a value, if it is one."""
+    try:
+        found: Any = orjson.loads(value or b"")
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from learners.specs import LEARNERS
 from pipeline.corpora import catalogue
-from pipeline.events.formats import FORMATS
+from pipeline.events.formats import FILE_FORMATS
 from pipeline.experiments.registry import EXPERIMENTS
 from pipeline.experiments.run_all import ALL
 from pipeline.text.tokenizer import PROFILES
@@ -35,7 +35,7 @@ def complete_lane(incomplete: str) -> list[str]:
 
 def complete_format(incomplete: str) -> list[str]:
     """Complete the name of a format of events."""
-    return starting_with(incomplete, FORMATS)
+    return starting_with(incomplete, FILE_FORMATS)
 
 
 def complete_profile(incomplete: str) -> list[str]:

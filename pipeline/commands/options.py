@@ -16,7 +16,7 @@ from pipeline.commands.completion import (
 )
 from pipeline.commands.defaults import ENGINE_DEFAULTS, INDEX_LANES, RANK_LANES
 from pipeline.engine.topic_index import MAX_WATCHED
-from pipeline.events.formats import FORMATS
+from pipeline.events.formats import FILE_FORMATS
 from pipeline.replay.settings import DEFAULT_LANES, ReplaySettings
 from pipeline.text.tokenizer import PROFILES
 
@@ -52,7 +52,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help=f"The format of the events: {' or '.join(FORMATS)}.",
+        help=f"The format of the events: {', '.join(FILE_FORMATS)}.",
         autocompletion=complete_format,
     ),
 ]

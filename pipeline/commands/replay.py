@@ -21,7 +21,7 @@ from pipeline.commands.result import show_result
 from pipeline.commands.terminal import TerminalProgress
 from pipeline.corpora import SourceError
 from pipeline.errors import UsageError
-from pipeline.events.formats import format_parser
+from pipeline.events.formats import check_format
 from pipeline.interruption import wait_for_interruption
 from pipeline.page.feed import PageFeed
 from pipeline.page.samples import ENDED, FAILED
@@ -104,7 +104,7 @@ def replay_command(
         if topic is None:
             fail("--kafka needs --topic NAME, the Kafka topic to write the events to.")
         try:
-            format_parser(format_, "--format")
+            check_format(format_, "--format")
             mapping = read_fields(fields)
             check_fields(format_, mapping)
             playback = PlaybackSettings(

@@ -32,14 +32,20 @@ class JsonLines:
     topics: Sequence[str] = ()  # a file of events declares none
     total: int | None = None  # not known before the file is read
 
-    def __init__(self, path: Path, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+    def __init__(
+        self, path: Path, max_event_bytes: int = MAX_EVENT_BYTES, lines_only: bool = False
+    ) -> None:
         check_input(path, EXPECTED)
         self.path = path
         self.longest = max_event_bytes + BEYOND
+        self._lines_only = lines_only
 
     def __iter__(self) -> Iterator[bytes]:
         for part in parts_of(self.path):
-            yield from json_events(part, self.longest, str(self.path))
+            if self._lines_only:
+                yield from bounded_lines(part, self.longest)
+            else:
+                yield from json_events(part, self.longest, str(self.path))
 
 
 class StandardInput:
@@ -48,16 +54,25 @@ class StandardInput:
     topics: Sequence[str] = ()
     total: int | None = None
 
-    def __init__(self, file: FileIO | None = None, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+    def __init__(
+        self,
+        file: FileIO | None = None,
+        max_event_bytes: int = MAX_EVENT_BYTES,
+        lines_only: bool = False,
+    ) -> None:
         if file is None:
             check_input(STANDARD_INPUT, EXPECTED)
         self._file = file
         self._longest = max_event_bytes + BEYOND
+        self._lines_only = lines_only
 
     def __iter__(self) -> Iterator[bytes]:
         parts = parts_of(STANDARD_INPUT) if self._file is None else [pipe_part(self._file)]
         for part in parts:
-            yield from json_events(part, self._longest, "standard input")
+            if self._lines_only:
+                yield from bounded_lines(part, self._longest)
+            else:
+                yield from json_events(part, self._longest, "standard input")
 
 
 def json_events(chunks: Chunks, longest: int, name: str) -> Iterator[bytes]:

@@ -27,7 +27,7 @@ from pipeline.corpora.synthetic_newswire import SyntheticNewswire
 from pipeline.corpora.trec import Trec, read_judgements, trec_files
 from pipeline.corpora.word_prediction import SIZE, TextWords
 from pipeline.events.event import MAX_EVENT_BYTES
-from pipeline.events.formats import NEWSML_G2
+from pipeline.events.formats import NEWSML_G2, TEXT
 
 Options = dict[str, str]
 # Options stand at the end of a source. A path may contain commas, too.
@@ -151,11 +151,11 @@ def open_source(
     text: str, max_event_bytes: int = MAX_EVENT_BYTES, format_: str = "wirerank"
 ) -> Source:
     """Open a source: a file of events in this format, `-`, or `kind:PATH[,option=value]`."""
-    in_xml = format_.partition(":")[0] == NEWSML_G2
+    in_xml, is_text = format_.partition(":")[0] == NEWSML_G2, format_ == TEXT
     if text == "-" and in_xml:
         return NewsmlItems(Path(text), max_event_bytes)
     if text == "-":
-        return StandardInput(max_event_bytes=max_event_bytes)
+        return StandardInput(max_event_bytes=max_event_bytes, lines_only=is_text)
     if not text:
         raise SourceError("The source is empty; write a file, -, or kind:PATH.")
     kind, colon, rest = text.partition(":")
@@ -169,9 +169,9 @@ def open_source(
                 )
             if in_xml:
                 return NewsmlItems(Path(text), max_event_bytes)
-            if unpacked_name(text).lower().endswith((".csv", ".tsv")):
+            if unpacked_name(text).lower().endswith((".csv", ".tsv")) and not is_text:
                 return CsvRows(Path(text), max_event_bytes=max_event_bytes)
-            return JsonLines(Path(text), max_event_bytes)
+            return JsonLines(Path(text), max_event_bytes, lines_only=is_text)
         if kind in FILE_KINDS:
             source = FILE_KINDS[kind](where, options, max_event_bytes)
         else:

@@ -28,6 +28,11 @@ REASONS = (
     "not_json",
     "not_an_object",
     "not_xml",
+    "not_text",
+    "no_schema_id",
+    "unknown_schema",
+    "bad_schema",
+    "not_avro",
     "bad_row",
     "tombstone",
     "deletion",
@@ -149,9 +154,10 @@ def check_late_label(
     """Refuse an event without content, unless it can only be a late label.
 
     An event with labels may have its text under a key that is not known. Such an event would wait
-    for a document that never comes.
+    for a document that never comes. A key with null counts as missing, as everywhere: records of
+    Avro have all keys of their schema.
     """
-    unknown = sorted(event.keys() - known)
+    unknown = sorted(key for key in event.keys() - known if event[key] is not None)
     if labelled and not unknown:
         return
     name = repr(str(id_)[:80])

@@ -18,7 +18,7 @@ from pipeline.events.event import (
     parse_topics,
 )
 from pipeline.events.fields import ALL_KEYS, FieldMapping, FieldSource
-from pipeline.events.json_types import describe_value, json_type
+from pipeline.events.json_types import Moment, describe_value, json_type
 from pipeline.events.paths import Getter
 from pipeline.events.record import Record
 from pipeline.events.suggestions import advice, listed_keys
@@ -314,6 +314,8 @@ def time_converter(place: Place) -> Callable[[Place, object], object]:
     def read(place: Place, value: object) -> str | None:
         if type(value) is int and 0 <= value < most:
             return since_1970(value, unit)
+        if type(value) is Moment:
+            return str(value)
         if value == "" or (source.path.source == "timestamp" and value == NO_TIMESTAMP):
             return None
         try:

@@ -28,6 +28,7 @@ class Sniffed(NamedTuple):
 PACKED = "unpack the file first, if it is not read as it is"
 VALUES = "the values of a Kafka topic must be JSON, one object per record"
 JSON_VALUES = f"have them written as JSON; {VALUES}"
+REGISTRY = ', and the address of the registry as url = "http://..." in [registry]'
 UNPACKED_VALUES = f"leave the compression to the producer (compression.type); {VALUES}"
 
 KINDS = {
@@ -43,7 +44,11 @@ KINDS = {
         ("avro-file", "an Avro file", "convert it to JSON lines", JSON_VALUES),
         (
             "schema-registry", "Avro or the like with the id of a schema (Schema Registry)",
-            "export the records as JSON lines", JSON_VALUES,
+            "export the records as JSON lines", f'write format = "avro"{REGISTRY}',
+        ),
+        (
+            "json-schema", "JSON with the id of a schema (Schema Registry)",
+            "export the records as JSON lines", f'write format = "json-schema"{REGISTRY}',
         ),
         ("utf-16", "text in UTF-16 or UTF-32", "convert it to UTF-8 (iconv)", JSON_VALUES),
         ("newsml-g2", "NewsML-G2", "write --format newsml-g2", 'write format = "newsml-g2"'),
@@ -61,7 +66,10 @@ KINDS = {
         ("tsv", "TSV with a header", "write csv:FILE,delimiter=tab", JSON_VALUES),
         ("fasttext", "fastText lines", "write fasttext:FILE", JSON_VALUES),
         ("ninjs", "IPTC ninjs", "write --format ninjs", 'write format = "ninjs"'),
-        ("text", "plain text", "write each document as a JSON object", JSON_VALUES),
+        (
+            "text", "plain text", "write --format text if each line is a document",
+            'write format = "text" if each value is a document',
+        ),
         ("binary", "binary data", "export it as JSON lines", JSON_VALUES),
     )
 }  # fmt: skip
@@ -101,7 +109,8 @@ def _binary_kind(sample: bytes) -> str:
         if sample.startswith(magic):
             return kind
     if len(sample) > 5 and sample[0] == 0 and any(sample[1:4]) is False:
-        return "schema-registry"  # a zero, and a number of four bytes that is not huge
+        # A zero, and a number of four bytes that is not huge.
+        return "json-schema" if sample[5:].lstrip()[:1] == b"{" else "schema-registry"
     zeros = sample[:1000].count(0)
     if zeros:
         return "utf-16" if zeros >= len(sample[:1000]) // 3 else "binary"

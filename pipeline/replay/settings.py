@@ -12,7 +12,7 @@ from pipeline.engine.engine import EngineSettings
 from pipeline.errors import UsageError
 from pipeline.events.event import MAX_EVENT_BYTES
 from pipeline.events.fields import FieldMapping, check_for_files
-from pipeline.events.formats import check_mapping, format_parser
+from pipeline.events.formats import check_format, mapping_for
 from pipeline.reports.plots import check_plot
 from pipeline.storage.output_files import STANDARD_OUTPUT, check_outputs
 from pipeline.text.tokenizer import PROFILES
@@ -74,14 +74,13 @@ def check_choice(option: str, value: str, known: Iterable[str]) -> None:
 def check_fields(format_: str, fields: FieldMapping | None) -> None:
     """Refuse a field mapping that fits neither the format nor a file."""
     if fields is not None:
-        check_mapping(format_)
-        check_for_files(fields)
+        check_for_files(mapping_for(format_, fields.settings) or fields)
 
 
 def check_settings(settings: ReplaySettings) -> None:
     """Refuse settings that would fail at the end of a long run, or overwrite an input."""
     check_choice("--profile", settings.profile, PROFILES)
-    format_parser(settings.format, "--format")
+    check_format(settings.format, "--format")
     check_fields(settings.format, settings.fields)
     written = (settings.rankings, settings.curves, settings.report, settings.plot)
     outputs = [path for path in (*written, settings.dead_letters) if path is not None]

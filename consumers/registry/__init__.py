@@ -1,0 +1,1 @@
+"""The client of a Schema Registry: it finds the schema of an id, and waits if it must."""
