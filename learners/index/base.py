@@ -86,12 +86,12 @@ class IndexLearner(TopicLearner):
 
     @property
     def touched(self) -> int:
-        """Number of connections visited in all rankings since the learner was created."""
+        """Number of connections visited in all rankings."""
         return int(self._index.sizes[TOUCHED])
 
     @property
     def looked_up(self) -> int:
-        """Number of features looked up in all rankings since the learner was created."""
+        """Number of features looked up in all rankings."""
         return int(self._index.sizes[LOOKED_UP])
 
     def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
@@ -161,7 +161,10 @@ class IndexLearner(TopicLearner):
         self._load(*self._packed())
 
     def state(self) -> State:
-        """Return the index, with the total of each feature and how often it was seen."""
+        """Return the index, with the total of each feature and how often it was seen.
+
+        `visited` has the connections visited and the features looked up in all rankings.
+        """
         count, classes, weights = self._packed()
         return {
             "count": count,
@@ -169,6 +172,7 @@ class IndexLearner(TopicLearner):
             "weights": weights,
             "total": self._index.total[: self._terms].copy(),
             "seen": self._index.lists[: self._terms, SEEN].copy(),
+            "visited": self._index.sizes[[TOUCHED, LOOKED_UP]],
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
@@ -182,6 +186,9 @@ class IndexLearner(TopicLearner):
             raise InvalidArrayError(
                 f"array count adds up to {count.sum()}, but there are {len(classes)} connections"
             )
+        visited = np.zeros(2, np.int64)
+        if "visited" in state:  # older snapshots lack it; counting starts here
+            visited = longs(state, "visited", 2)
         check_between("weights", weights, 0.0)
         if (total[count > 0] <= 0.0).any():
             raise InvalidArrayError("array total has 0 or less for a feature with connections")
@@ -189,6 +196,7 @@ class IndexLearner(TopicLearner):
         lists: Longs = np.zeros((self._terms, 4), np.int64)
         lists[:, SEEN] = seen
         self._index = self._index._replace(lists=lists, total=total.copy())
+        self._index.sizes[[TOUCHED, LOOKED_UP]] = visited
         self._load(count, classes.copy(), weights.copy())
 
     def check_references(self, terms: int, topics: int, others: int = 0) -> None:

@@ -131,6 +131,37 @@ MaxPendingBytes = Annotated[
         help="Let waiting documents take at most N bytes, and labels that wait as many.",
     ),
 ]
+Save = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="MODEL",
+        help="Save the model to this file at the end of the run, also after Ctrl-C.",
+    ),
+]
+SaveEvery = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        max=MOST,
+        metavar="N",
+        help="With --save: also save the model each time N more documents are learned; 0 does not.",
+    ),
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="MODEL",
+        help="Go on from this model, with its lanes and settings. Events of SOURCE that the model "
+        "has read are skipped; a new source is learned from its first event.",
+    ),
+]
+FromStart = Annotated[
+    bool,
+    typer.Option(
+        "--from-start",
+        help="With --resume: learn SOURCE from its first event, even if the model has read it.",
+    ),
+]
 Quiet = Annotated[
     bool, typer.Option("--quiet", help="Show results and problems only, no progress.")
 ]

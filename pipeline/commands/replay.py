@@ -16,6 +16,7 @@ from pipeline.commands.defaults import choose_lanes, engine_settings
 from pipeline.commands.failure import fail
 from pipeline.commands.field_options import read_fields
 from pipeline.commands.live_page import check_page, page_server
+from pipeline.commands.model_settings import with_model
 from pipeline.commands.options import DEFAULTS
 from pipeline.commands.result import show_result
 from pipeline.commands.terminal import TerminalProgress
@@ -23,12 +24,14 @@ from pipeline.corpora import SourceError
 from pipeline.errors import UsageError
 from pipeline.events.formats import check_format
 from pipeline.interruption import wait_for_interruption
+from pipeline.models.model_file import read_model
 from pipeline.page.feed import PageFeed
 from pipeline.page.samples import ENDED, FAILED
 from pipeline.replay.pacing import UNPACED, read_speed
 from pipeline.replay.playback import KafkaPlayer, PlaybackSettings
 from pipeline.replay.replay import replay
 from pipeline.replay.settings import ReplaySettings, check_fields
+from pipeline.storage.container import DamagedError
 from pipeline.storage.output_files import STANDARD_OUTPUT
 
 # Options that need --kafka, and options that may be given with and without --kafka. All other
@@ -82,6 +85,10 @@ def replay_command(
     max_topics: options.MaxTopics = None,
     max_pending: options.MaxPending = DEFAULTS.engine.max_pending,
     max_pending_bytes: options.MaxPendingBytes = DEFAULTS.engine.max_pending_bytes,
+    save: options.Save = None,
+    save_every: options.SaveEvery = 0,
+    resume: options.Resume = None,
+    from_start: options.FromStart = False,
     metrics: options.MetricsPort = None,
     metric_topics: options.MetricTopics = DEFAULTS.metric_topics,
     page: options.Page = False,
@@ -96,8 +103,8 @@ def replay_command(
     """Rank and learn a source as if it were live.
 
     Every lane ranks each document before it learns from the labels. The comparison of the lanes
-    goes to standard output, progress to standard error. With --kafka the events are written to a
-    Kafka topic instead.
+    goes to standard output, progress to standard error. --save keeps the model, --resume goes on
+    from it. With --kafka the events are written to a Kafka topic instead.
     """
     check_options(context, kafka)
     if kafka is not None:
@@ -116,6 +123,7 @@ def replay_command(
             fail(str(error))
         return
     try:
+        model = None if resume is None else read_model(resume)
         lanes = choose_lanes(source, lane)
         settings = ReplaySettings(
             source=source, lanes=lanes, limit=limit, block=block,
@@ -126,15 +134,20 @@ def replay_command(
             engine=engine_settings(
                 source, lanes, max_terms, min_df, max_topics, max_pending, max_pending_bytes
             ),
+            save=save, save_every=save_every, resume=resume, from_start=from_start,
         )  # fmt: skip
+        if model is not None:
+            settings = with_model(settings, model, given_options(context))
         progress = TerminalProgress(
             quiet, bar=rankings != STANDARD_OUTPUT or not sys.stdout.isatty()
         )
         with live_page(settings, page, page_port) as feed:
-            result = replay(settings, progress, feed)
+            result = replay(settings, progress, feed, model)
             show_result(settings, result, quiet)
     except (UsageError, OptionError, SourceError) as error:
         fail(str(error))
+    except DamagedError as error:
+        fail(f"{error}.", 1)
 
 
 @contextmanager
@@ -164,11 +177,18 @@ def live_page(settings: ReplaySettings, asked: bool, port: int) -> Iterator[Page
             raise ended
 
 
+def given_options(context: typer.Context) -> set[str]:
+    """Return the names of the parameters that are on the command line."""
+    names = {option.name or "" for option in context.command.params}
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
+
+
 def check_options(context: typer.Context, kafka: str | None) -> None:
     """Refuse options that need --kafka, or cannot be combined with it."""
+    given = given_options(context)
     for option in context.command.params:
-        given = context.get_parameter_source(option.name or "")
-        if given is None or given.name != "COMMANDLINE":
+        if option.name not in given:
             continue
         if kafka is None and option.name in ONLY_WITH_KAFKA:
             fail(f"{option.opts[0]} needs --kafka HOST:PORT.")

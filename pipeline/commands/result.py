@@ -34,7 +34,10 @@ def show_result(
         total = f"{letters.counts.total():,} ({reasons})"
         kept = printable(str(letters.path))
         typer.echo(f"events that could not be used, kept in {kept}: {total}", err=True)
-    names = ", ".join(printable(str(path)) for path in written if path != STANDARD_OUTPUT)
+    saved = [settings.save] if settings.save else []
+    names = ", ".join(
+        printable(str(path)) for path in (*written, *saved) if path != STANDARD_OUTPUT
+    )
     if names and not quiet:
         typer.echo(f"written: {names}", err=True)
     if result.failure is not None:

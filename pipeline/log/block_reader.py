@@ -12,6 +12,7 @@ from pipeline.events.event import MAX_EVENT_BYTES, Event, MalformedEvent
 from pipeline.events.formats import Decoder, new_decoder
 from pipeline.events.record import Record
 from pipeline.log.block import Block, make_block
+from pipeline.log.read_events import EventDigest, FoundPlace, ReadEvents, as_event
 from pipeline.text.tokenizer import Tokenizer
 
 MAX_BLOCK_BYTES = 4 << 20  # a block of very large events has fewer of them
@@ -24,10 +25,14 @@ class SourceBlock(NamedTuple):
     dead_letters: list[DeadLetter]
     events: int  # events read from the source so far, malformed ones included
     began: float  # when the first event of the block was read, by `time.perf_counter`
+    read: ReadEvents | None  # the events so far, if the reader keeps their digest
 
 
 class BlockReader:
-    """Reads a source as blocks of at most `block` events, `limit` events in all (0: no limit)."""
+    """Reads a source as blocks of at most `block` events, `limit` events in all (0: no limit).
+
+    With a `place` it goes on there; the events before it count for the limit.
+    """
 
     def __init__(
         self,
@@ -37,24 +42,27 @@ class BlockReader:
         limit: int = 0,
         max_event_bytes: int = MAX_EVENT_BYTES,
         decode: Decoder | None = None,
+        place: FoundPlace | None = None,
     ) -> None:
-        self._source = source
+        self._lines = numbered(source) if place is None else place.lines
         self._tokenizer = tokenizer
         self._block = block
         self._limit = limit
         self._max_event_bytes = max_event_bytes
         self._decode = decode or new_decoder("wirerank")
-        self._event_count = 0
+        self._digest: EventDigest | None = None if place is None else place.digest
+        self._event_count = 0 if place is None else place.digest.events
         self._began = 0.0
         self._events: list[Event] = []
         self._dead_letters: list[DeadLetter] = []
 
     def __iter__(self) -> Iterator[SourceBlock]:
         size = 0
-        lines = numbered(self._source)
+        if self._limit and self._event_count >= self._limit:
+            return
         while True:
             try:
-                line, raw = next(lines, (0, None))
+                line, raw = next(self._lines, (0, None))
             except SourceError:
                 if self._events or self._dead_letters:
                     yield self._next_block()  # the events before the damage count
@@ -75,10 +83,12 @@ class BlockReader:
 
     def _add(self, line: int, raw: bytes) -> None:
         """Decode a line. Blank lines are skipped, and malformed events become dead letters."""
-        event = raw.rstrip(b"\r\n")
-        if not event.strip():
+        event = as_event(raw)
+        if not event:
             return
         self._event_count += 1
+        if self._digest is not None:
+            self._digest.add(event)
         if isinstance(raw, RefusedEvent):
             self._dead_letters.append(DeadLetter(raw, line, raw.refusal))
             return
@@ -89,6 +99,7 @@ class BlockReader:
 
     def _next_block(self) -> SourceBlock:
         block = make_block(self._events, self._tokenizer)
-        result = SourceBlock(block, self._dead_letters, self._event_count, self._began)
+        read = None if self._digest is None else self._digest.so_far
+        result = SourceBlock(block, self._dead_letters, self._event_count, self._began, read)
         self._events, self._dead_letters = [], []
         return result

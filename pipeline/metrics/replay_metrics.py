@@ -35,8 +35,12 @@ class ReplayMetrics:
         self._server = MetricsServer(registry, self.health, port=port)
         self.url = f"{self._server.url}/metrics"
 
-    def begin(self, engine: Engine) -> None:
-        """Show the engine before its first block, and report the process as ready."""
+    def begin(self, engine: Engine, events: int = 0) -> None:
+        """Show the engine before its first block, and report the process as ready.
+
+        `events` were read by an earlier run.
+        """
+        self._events = events
         self._learner.learned([engine])
         self._learner.committed()
         self.health.moved()

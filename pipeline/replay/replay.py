@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from pipeline.corpora import Source, SourceError, open_source, remarks_for
 from pipeline.engine.engine import Engine
@@ -24,15 +23,18 @@ from pipeline.interruption import Interruption
 from pipeline.log.block import Block
 from pipeline.log.block_reader import BlockReader, SourceBlock
 from pipeline.log.prefetcher import Prefetcher
+from pipeline.models.model import Model
 from pipeline.page.feed import Feed
 from pipeline.page.samples import ENDED, FAILED, INTERRUPTED, ReadProgress
 from pipeline.printable import printable
 from pipeline.replay.progress import Progress
-from pipeline.replay.settings import ReplaySettings, check_settings, parse_lanes, read_topics
+from pipeline.replay.rankings_output import RankingsOutput, open_rankings
+from pipeline.replay.resuming import input_settings, new_engine, resumed_lines, start_in
+from pipeline.replay.saving import ModelSaver
+from pipeline.replay.settings import ReplaySettings, check_settings
 from pipeline.reports.loss_table import LossTable
 from pipeline.reports.plots import plot_curves
 from pipeline.reports.report import Report, make_report, write_curves, write_report
-from pipeline.storage.output_files import STANDARD_OUTPUT, naming, open_for_results
 from pipeline.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -71,16 +73,25 @@ def describe(settings: ReplaySettings, engine: Engine) -> Iterator[str]:
     )
 
 
-def replay(settings: ReplaySettings, progress: Progress, feed: Feed | None = None) -> ReplayResult:
-    """Rank and learn a source with all lanes, write the outputs, and feed the page, if any."""
+def replay(
+    settings: ReplaySettings,
+    progress: Progress,
+    feed: Feed | None = None,
+    model: Model | None = None,
+) -> ReplayResult:
+    """Rank and learn a source with all lanes, write the outputs, and feed the page, if any.
+
+    With a `model` the run goes on from it, as if there had been no break.
+    """
     feed = feed or Feed()
     check_settings(settings)
-    lanes = parse_lanes(settings.lanes)
     source = open_source(settings.source, settings.max_event_bytes, settings.format)
-    declared = read_topics(settings.topics) if settings.topics else source.topics
-    engine = Engine(lanes, declared, settings.engine)
+    engine = new_engine(settings, source, model)
+    lanes = [lane.spec for lane in engine.lanes]
     tokenizer = Tokenizer(settings.profile)
     for line in (*describe(settings, engine), *remarks_for(settings.source)):
+        progress.say(line)
+    for line in resumed_lines(model, engine) if model else ():
         progress.say(line)
     metrics = serve_metrics(settings, progress)
     warm_up(lanes, tokenizer, progress.say, source)
@@ -90,57 +101,112 @@ def replay(settings: ReplaySettings, progress: Progress, feed: Feed | None = Non
         )
     total = expected_events(source, settings.limit)
     dead_letters = DeadLetterFile(settings.dead_letters, settings.source, settings.max_event_bytes)
-    reader = BlockReader(
-        source,
-        tokenizer,
-        settings.block,
-        settings.limit,
-        settings.max_event_bytes,
-        new_decoder(settings.format, settings.fields),
-    )
-    usability = Usability(kafka=False)
     interruption = Interruption()
     failure: SourceError | None = None
-    started = time.perf_counter()
     with ExitStack() as stack:
         stack.callback(sys.setswitchinterval, sys.getswitchinterval())
         sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
         stack.callback(engine.close)
         if metrics is not None:
             stack.callback(metrics.close)
-            metrics.begin(engine)
         stack.callback(dead_letters.close)
         stack.enter_context(interruption.installed())
-        rankings = open_rankings(settings.rankings, stack)
+        place = start_in(settings, source, model, interruption, progress)
+        if model is not None:
+            dead_letters.counts.update(model.run.dead_letters)
+        written = model.run.rankings if model and place.is_known else None
         writer = RankingWriter([lane.name for lane in lanes], settings.top)
+        output = settings.rankings if place.is_found else None
+        rankings = open_rankings(output, writer, stack, written)
+        saver = ModelSaver(
+            settings.save, settings.save_every, engine, input_settings(settings), dead_letters,
+            rankings, place.digest.so_far,
+        )  # fmt: skip
+        reader = BlockReader(
+            source, tokenizer, settings.block, settings.limit, settings.max_event_bytes,
+            new_decoder(settings.format, settings.fields), place,
+        )  # fmt: skip
+        if metrics is not None:
+            metrics.begin(engine, place.digest.events)
         progress.begin(total)
         stack.callback(progress.end)
-        feed.begin(engine, ReadProgress(0, total))
-        table = LossTable(engine.lanes, progress.say)
+        feed.begin(engine, ReadProgress(place.digest.events, total))
+        run = Run(engine, progress, feed, metrics, dead_letters, rankings, saver, total)
         try:
-            for reading in read_until_stopped(reader, interruption, stack, metrics, feed):
-                dead_letters.write(reading.dead_letters)
-                warn_of_letters(usability, reading, progress)
-                standing = ReadProgress(reading.events, total, dead_letters.counts.total())
-                began = time.perf_counter()
-                segments = learn_block(engine, reading.block, rankings, writer, feed, standing)
-                if metrics is not None:
-                    metrics.block(engine, reading, time.perf_counter() - began)
-                progress.block_learned(reading.block, segments)
-                progress.advance(reading.events)
-                table.update(engine.documents / (time.perf_counter() - started))
-        except SourceError as error:
-            failure = error
+            try:
+                for reading in read_until_stopped(reader, interruption, stack, metrics, feed):
+                    run.take(reading)
+            except SourceError as error:
+                failure = error
+            if place.is_found:
+                saver.finish(progress)
         finally:  # however a run ends, keep the results so far
-            seconds = time.perf_counter() - started
-            table.finish(engine.documents / seconds)
-            total_dead = dead_letters.counts.total()
-            report = make_report(engine, seconds, total_dead, run_settings(settings, interruption))
+            report = run.end(run_settings(settings, interruption))
             state = FAILED if failure else INTERRUPTED if interruption.signal else ENDED
-            feed.end(state, seconds, str(failure or ""))
-            warn(progress, usability.end())
+            feed.end(state, run.seconds, str(failure or ""))
             write_results(settings, engine, report)
     return ReplayResult(report, dead_letters, interruption.signal, failure)
+
+
+class Run:
+    """Everything that takes part in a run, block by block."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        progress: Progress,
+        feed: Feed,
+        metrics: ReplayMetrics | None,
+        dead_letters: DeadLetterFile,
+        rankings: RankingsOutput | None,
+        saver: ModelSaver,
+        total: int | None,
+    ) -> None:
+        self._engine = engine
+        self._progress = progress
+        self._feed = feed
+        self._metrics = metrics
+        self._dead_letters = dead_letters
+        self._rankings = rankings
+        self._saver = saver
+        self._total = total
+        self._table = LossTable(engine.lanes, progress.say)
+        self._usability = Usability(kafka=False)
+        self._before = engine.documents  # those of the model that the run resumed
+        self._started = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self._started
+
+    @property
+    def learned(self) -> int:
+        """The documents of this run."""
+        return self._engine.documents - self._before
+
+    def take(self, reading: SourceBlock) -> None:
+        """Rank and learn a block, write its rankings, and tell everybody who watches."""
+        self._dead_letters.write(reading.dead_letters)
+        warn_of_letters(self._usability, reading, self._progress)
+        letters = self._dead_letters.counts.total()
+        standing = ReadProgress(reading.events, self._total, letters)
+        began = time.perf_counter()
+        segments = learn_block(self._engine, reading.block, self._rankings, self._feed, standing)
+        if self._metrics is not None:
+            self._metrics.block(self._engine, reading, time.perf_counter() - began)
+        self._progress.block_learned(reading.block, segments)
+        self._progress.advance(reading.events)
+        self._saver.note(reading.read, self._progress)
+        self._table.update(self.learned / self.seconds)
+
+    def end(self, settings: dict[str, str | int | float]) -> Report:
+        """Return the report of the run, and show the last line of each lane."""
+        seconds = self.seconds
+        self._table.finish(self.learned / seconds)
+        warn(self._progress, self._usability.end())
+        letters = self._dead_letters.counts.total()
+        return make_report(self._engine, seconds, letters, settings, self.learned)
 
 
 def warn_of_letters(usability: Usability, reading: SourceBlock, progress: Progress) -> None:
@@ -191,8 +257,7 @@ def read_until_stopped(
 def learn_block(
     engine: Engine,
     block: Block,
-    rankings: IO[bytes] | None,
-    writer: RankingWriter,
+    rankings: RankingsOutput | None,
     feed: Feed,
     standing: ReadProgress,
 ) -> list[RankedSegment]:
@@ -203,8 +268,7 @@ def learn_block(
         segments.append(segment)
         feed.take(segment)
         if rankings is not None:
-            events = writer.write(segment, engine.topics.names, lanes).to_strings()
-            rankings.writelines(event + b"\n" for event in events)
+            rankings.write(segment, engine.topics.names, lanes)
     if rankings is not None:
         rankings.flush()
     feed.advance(block, standing)
@@ -232,16 +296,6 @@ def run_settings(
         "max_pending_bytes": settings.engine.max_pending_bytes,
         "interrupted": interruption.signal is not None,
     }
-
-
-def open_rankings(path: Path | None, stack: ExitStack) -> IO[bytes] | None:
-    """Open the file for rankings; `-` is standard output."""
-    if path is None:
-        return None
-    if path == STANDARD_OUTPUT:
-        return sys.stdout.buffer
-    stack.enter_context(naming(path))
-    return stack.enter_context(open_for_results(path))
 
 
 def expected_events(source: Source, limit: int) -> int | None:

@@ -42,6 +42,10 @@ class ReplaySettings:
     metrics: int | None = None  # the port to serve metrics on; 0 is any free port
     metric_topics: int = 0  # the number of topics with their own loss among the metrics
     engine: EngineSettings = field(default_factory=EngineSettings)
+    save: Path | None = None  # the file to save the model to
+    save_every: int = 0  # documents between two saves; 0 saves at the end only
+    resume: Path | None = None  # the file of the model that the run goes on from
+    from_start: bool = False  # learn all of the source, even if the model has read some of it
 
 
 def read_topics(path: Path) -> list[str]:
@@ -77,14 +81,34 @@ def check_fields(format_: str, fields: FieldMapping | None) -> None:
         check_for_files(mapping_for(format_, fields.settings) or fields)
 
 
+def check_saving(settings: ReplaySettings) -> None:
+    """Refuse options for saving and resuming that cannot be combined."""
+    if STANDARD_OUTPUT in (settings.save, settings.resume):
+        raise UsageError("--save and --resume need the name of a file; - is not one.")
+    if settings.save_every and settings.save is None:
+        raise UsageError("--save-every needs --save MODEL.")
+    if settings.from_start and settings.resume is None:
+        raise UsageError("--from-start needs --resume MODEL.")
+    if settings.save is not None and settings.save.exists() and not settings.save.is_file():
+        raise UsageError(f"{settings.save} is not a file; expected the name of a file to write.")
+
+
+def is_same_file(path: Path, other: Path | None) -> bool:
+    """Whether two paths lead to the same place: a model may be saved to where it came from."""
+    return other is not None and path.resolve() == other.resolve()
+
+
 def check_settings(settings: ReplaySettings) -> None:
     """Refuse settings that would fail at the end of a long run, or overwrite an input."""
     check_choice("--profile", settings.profile, PROFILES)
     check_format(settings.format, "--format")
     check_fields(settings.format, settings.fields)
-    written = (settings.rankings, settings.curves, settings.report, settings.plot)
+    written = (settings.rankings, settings.curves, settings.report, settings.plot, settings.save)
     outputs = [path for path in (*written, settings.dead_letters) if path is not None]
     read = [] if settings.source == "-" else [source_path(settings.source)]
+    check_saving(settings)
+    if settings.resume is not None and not is_same_file(settings.resume, settings.save):
+        read.append(settings.resume)
     if settings.dead_letters == STANDARD_OUTPUT:
         raise UsageError("--dead-letters must be a file: standard output is for results.")
     check_outputs(outputs, [*read, settings.topics] if settings.topics else read)

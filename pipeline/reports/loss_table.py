@@ -29,8 +29,12 @@ class LossTable:
     def __init__(self, lanes: Sequence[Lane], print_line: Callable[[str], None]) -> None:
         self._lanes = lanes
         self._print = print_line
-        self._read = [0] * len(lanes)  # number of points of each lane's curve that were read
-        self._last: list[Point | None] = [None] * len(lanes)
+        # The number of points of each lane's curve that were read. Those of a model that the run
+        # resumed are not printed again.
+        self._read = [lane.curve.kept for lane in lanes]
+        self._last: list[Point | None] = [
+            lane.curve.last() if lane.curve.rounds else None for lane in lanes
+        ]
         self._has_header = False
         self._last_print = time.monotonic()
 

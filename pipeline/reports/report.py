@@ -22,17 +22,23 @@ Report = dict[str, dict[str, Any]]
 
 
 def make_report(
-    engine: Engine, seconds: float, dead_letters: int, settings: dict[str, Any]
+    engine: Engine,
+    seconds: float,
+    dead_letters: int,
+    settings: dict[str, Any],
+    learned: int | None = None,
 ) -> Report:
     """Return the report: all measures by lane; numbers that do not exist are None.
 
-    Each lane has the `settings` of the run, so that a report says what was run.
+    Each lane has the `settings` of the run, so that a report says what was run. `learned` are the
+    documents of these `seconds`, if others came before: those of the model that a run resumed.
     """
+    speed = (engine.documents if learned is None else learned) / seconds if seconds > 0 else None
     report = {}
     for number, lane in enumerate(engine.lanes):
         options = {o.name: getattr(lane.learner, o.name) for o in lane.learner.options}
         own = {"learner": lane.spec.learner, "norm": lane.spec.norm, "options": options}
-        measured = lane_report(engine, lane, seconds, dead_letters)
+        measured = lane_report(engine, lane, seconds, speed, dead_letters)
         against = {"against": differences_to_others(engine, number), "confidence": CONFIDENCE}
         report[lane.name] = {**measured, **against, "settings": {**settings, **own}}
     return report
@@ -59,7 +65,9 @@ def differences_to_others(engine: Engine, number: int) -> dict[str, dict[str, di
     return against
 
 
-def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -> dict[str, Any]:
+def lane_report(
+    engine: Engine, lane: Lane, seconds: float, speed: float | None, dead_letters: int
+) -> dict[str, Any]:
     """Return the measures of one lane over the whole run, with counts, times and sizes."""
     curve, pending = lane.curve, engine.group_of(lane).pending
     return {
@@ -68,7 +76,7 @@ def lane_report(engine: Engine, lane: Lane, seconds: float, dead_letters: int) -
         "documents": engine.documents,
         **curve.last().values,
         **curve.derived(),
-        "documents_per_second": engine.documents / seconds if seconds > 0 else None,
+        "documents_per_second": speed,
         "seconds": seconds,
         "learner_seconds": lane.seconds,
         "model_bytes": lane.learner.size_bytes(),

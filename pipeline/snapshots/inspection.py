@@ -123,17 +123,19 @@ def inspect_file(path: Path) -> Inspection:
 def facts_of(container: ContainerReader) -> dict[str, Any]:
     """Return the facts about a snapshot. Raises errors of many types if it is not valid."""
     content, settings = container.content, container.content["settings"]
-    published, sizes = set(texts(content["published"])), sizes_by_part(container)
+    model = model_facts(content["model"]) if "model" in content else None
+    published, sizes = set(texts(content.get("published", []))), sizes_by_part(container)
     helpers = set(texts(content.get("helpers", [])))
     return {
         "position": whole(content["position"]),
-        "log": text(content["log"]),
+        "log": None if model else text(content["log"]),
+        "model": model,
         **{key: whole(content[key]) for key in COUNTS},
         **group_facts(content),
         "vocabulary_terms": container.entries["vocabulary/df"].shape[0],
         "topics": len(texts(content["topics"])),
         "ranks": group_facts(content["ranks"]) if has_ranks(settings["lanes"]) else None,
-        "coverage": [coverage_entry(*entry) for entry in content["coverage"]],
+        "coverage": [] if model else [coverage_entry(*entry) for entry in content["coverage"]],
         "settings": {
             **{key: whole(settings[key]) for key in CEILINGS},
             # Older versions have no such limit.
@@ -145,7 +147,7 @@ def facts_of(container: ContainerReader) -> dict[str, Any]:
             text(name): {
                 "learner": text(options["learner"]),
                 "options": {key: option(options[key]) for key in options if key != "learner"},
-                "published": name in published,
+                "published": None if model else name in published,
                 "helper": name in helpers,
                 **curve_facts(container, f"lane{number}/curve/tally"),
                 "model_bytes": sizes[f"lane{number}/learner"],
@@ -153,6 +155,17 @@ def facts_of(container: ContainerReader) -> dict[str, Any]:
             }
             for number, (name, options) in enumerate(settings["lanes"].items())
         },
+    }
+
+
+def model_facts(model: dict[str, Any]) -> dict[str, Any]:
+    """Return what the model of a replay has beside its snapshot."""
+    return {
+        "release": text(model["release"]),
+        "events_read": whole(model["read"]["events"]),
+        "format": text(model["events"]["format"]),
+        "profile": text(model["events"]["profile"]),
+        "dead_letters": sum(whole(count) for count in model["dead_letters"].values()),
     }
 
 

@@ -77,7 +77,11 @@ def description(one: Inspection) -> str:
     facts = one.facts
     parts = [
         "\n".join(f"{name:<18}{value}" for name, value in rows(one)),
-        table(["source", "partition", "read up to"], coverage(facts), "partitions"),
+        *(
+            [table(["source", "partition", "read up to"], coverage(facts), "partitions")]
+            if facts["model"] is None
+            else []
+        ),
         table(["lane", "", "rounds", *titles(facts), "model"], lanes(facts), "lanes"),
         "\n".join(
             f"{printable(name)} = {lane_options(lane)}"
@@ -115,7 +119,10 @@ def rows(one: Inspection) -> Iterator[tuple[str, str]]:
     facts, settings = one.facts, one.facts["settings"]
     yield "snapshot", f"{printable(str(one.path), MAX_PATH_CHARACTERS)}: good"
     yield "written", f"{moment(one)}, {age(one)} ago; {size(one.size_bytes)}"
-    yield "position", f"{facts['position']:,} of the log {printable(facts['log']) or 'n.a.'}"
+    if facts["model"] is None:
+        yield "position", f"{facts['position']:,} of the log {printable(facts['log']) or 'n.a.'}"
+    else:
+        yield from model_rows(facts["model"])
     yield "documents", f"{facts['documents']:,}"
     yield "vocabulary terms", f"{facts['vocabulary_terms']:,} of {settings['max_terms']:,}"
     yield "topics", f"{facts['topics']:,} of {settings['max_topics']:,}"
@@ -129,6 +136,14 @@ def rows(one: Inspection) -> Iterator[tuple[str, str]]:
     if len(groups) == 1:  # with both groups no label is ignored: one of them learns it
         yield "ignored labels", f"{groups[0]['ignored_labels']:,}"
     yield "settings", printable(", ".join(f"{key}={value}" for key, value in settings.items()), 400)
+
+
+def model_rows(model: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the facts that only the model of a replay has."""
+    yield "model of", f"a replay, saved by Wirerank {printable(model['release'])}"
+    yield "events read", f"{model['events_read']:,} of its source"
+    yield "events", f"format={printable(model['format'])}, profile={printable(model['profile'])}"
+    yield "dead letters", f"{model['dead_letters']:,}"
 
 
 def coverage(facts: dict[str, Any]) -> list[list[str]]:
@@ -155,6 +170,8 @@ def standing(lane: dict[str, Any]) -> str:
     """Return how a lane is used: published, watched, or only a helper of another lane."""
     if lane["helper"]:
         return "helper"
+    if lane["published"] is None:  # in a model
+        return ""
     return "published" if lane["published"] else "watched"
 
 

@@ -130,7 +130,7 @@ def test_no_array_does_harm(kind: str) -> None:
 
 # Older versions did not write these arrays, or only for some lanes.
 OPTIONAL = {
-    "differences", "ranks/differences", "lane0/learner/mass",
+    "differences", "ranks/differences", "lane0/learner/mass", "lane0/learner/visited",
     *(f"lane{n}/{name}" for n in range(3) for name in ("curve/topic_rounds", "pending/counts")),
 }  # fmt: skip
 
