@@ -12,7 +12,7 @@ LANES = mmp perceptron arow independent committee feature-focus frequency svm-ma
   multiclass-perceptron mmp:kernel=poly2 prank:kernel=poly2 mmp:shards=2,name=sharded
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lint kernels check test bounds fuzz soak bench kafka kafka-stop prometheus dashboards pictures audit lock clean
+.PHONY: help demo lint kernels check test bounds fuzz soak bench kafka kafka-stop prometheus dashboards pictures notebooks audit lock clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -78,6 +78,9 @@ dashboards: $(VENV)/.experiments  ## Write the Grafana dashboards again from the
 
 pictures: $(VENV)/.dev  ## Draw the pictures of the README again, from a real run (needs chromium)
 	@$(BIN)/python docs/pictures/draw_pictures.py
+
+notebooks: $(VENV)/.dev  ## Run the notebooks of the guide, and store their results in them
+	@$(BIN)/python -m tests.support.notebooks docs/guide/*.ipynb
 
 bounds: $(VENV)/.dev  ## Run the tests of all kernels with every index checked
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/pytest --quiet --numprocesses auto --dist loadfile \
