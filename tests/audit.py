@@ -46,6 +46,7 @@ CLASSIFIERS = {
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }
+SPELLINGS = {"Apache 2.0": "Apache-2.0"}  # of packages that state no SPDX expression
 PINNED = re.compile(
     r"^([A-Za-z0-9._-]+)==([^\s;\\]+)(?: ; [^\\\n]*)?( ?(?:\\\n +--hash=sha256:[0-9a-f]{64} ?)*)"
 )
@@ -125,7 +126,7 @@ def licence_of(package: Distribution) -> str:
         last = classifier.rpartition(" :: ")[2]
         if classifier.startswith("License") and last in CLASSIFIERS:
             return CLASSIFIERS[last]
-    return stated
+    return SPELLINGS.get(stated, stated)
 
 
 def offline_problems() -> list[str]:
