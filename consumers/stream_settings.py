@@ -12,6 +12,7 @@ from pydantic import (
 )
 
 from consumers.kafka_names import default_topics
+from consumers.output_settings import OutputSettings
 from consumers.section import Section
 from learners.options import MOST, OptionError
 from learners.specs import LaneSpec, parse_spec, resolved
@@ -91,6 +92,7 @@ class StreamSettings(Section):
     max_topics: Annotated[int, Field(ge=1, le=MOST)] = EngineSettings().max_topics
     max_pending: Annotated[int, Field(ge=0, le=MOST)] = EngineSettings().max_pending
     max_pending_bytes: Annotated[int, Field(ge=0, le=1 << 60)] = EngineSettings().max_pending_bytes
+    output: OutputSettings = OutputSettings()
     lanes: Annotated[tuple[LaneSettings, ...], Field(min_length=1)]
 
     @model_validator(mode="before")

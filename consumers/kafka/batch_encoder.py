@@ -10,6 +10,7 @@ pyproject.toml allows only releases that the tests have seen.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from kafka.producer.future import FutureRecordMetadata
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
 
+from consumers.kafka.client_types import Header
 from learners.arrays import Bytes, Longs
 from learners.jit import njit
 from pipeline.storage.binary_array import BinaryArray
@@ -102,10 +104,13 @@ def fill_batch(
     key_ends: Longs,
     values: Bytes,
     value_ends: Longs,
+    headers: Bytes,
+    header_ends: Longs,
 ) -> tuple[int, int]:
     """Write the records from `wanted[first]` on until the buffer is full.
 
-    Returns the index in `wanted` behind the last record written, and the number of bytes.
+    `headers` are those of each record, encoded. Returns the index in `wanted` behind the last
+    record written, and the number of bytes.
     """
     at, number = 0, first
     while number < len(wanted):
@@ -113,7 +118,7 @@ def fill_batch(
         key = key_ends[record + 1] - key_ends[record]
         value = value_ends[record + 1] - value_ends[record]
         length = 1 + 1 + varint_size(number - first) + varint_size(key) + key
-        length += varint_size(value) + value + 1
+        length += varint_size(value) + value + header_ends[record + 1] - header_ends[record]
         if at + varint_size(length) + length > len(buffer):
             break
         at = put_varint(buffer, at, length)
@@ -122,8 +127,9 @@ def fill_batch(
         at = put_varint(buffer, at + 2, number - first)
         at = put_bytes(buffer, at, keys, key_ends[record], key_ends[record + 1])
         at = put_bytes(buffer, at, values, value_ends[record], value_ends[record + 1])
-        buffer[at] = 0  # no headers
-        at += 1
+        for i in range(header_ends[record], header_ends[record + 1]):
+            buffer[at] = headers[i]
+            at += 1
         number += 1
     return number, at
 
@@ -131,8 +137,14 @@ def fill_batch(
 class BatchProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no types
     """A producer that takes many records for a topic in one call."""
 
-    def send_many(self, topic: str, keys: BinaryArray, values: BinaryArray) -> list[Any]:
-        """Send records in order, each to the partition of its key; returns one future per batch."""
+    def send_many(
+        self, topic: str, keys: BinaryArray, values: BinaryArray, headers: BinaryArray | None = None
+    ) -> list[Any]:
+        """Send records in order, each to the partition of its key; returns one future per batch.
+
+        The headers of each record are encoded already: see `encode_headers`.
+        """
+        headers = no_headers(len(keys.offsets) - 1) if headers is None else headers
         count = len(self.partitions_for(topic))
         partitions = partitions_of(keys.data, keys.offsets, count)
         sent = []
@@ -140,11 +152,9 @@ class BatchProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no 
             wanted = np.flatnonzero(partitions == partition)
             first = 0
             while first < len(wanted):
-                size = int(
-                    np.diff(keys.offsets)[wanted[first]] + np.diff(values.offsets)[wanted[first]]
-                )
+                size = sum(part.size_of(wanted[first]) for part in (keys, values, headers))
                 buffer = np.empty(max(BATCH_BYTES, size + OVERHEAD), np.uint8)
-                stop, used = fill_batch(buffer, wanted, first, *keys, *values)
+                stop, used = fill_batch(buffer, wanted, first, *keys, *values, *headers)
                 sent.append(
                     self._send_batch(topic, partition, buffer[:used].tobytes(), stop - first)
                 )
@@ -181,8 +191,32 @@ class BatchProducer(KafkaProducer):  # type: ignore[misc] # kafka-python has no 
         return future
 
 
+def no_headers(count: int) -> BinaryArray:
+    """The encoded headers of records that have none: for each, their number."""
+    return BinaryArray(np.zeros(count, np.uint8), np.arange(count + 1))
+
+
+def encode_headers(headers: Sequence[Header]) -> bytes:
+    """The headers of a record in the broker's layout.
+
+    >>> encode_headers([("id", b"7"), ("empty", b"")]).hex(" ")
+    '04 04 69 64 02 37 0a 65 6d 70 74 79 00'
+    """
+    parts = [varint(len(headers))]
+    for name, value in headers:
+        encoded = name.encode()
+        parts += varint(len(encoded)), encoded, varint(len(value)), value
+    return b"".join(parts)
+
+
+def varint(number: int) -> bytes:
+    """A number that is not negative as a zigzag varint."""
+    buffer = np.empty(LONGEST_VARINT, np.uint8)
+    return buffer[: put_varint(buffer, 0, number)].tobytes()
+
+
 def warm_up_encoder() -> None:
     """Compile the kernels before the first record has to be sent."""
     one = BinaryArray.from_strings([b"key"])
     wanted = partitions_of(one.data, one.offsets, 1)
-    fill_batch(np.empty(64, np.uint8), wanted, 0, *one, *one)
+    fill_batch(np.empty(64, np.uint8), wanted, 0, *one, *one, *no_headers(1))

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from consumers.kafka.batch_encoder import encode_headers
 from consumers.kafka.client_types import TopicPartition
 from consumers.kafka.clients import new_transactional_producer
 from consumers.kafka.clock import ClockCheck
@@ -25,11 +26,13 @@ from consumers.kafka.offsets import committed_offset
 from consumers.kafka_names import lane_consumer_group, transactional_id
 from consumers.learner.lane_owner import LaneOwner
 from consumers.learner.transactions import ExactlyOncePublisher, RecordBatch
+from consumers.output_settings import RECORD_KEY
 from consumers.settings import KafkaSettings
 from consumers.stream_settings import StreamSettings
 from consumers.task import Task
 from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.engine.ranking_events import RankingWriter
+from pipeline.log.block import Entry
 from pipeline.storage.binary_array import BinaryArray
 
 # A group without members loses its offsets on the broker if it commits nothing for days.
@@ -70,7 +73,9 @@ class Publisher:
         self._transactions = {
             lane: self._lane_transactions(settings, stream, lane, owner, clock) for lane in lanes
         }
-        self._writers = {lane: RankingWriter((lane,), stream.top) for lane in lanes}
+        self._writers = {
+            lane: RankingWriter((lane,), stream.top, stream.output.chosen_fields) for lane in lanes
+        }
         self._tasks: list[Task[None]] = []  # one per lane that is being published
         self._tasks_since = time.monotonic()
         self.published: dict[str, int] = {}  # by lane: the next offset of the log to publish
@@ -121,12 +126,34 @@ class Publisher:
         due = [lane for lane in lanes if self.published.get(lane, offset + 1) <= offset]
         if not due:
             return []
-        keys = BinaryArray.from_strings([str(d.id).encode() for d in ranked.documents])
+        keys = BinaryArray.from_strings([self._key(document) for document in ranked.documents])
+        headers = self._headers(ranked.documents)
         encoded = []
         for lane in due:
             values = self._writers[lane].write(ranked, topics, [lanes.index(lane)])
-            encoded.append(LaneRankings(lane, RecordBatch(self._stream.rankings, keys, values)))
+            records = RecordBatch(self._stream.rankings, keys, values, headers)
+            encoded.append(LaneRankings(lane, records))
         return encoded
+
+    def _key(self, document: Entry) -> bytes:
+        """The key of a document's rankings: its id, or the key of its record if that is chosen."""
+        passed_on = document.passed_on
+        if self._stream.output.key != RECORD_KEY or passed_on is None or passed_on.key is None:
+            return str(document.id).encode()
+        return passed_on.key
+
+    def _headers(self, documents: Sequence[Entry]) -> BinaryArray | None:
+        """The headers that are passed on to the rankings of these documents; None if none are."""
+        chosen = self._stream.output.headers
+        if not chosen or all(document.passed_on is None for document in documents):
+            return None
+        return BinaryArray.from_strings(
+            [
+                encode_headers([h for h in document.passed_on.headers if h[0] in chosen])
+                if document.passed_on is not None else b"\0"
+                for document in documents
+            ]
+        )  # fmt: skip
 
     def publish(
         self, rankings: Sequence[LaneRankings], lanes: Sequence[str], position: int

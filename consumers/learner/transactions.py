@@ -38,6 +38,7 @@ class RecordBatch:
     topic: str
     keys: BinaryArray
     values: BinaryArray
+    headers: BinaryArray | None = None  # encoded; None: the records have none
 
 
 class ExactlyOncePublisher:
@@ -155,7 +156,7 @@ class ExactlyOncePublisher:
         futures = [
             future
             for batch in batches
-            for future in producer.send_many(batch.topic, batch.keys, batch.values)
+            for future in producer.send_many(batch.topic, batch.keys, batch.values, batch.headers)
         ]
         within(deadline_s, "flush", lambda: producer.flush(deadline_s))
         for future in futures:

@@ -29,6 +29,7 @@ class EventDecoder:
         self._format, self._lookup = stream.format, lookup
         self._documents_have_ids = stream.format in REGISTRY_FORMATS
         self._labels_have_ids = stream.label_format in REGISTRY_FORMATS
+        self._passed_on_parts = stream.output.passed_on_parts
 
     def __call__(self, message: Message) -> Event:
         """Return the event of a record, or raise `MalformedEvent`."""
@@ -36,7 +37,11 @@ class EventDecoder:
             raise MalformedEvent("undecodable_batch", message.damage)
         is_label = message.topic in self._label_topics
         decode = self._decode_label if is_label else self._decode_document
-        return decode(record_of(message), self._max_event_bytes)
+        record = record_of(message)
+        event = decode(record, self._max_event_bytes)
+        if self._passed_on_parts is None or event.content is None:
+            return event
+        return event._replace(passed_on=self._passed_on_parts.of(record))
 
     def schema_id(self, message: Message) -> int | None:
         """The id of the schema that a record needs; None if it needs none."""

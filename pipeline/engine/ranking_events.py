@@ -7,7 +7,7 @@ plain-Python twin builds each event as an object.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -23,7 +23,10 @@ from pipeline.storage.binary_array import BinaryArray, BinaryArrayBuilder
 
 COMMA, CLOSE, ZERO = ord(","), ord("}"), ord("0")
 MAX_ROUND_DIGITS = 20
-BEFORE_RANKING = np.frombuffer(b',"ranking":[', np.uint8)
+# The keys of a ranking event, in their order: of topic lanes, and of ordinal lanes.
+TOPIC_FIELDS = ("id", "lane", "round", "ranking", "time")
+RANK_FIELDS = ("id", "lane", "round", "rank", "score", "time")
+ALL_FIELDS = frozenset((*TOPIC_FIELDS, *RANK_FIELDS))
 
 
 class EventParts(NamedTuple):
@@ -31,6 +34,7 @@ class EventParts(NamedTuple):
 
     heads: BinaryArray  # per document
     lanes: BinaryArray  # per lane
+    has_round: bool
     before_ranking: Bytes
     topics: BinaryArray  # per topic: everything before its score
     scores: Bytes  # a JSON list of all scores, in the order of the events
@@ -83,7 +87,8 @@ def assemble(
         for lane in range(orders.shape[1]):
             at = put_string(output, at, parts.heads, document)
             at = put_string(output, at, parts.lanes, lane)
-            at = put_number(output, at, rounds[document])
+            if parts.has_round:
+                at = put_number(output, at, rounds[document])
             at = put(output, at, parts.before_ranking, 0, len(parts.before_ranking))
             for place in range(orders.shape[2]):
                 topic = orders[document, lane, place]
@@ -106,11 +111,17 @@ def assemble(
 
 
 class RankingWriter:
-    """Writes the ranking events of some lanes, with the first `top` topics (0: all topics)."""
+    """Writes the ranking events of some lanes, with the first `top` topics (0: all topics).
 
-    def __init__(self, lanes: Sequence[str], top: int) -> None:
+    `fields` are the keys that an event has, besides the ranking or the rank.
+    """
+
+    def __init__(
+        self, lanes: Sequence[str], top: int, fields: Collection[str] = ALL_FIELDS
+    ) -> None:
         self._names = lanes
         self._top = top
+        self._fields = fields
         self._topics = BinaryArrayBuilder()
 
     def write(
@@ -129,7 +140,7 @@ class RankingWriter:
         if not any(ordinal):
             return self._write_topics(ranked, lanes, self._names)
         events: dict[int, list[bytes]] = {
-            i: rank_events(ranked, lanes[i], self._names[i])
+            i: rank_events(ranked, lanes[i], self._names[i], self._fields)
             for i in np.flatnonzero(ordinal).tolist()
         }
         topic_lanes = [i for i, is_ordinal in enumerate(ordinal) if not is_ordinal]
@@ -156,13 +167,20 @@ class RankingWriter:
             orders[:, i], values[:, i] = scores.best(ranked.known_topics, places)
         used = orders >= 0
         numbers = orjson.dumps(values[used], option=orjson.OPT_SERIALIZE_NUMPY)
+        chosen = self._fields
+        head = b'{"id":%b,' if "id" in chosen else b"{%.0b"
+        named = b'"lane":%b,' if "lane" in chosen else b"%.0b"
+        named += b'"round":' if "round" in chosen else b""
+        opening = b',"ranking":[' if "round" in chosen else b'"ranking":['
+        tail = b'],"time":%b}' if "time" in chosen else b"]%.0b}"
         parts = EventParts(
-            BinaryArray.from_strings([b'{"id":%b,"lane":' % orjson.dumps(d.id) for d in documents]),
-            BinaryArray.from_strings([orjson.dumps(name) + b',"round":' for name in names]),
-            BEFORE_RANKING,
+            BinaryArray.from_strings([head % orjson.dumps(d.id) for d in documents]),
+            BinaryArray.from_strings([named % orjson.dumps(name) for name in names]),
+            "round" in chosen,
+            np.frombuffer(opening, np.uint8),
             self._topics.array,
             np.frombuffer(numbers, np.uint8),
-            BinaryArray.from_strings([b'],"time":%b}' % orjson.dumps(d.time) for d in documents]),
+            BinaryArray.from_strings([tail % orjson.dumps(d.time) for d in documents]),
         )
         output = np.empty(output_bytes(parts, orders[used]), np.uint8)
         offsets = np.zeros(len(documents) * len(lanes) + 1, np.int64)
@@ -184,18 +202,21 @@ def output_bytes(parts: EventParts, topics: npt.NDArray[np.int32]) -> int:
     )
 
 
-def rank_events(ranked: RankedSegment, lane: int, name: str) -> list[bytes]:
+def rank_events(
+    ranked: RankedSegment, lane: int, name: str, fields: Collection[str] = ALL_FIELDS
+) -> list[bytes]:
     """Return the events of an ordinal lane: the predicted rank, and the score behind it."""
     scores = ranked.scores[lane]
     return [
         orjson.dumps(
             {
-                "id": document.id,
-                "lane": name,
-                "round": round_,
-                "rank": int(rank),
-                "score": score,
-                "time": document.time,
+                key: value
+                for key, value in zip(
+                    RANK_FIELDS,
+                    (document.id, name, round_, int(rank), score, document.time),
+                    strict=True,
+                )
+                if key in fields
             }
         )
         for row, (document, round_) in enumerate(
@@ -206,7 +227,8 @@ def rank_events(ranked: RankedSegment, lane: int, name: str) -> list[bytes]:
 
 
 def ranking_events(
-    ranked: RankedSegment, lanes: Sequence[str], topics: Sequence[str], top: int
-) -> list[bytes]:
+    ranked: RankedSegment, lanes: Sequence[str], topics: Sequence[str], top: int,
+    fields: Collection[str] = ALL_FIELDS,
+) -> list[bytes]:  # fmt: skip
     """Return the ranking events of a segment, of all its lanes."""
-    return RankingWriter(lanes, top).write(ranked, topics, range(len(lanes))).to_strings()
+    return RankingWriter(lanes, top, fields).write(ranked, topics, range(len(lanes))).to_strings()

@@ -88,6 +88,13 @@ class MalformedEvent(Exception):  # noqa: N818 - the documentation uses this nam
         return self.refusal.detail
 
 
+class PassedOn(NamedTuple):
+    """What rankings get from the record of their document: its key, and some of its headers."""
+
+    key: bytes | None
+    headers: tuple[tuple[str, bytes], ...]
+
+
 class Event(NamedTuple):
     """A document, or a late label if `content` is None."""
 
@@ -96,6 +103,7 @@ class Event(NamedTuple):
     topics: tuple[str, ...] | None  # None: not labelled yet; (): labelled, with no topics
     rank: int | None
     time: str | None
+    passed_on: PassedOn | None = None
 
 
 NATIVE_KEYS = frozenset(("id", "title", "text", "features", "topics", "rank", "time"))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from learners.arrays import Bools
-from pipeline.events.event import Event, Id
+from pipeline.events.event import Event, Id, PassedOn
 from pipeline.text.tokenizer import TermCounts, Tokenizer
 
 
@@ -21,6 +21,7 @@ class Entry(NamedTuple):
     topics: tuple[str, ...] | None
     time: str | None
     rank: int | None = None
+    passed_on: PassedOn | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,9 @@ def make_block(events: Sequence[Event], tokenizer: Tokenizer) -> Block:
         if event.content is None:
             entries.append(Entry(event.id, None, event.topics, event.time, event.rank))
         else:
-            entries.append(Entry(event.id, row, event.topics, event.time, event.rank))
+            entries.append(
+                Entry(event.id, row, event.topics, event.time, event.rank, event.passed_on)
+            )
             row += 1
     ready = np.array([not isinstance(content, str) for content in contents], np.bool_)
     return Block(entries, tokenizer.count(contents), ready)

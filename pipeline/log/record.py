@@ -30,6 +30,7 @@ from pipeline.events.event import (
     MAX_TOPICS_PER_EVENT,
     MIN_FEATURE_VALUE,
 )
+from pipeline.events.passed_on import from_json, to_json
 from pipeline.log.block import Block, Entry
 from pipeline.storage.container import Arrays, DamagedError, pack, unpack
 from pipeline.text.sip_hash import PROCESS_KEY
@@ -85,6 +86,8 @@ def encode_record(record: LogRecord) -> bytes:
     }
     if any(entry.rank is not None for entry in block.entries):
         content["ranks"] = [entry.rank for entry in block.entries]
+    if any(entry.passed_on is not None for entry in block.entries):
+        content["passed_on"] = [to_json(entry.passed_on) for entry in block.entries]
     arrays = {
         "span_of": narrow(record.span_of),
         "offsets": record.offsets,
@@ -139,7 +142,8 @@ def decode_entries(content: dict[str, Any]) -> list[Entry]:
     """
     topics = [None if names is None else tuple(names) for names in content["topics"]]
     ranks = content.get("ranks", [None] * len(topics))  # absent in streams without ranks
-    columns = content["ids"], content["rows"], topics, content["times"], ranks
+    passed_on = list(map(from_json, content.get("passed_on", [None] * len(topics))))
+    columns = content["ids"], content["rows"], topics, content["times"], ranks, passed_on
     entries = list(map(Entry._make, zip(*columns, strict=True)))
     labels = [names for names in topics if names]
     check_types("ids", content["ids"], str, int)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import orjson
 
 from pipeline.engine.ranked_segment import RankedSegment
+from pipeline.engine.ranking_events import ALL_FIELDS
 
 
 def slow_ranking_events(
-    ranked: RankedSegment, lanes: Sequence[str], topics: Sequence[str], top: int
-) -> list[bytes]:
+    ranked: RankedSegment, lanes: Sequence[str], topics: Sequence[str], top: int,
+    fields: Collection[str] = ALL_FIELDS,
+) -> list[bytes]:  # fmt: skip
     """The ranking events of a segment, each built as an object."""
     events = []
     for row, document in enumerate(ranked.documents):
@@ -26,5 +28,5 @@ def slow_ranking_events(
                 "ranking": [{"topic": topics[topic], "score": given[topic]} for topic in best],
                 "time": document.time,
             }
-            events.append(orjson.dumps(event))
+            events.append(orjson.dumps({key: event[key] for key in event if key in fields}))
     return events

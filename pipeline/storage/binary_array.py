@@ -29,6 +29,10 @@ class BinaryArray(NamedTuple):
         np.cumsum(np.fromiter(map(len, strings), np.int64, len(strings)), out=offsets[1:])
         return cls(np.frombuffer(b"".join(strings), np.uint8), offsets)
 
+    def size_of(self, i: int) -> int:
+        """Return the length of string `i`."""
+        return int(self.offsets[i + 1] - self.offsets[i])
+
     def to_strings(self) -> list[bytes]:
         """Return each string as a `bytes` object."""
         data = self.data.tobytes()

@@ -9,7 +9,7 @@ import pytest
 
 from learners.scores import DenseScores, RowScores
 from pipeline.engine.ranked_segment import RankedSegment
-from pipeline.engine.ranking_events import ranking_events
+from pipeline.engine.ranking_events import ALL_FIELDS, TOPIC_FIELDS, ranking_events
 from pipeline.log.block import Entry
 from pipeline.slow.ranking_events import slow_ranking_events
 
@@ -47,5 +47,8 @@ def test_events_equal_those_of_the_twin(seed: int, top: int) -> None:
     known = np.array(sorted(rng.randrange(len(topics) + 1) for _ in documents), np.int32)
     rounds = sorted(rng.choice([0, 9, 10, 99, 100, 2**62]) for _ in documents)
     ranked = RankedSegment(documents, known, [rounds] * len(lanes), scores)
-    expected = slow_ranking_events(ranked, lanes, topics, top)
-    assert ranking_events(ranked, lanes, topics, top) == expected
+    optional = [key for key in TOPIC_FIELDS if key != "ranking"]
+    chosen = {"ranking", *rng.sample(optional, rng.randrange(5))}
+    for fields in (ALL_FIELDS, chosen):
+        expected = slow_ranking_events(ranked, lanes, topics, top, fields)
+        assert ranking_events(ranked, lanes, topics, top, fields) == expected

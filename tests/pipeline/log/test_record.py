@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pipeline.events.event import Event, PassedOn
 from pipeline.log.block import Block, make_block
 from pipeline.log.coverage import Coverage, GapError
 from pipeline.log.record import (
@@ -154,6 +155,31 @@ def test_indices_out_of_range_are_damage(name: str, value: int) -> None:
     content, arrays = unpack(encode_record(record(0, 20)), KIND, VERSION, "r")
     arrays[name] = arrays[name].astype(np.int64)
     arrays[name][len(arrays[name]) // 2] = value
+    with pytest.raises(DamagedError, match="r is not a valid block"):
+        decode_record(pack(KIND, VERSION, content, arrays), "r")
+
+
+def test_keys_and_headers_pass_through_a_record() -> None:
+    everything = bytes(range(256))
+    passed_on = [
+        PassedOn(None, ()), PassedOn(b"", (("trace", everything),)), None,
+        PassedOn(everything, (("\u00fc", b""), ("\u00fc", b"1"))),
+    ]  # fmt: skip
+    events = [Event(str(n), "text", None, None, None, p) for n, p in enumerate(passed_on)]
+    log_record = LogRecord(
+        make_block(events, TOKENIZER), (Span("d", 0, 0, 4),), np.zeros(4, np.int64), np.arange(4)
+    )
+    decoded = decode_record(encode_record(log_record), "r")
+    assert [entry.passed_on for entry in decoded.block.entries] == passed_on
+
+
+@pytest.mark.parametrize(
+    "wrong", [7, "key", ["k"], ["k", 1], ["k", [["a"]]], ["k", [[1, "v"]]], ["\u1234", []],
+              [1, []], [None, [["a", None]]], ["x" * 20_000, []]],
+)  # fmt: skip
+def test_damaged_keys_and_headers_are_damage(wrong: object) -> None:
+    content, arrays = unpack(encode_record(record(0, 20)), KIND, VERSION, "r")
+    content["passed_on"] = [None] * (len(content["ids"]) - 1) + [wrong]
     with pytest.raises(DamagedError, match="r is not a valid block"):
         decode_record(pack(KIND, VERSION, content, arrays), "r")
 
