@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -27,6 +28,22 @@ EARLIEST, LATEST = "earliest", "latest"  # where a stream can begin
 MAX_SHARDS = 64
 
 TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
+
+
+def check_time(value: str, or_else: str = "") -> None:
+    """Refuse what is not a time with a zone; `or_else` names other values that are allowed."""
+    try:
+        parse_time(value)
+    except MalformedEvent:
+        raise ValueError(
+            f"found {value!r}; expected {or_else}a time with zone as in RFC 3339, such as "
+            "2026-03-01T09:30:00Z"
+        ) from None
+
+
+def since_epoch_ms(value: str) -> int:
+    """A time in milliseconds since 1970; times before that are 0."""
+    return max(round(datetime.fromisoformat(value).timestamp() * 1000), 0)
 
 
 class LaneSettings(Section):
@@ -73,6 +90,7 @@ class StreamSettings(Section):
     documents_pattern: str = ""
     labels: tuple[TopicName, ...] = ()
     start: str = EARLIEST
+    stop: str = ""
     blocks: TopicName = ""
     rankings: TopicName = ""
     dead_letters: TopicName = ""
@@ -128,16 +146,28 @@ class StreamSettings(Section):
     @field_validator("start")
     @classmethod
     def _check_start(cls, value: str) -> str:
-        if value in (EARLIEST, LATEST):
-            return value
-        try:
-            parse_time(value)
-        except MalformedEvent:
-            raise ValueError(
-                f"found {value!r}; expected earliest, latest, or a time with zone as in RFC 3339, "
-                "such as 2026-03-01T09:30:00Z"
-            ) from None
+        if value not in (EARLIEST, LATEST):
+            check_time(value, "earliest, latest, or ")
         return value
+
+    @field_validator("stop")
+    @classmethod
+    def _check_stop(cls, value: str) -> str:
+        if value:
+            check_time(value)
+        return value
+
+    @model_validator(mode="after")
+    def _check_stop_is_later(self) -> StreamSettings:
+        if self.stop and self.start == LATEST:
+            raise ValueError(
+                'start = "latest" and stop: a stream that begins now has nothing to stop at; write '
+                "a time for start, or leave out stop"
+            )
+        begins_at_a_time = self.stop and self.start != EARLIEST
+        if begins_at_a_time and since_epoch_ms(self.start) >= since_epoch_ms(self.stop):
+            raise ValueError(f"stop = {self.stop!r} must be later than start = {self.start!r}")
+        return self
 
     @field_validator("format")
     @classmethod

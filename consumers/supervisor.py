@@ -40,6 +40,8 @@ class Child:
 
     name: str
     arguments: list[str]
+    is_finite: bool = False  # ends by itself, with exit code 0, when its stream has ended
+    has_ended: bool = False
     link: WorkerLink | None = None
     started: float = 0.0
     not_before: float = 0.0
@@ -59,19 +61,20 @@ def children(
     """
     made = []
     for place, stream in enumerate(config.streams):
+        finite = bool(stream.stop)
         for number in range(tokenizers):
             where = ["tokenize", str(path), "--stream", stream.name, "--instance", str(number)]
-            made.append(Child(tokenizer_name(stream.name, str(number)), where))
+            made.append(Child(tokenizer_name(stream.name, str(number)), where, finite))
         learner = ["learn", str(path), "--stream", stream.name]
         learners = []
         if stream.whole_lanes:
-            learners.append(Child(learner_name(stream.name, None, None), learner))
+            learners.append(Child(learner_name(stream.name, None, None), learner, finite))
         for lane in stream.divided_lanes:
             for shard in range(lane.shards):
                 assignment = ShardAssignment(lane.parsed.name, shard, lane.shards)
                 name = learner_name(stream.name, assignment.lane, assignment)
                 which = ["--lane", assignment.lane, "--shard", f"{shard}/{lane.shards}"]
-                learners.append(Child(name, [*learner, *which]))
+                learners.append(Child(name, [*learner, *which], finite))
         if pages:
             learners[0].arguments += ["--page", "--page-port", str(pages[place])]
         made += learners
@@ -93,7 +96,7 @@ def supervise(
     """
     code = 0
     try:
-        while not stop.wait(POLL_SECONDS):
+        while not all(child.has_ended for child in workers) and not stop.wait(POLL_SECONDS):
             for child in workers:
                 ended = None if child.link is None else child.link.process.poll()
                 if child.link is not None and ended is None:
@@ -105,6 +108,11 @@ def supervise(
                         "error. Stopping all workers", child.name,
                     )  # fmt: skip
                     return NEEDS_AN_OPERATOR
+                if ended == 0 and child.is_finite and child.link is not None:
+                    child.link.close()
+                    child.link, child.has_ended = None, True
+                if child.has_ended:
+                    continue
                 if child.link is not None:
                     log.warning("%s ended with exit code %s; restarting it", child.name, ended)
                     child.not_before = child.started + PAUSE_SECONDS
@@ -126,7 +134,7 @@ def supervise(
                 log.error("%s does not stop; killing it", name)
                 process.kill()
                 code = 1
-    log.info("stopped: all %s workers have ended", len(running))
+    log.info("stopped: all %s workers have ended", len(workers))
     return code
 
 

@@ -69,7 +69,7 @@ class Worker(Protocol):
     """A tokenizer or a learner."""
 
     def run(self, stop: threading.Event) -> None:
-        """Work until asked to stop."""
+        """Work until asked to stop, or until the input of the stream has ended."""
 
 
 def stopped_by_signals() -> threading.Event:
@@ -123,6 +123,7 @@ def keep_working(new_worker: Callable[[], Worker], stop: threading.Event) -> Non
                 log.warning("connected to the broker again after %.1f s; continuing", seconds)
                 failed_at = None
             worker.run(stop)
+            return  # asked to stop, or at the end of its input
         except FATAL:
             raise
         except AuthorizationError as error:

@@ -100,6 +100,7 @@ def source_sample(
 def kafka_sample(path: Path, name: str | None, events: int, show: int) -> tuple[Sample, str]:
     """A sample of a stream on Kafka, and how its text is split into terms."""
     from consumers.kafka.errors import KafkaError, describe_error  # noqa: PLC0415 - slow to import
+    from consumers.kafka.input_end import input_pattern  # noqa: PLC0415
     from consumers.kafka.topic_sample import (  # noqa: PLC0415
         MissingTopicError,
         matching_topics,
@@ -108,7 +109,6 @@ def kafka_sample(path: Path, name: str | None, events: int, show: int) -> tuple[
     from consumers.registry.http_client import RegistryAwayError  # noqa: PLC0415
     from consumers.registry.resolver import new_resolver  # noqa: PLC0415
     from consumers.tokenizer.decoding import EventDecoder, record_of  # noqa: PLC0415
-    from consumers.tokenizer.input_topics import input_pattern  # noqa: PLC0415
 
     config = configured(path)
     stream = stream_named(config, name)

@@ -86,6 +86,7 @@ def learn_command(
             lambda: LearnerWorker(
                 config, settings, served, metrics, shown, owner, only, assignment
             ),
+            has_page=page,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
@@ -37,16 +38,24 @@ def serve_metrics(
     return metrics
 
 
+def wait_alive(stop: threading.Event, health: Health) -> None:
+    """Wait for the stop, and report that this process is alive."""
+    while not stop.wait(1.0):
+        health.moved()
+
+
 def work(
     config: Config,
     stream: StreamSettings,
     health: Health,
     supervisor: SupervisorLink | None,
     new_worker: Callable[[], Worker],
+    has_page: bool = False,
 ) -> None:
     """Run a worker until it is asked to stop, or until it fails in a way that needs an operator.
 
-    A worker that has a `supervisor` also ends when that has ended.
+    A worker that has a `supervisor` also ends when that has ended. A worker of a stream with a
+    `stop` ends when it has done everything, but a page stays.
     """
     from consumers import worker_loop as workers  # noqa: PLC0415 - slow to import
     from consumers.kafka.topics import ensure_topics  # noqa: PLC0415
@@ -63,6 +72,11 @@ def work(
 
     try:
         workers.keep_working(prepared, stop)
+        if not stop.is_set():
+            log.info("the input of the stream has ended: stop = %s", stream.stop)
+            if has_page:
+                log.info("the live page stays until Ctrl-C or SIGTERM")
+                wait_alive(stop, health)
     except workers.FATAL as error:
         log.error("%s", error)
         raise typer.Exit(NEEDS_AN_OPERATOR) from None

@@ -8,7 +8,7 @@ from pipeline.engine.engine import Engine
 from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.follower import Follower
 from pipeline.page.feed import Feed
-from pipeline.page.samples import STARTING, ReadProgress
+from pipeline.page.samples import ENDED, STARTING, ReadProgress
 
 INTERRUPTED = "The worker was interrupted. It will continue where it was."
 
@@ -51,6 +51,11 @@ class LearnerPage:
     def interrupt(self) -> None:
         """Take note that the worker has ended; it may be restarted."""
         self._feed.end(STARTING, note=INTERRUPTED)
+        self._engine = None
+
+    def end(self) -> None:
+        """Take note that the whole input was learned."""
+        self._feed.end(ENDED)
         self._engine = None
 
     def _read_progress(self, follower: Follower, end: int | None) -> ReadProgress:

@@ -33,6 +33,7 @@ from consumers.assignment import ShardAssignment
 from consumers.kafka.batch_encoder import warm_up_encoder
 from consumers.kafka.clock import ClockCheck
 from consumers.kafka.errors import BrokerAwayError
+from consumers.kafka.input_end import InputEnd
 from consumers.kafka.log_reader import POLL_MS, LogReader, describe_log
 from consumers.kafka.topics import topic_identity
 from consumers.learner.lane_owner import LaneOwner
@@ -115,6 +116,8 @@ class LearnerWorker:
         # there on, so that they never go backwards.
         self._shown_from: dict[str, int] = {}
         self._log_identity = ""
+        self._input_end = InputEnd(config, stream)
+        self._last_end: int | None = None  # of the log, once the whole input is in it
         self._followers: list[LogFollower] = []  # by position; the foremost is the last
         self._catch_up_records = 1
         self._blocks = self._documents = 0  # since the start of this worker
@@ -134,7 +137,7 @@ class LearnerWorker:
         )  # fmt: skip
         try:
             self._recover(stop)
-            while not stop.is_set():
+            while not stop.is_set() and not self._is_done():
                 self._step()
             self._publisher.settle()
             self._schedule.finish()  # otherwise the last snapshot would be postponed
@@ -149,7 +152,10 @@ class LearnerWorker:
             self._publisher.close()
             if self._shard is not None:
                 self._shard.close()
-            self._page.interrupt()
+            if self._last_end is None:
+                self._page.interrupt()
+            else:
+                self._page.end()
             for following in self._followers:
                 following.reader.close()
                 following.follower.engine.close()
@@ -227,6 +233,14 @@ class LearnerWorker:
         self._publisher.refresh_offsets()
         if self._schedule.is_due(self._positions(), records_arrived):
             self._take_snapshot()
+
+    def _is_done(self) -> bool:
+        """Whether all lanes are at the end of a log that nothing is added to any more."""
+        if self._last_end is None and self._input_end.is_reached():
+            self._last_end = describe_log(self._config.kafka, self._stream.blocks).end
+        return self._last_end is not None and all(
+            following.follower.position >= self._last_end for following in self._followers
+        )
 
     def _advance(self, following: LogFollower, max_records: int, timeout_ms: int) -> None:
         """Rank and learn the next records, and publish their rankings."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from consumers.kafka.client_types import GroupConsumer, TopicPartition
 from consumers.kafka.clients import Timeouts
-from consumers.stream_settings import EARLIEST, LATEST
+from consumers.stream_settings import EARLIEST, LATEST, since_epoch_ms
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +27,7 @@ def first_offsets(
         return consumer.beginning_offsets(partitions)
     ends = consumer.end_offsets(partitions)
     if start != LATEST:
-        milliseconds = round(datetime.fromisoformat(start).timestamp() * 1000)
-        times = dict.fromkeys(partitions, max(milliseconds, 0))
+        times = dict.fromkeys(partitions, since_epoch_ms(start))
         for partition, found in consumer.offsets_for_times(times, timeout_ms=wait).items():
             ends[partition] = ends[partition] if found is None else found.offset
     log.info("reading begins at %s", describe_offsets(ends))

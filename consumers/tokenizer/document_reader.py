@@ -21,6 +21,7 @@ from typing import Any
 from consumers.kafka.broker_outage import BrokerOutage
 from consumers.kafka.client_types import GroupConsumer, Message, TopicPartition
 from consumers.kafka.clients import Timeouts, new_group_consumer
+from consumers.kafka.commit_note import CommitNote
 from consumers.kafka.errors import (
     CommitFailedError,
     KafkaTimeoutError,
@@ -28,13 +29,14 @@ from consumers.kafka.errors import (
     OffsetOutOfRangeError,
     RebalanceInProgressError,
 )
+from consumers.kafka.input_end import InputEnd
 from consumers.kafka.offsets import committed_offsets, offsets_to_commit
 from consumers.kafka_names import tokenizer_consumer_group
 from consumers.settings import Config
 from consumers.stream_settings import EARLIEST, StreamSettings
 from consumers.task import Task
 from consumers.tokenizer.beginning import first_offsets
-from consumers.tokenizer.commit_note import CommitNote
+from consumers.tokenizer.ending import Ending
 from consumers.tokenizer.input_topics import InputTopics, subscribe
 from pipeline.log.record import Span
 from pipeline.metrics.collectors import Position
@@ -70,6 +72,8 @@ class DocumentReader:
         self._consumer: GroupConsumer = new_group_consumer(
             config.kafka, self.group, instance, stream.block
         )
+        self._ending = Ending(self._consumer, stream.stop)
+        self._input_end = InputEnd(config, stream)
         self._topics = InputTopics(config, (*stream.documents, *stream.labels))
         self._asking: Task[str | None] | None = None  # for a topic that was replaced
         subscribe(self._consumer, config, stream)
@@ -112,6 +116,7 @@ class DocumentReader:
             ) from None
         for partition in self._take_over():
             polled.pop(partition, None)
+        self._ending.cut(polled)
         for partition, messages in polled.items():
             self._times[partition] = messages[-1].timestamp / 1000
         if polled:
@@ -153,6 +158,8 @@ class DocumentReader:
             self._covered[partition] = offset if note.covered is None else note.covered
             if note.covered is not None:
                 self._logged[partition] = note.covered
+            if note.ended and note.ended == self._ending.stop:
+                self._ending.has_note(partition)
         return list(moved)
 
     def _begin(self, missing: list[Any]) -> dict[Any, int]:
@@ -230,6 +237,7 @@ class DocumentReader:
         """Go back to an offset of a partition, because what was polled from there was not used."""
         if self.reads(partition):
             self._consumer.seek(partition, offset)
+            self._ending.forget(partition)
 
     def commit(self, offsets: dict[Any, int], notes: dict[Any, CommitNote]) -> bool:
         """Commit the next offsets of partitions; says whether that was possible.
@@ -252,6 +260,7 @@ class DocumentReader:
             self._outage.end()
         for partition in self._next_offsets.keys() - assigned:
             del self._next_offsets[partition]  # another member reads it now
+            self._ending.forget(partition)
             for known in (self.taken_over, self._covered, self._logged):
                 known.pop(partition, None)
         return True
@@ -264,16 +273,29 @@ class DocumentReader:
     def commit_gaps(self, notes: dict[Any, CommitNote]) -> None:
         """Commit how far partitions are read if only gaps follow their last document.
 
-        To be called when all that was polled is committed.
+        The note of a partition that has ended says so. To be called when all that was polled is
+        committed.
         """
-        positions = {}
+        positions, ended = {}, []
+        notes = {**self.taken_over, **notes}
         for partition in self._consumer.assignment() & self._next_offsets.keys():
             with suppress(KafkaTimeoutError):  # asked again after the next poll
                 position = self._consumer.position(partition, timeout_ms=COMMIT_MS)
-                if position > self._next_offsets[partition]:
-                    positions[partition] = position
-        if positions and self.commit(positions, {**self.taken_over, **notes}):
+                if self._ending.newly_ended(partition, position):
+                    note = notes.get(partition, CommitNote())
+                    notes[partition] = replace(note, ended=self._ending.stop)
+                    ended.append(partition)
+                elif position <= self._next_offsets[partition]:
+                    continue
+                positions[partition] = position
+        if positions and self.commit(positions, notes):
             self._next_offsets.update(positions)
+            for partition in ended:
+                self._ending.has_note(partition)
+
+    def input_has_ended(self) -> bool:
+        """Whether all partitions of the stream have ended, also those of other tokenizers."""
+        return self._ending.have_notes(self._consumer.assignment()) and self._input_end.is_reached()
 
     def positions(self) -> dict[str, Position]:
         """How far each partition of this worker was read, if the broker has told its end."""

@@ -5,10 +5,10 @@ A topic that is deleted and created again keeps its name, but gets a new id.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from consumers.kafka.client_types import GroupConsumer
+from consumers.kafka.input_end import input_pattern
 from consumers.kafka.topics import TopicWatch
 from consumers.settings import Config
 from consumers.stream_settings import StreamSettings
@@ -16,19 +16,10 @@ from consumers.stream_settings import StreamSettings
 
 def subscribe(consumer: GroupConsumer, config: Config, stream: StreamSettings) -> None:
     """Subscribe to the documents and labels of a stream, by name and by pattern."""
-    names = [*stream.documents, *stream.labels]
     if stream.documents_pattern:
         consumer.subscribe(pattern=input_pattern(config, stream))
     else:
-        consumer.subscribe(names)
-
-
-def input_pattern(config: Config, stream: StreamSettings) -> str:
-    """The pattern of all topics that a stream reads; never of those that workers write."""
-    written = [topic for other in config.streams for topic in other.written_topics]
-    named = [re.escape(topic) for topic in (*stream.documents, *stream.labels)]
-    others = f"(?!(?:{'|'.join(map(re.escape, written))})$)(?:{stream.documents_pattern})"
-    return f"^(?:{'|'.join([*named, others])})$"
+        consumer.subscribe(stream.input_topics)
 
 
 class InputTopics:

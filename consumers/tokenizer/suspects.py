@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import Any
 
 from consumers.kafka.client_types import Message
-from consumers.tokenizer.commit_note import CommitNote
+from consumers.kafka.commit_note import CommitNote
 from consumers.tokenizer.document_reader import DocumentReader, Polled
 
 log = logging.getLogger(__name__)

@@ -108,7 +108,7 @@ class TokenizerWorker:
         """Work until asked to stop; then finish the current record and leave the group."""
         self._delivery.stop = stop
         try:
-            while not stop.is_set():
+            while not stop.is_set() and not self._reader.input_has_ended():
                 self._step(stop)
             self._commit_written()
             log.info(

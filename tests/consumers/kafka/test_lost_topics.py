@@ -11,12 +11,12 @@ from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
 from consumers.kafka.clients import connection_options
+from consumers.kafka.commit_note import CommitNote
 from consumers.kafka.offsets import offsets_to_commit
 from consumers.kafka.topics import TopicWatch, ensure_topics
 from consumers.kafka_names import tokenizer_consumer_group
 from consumers.settings import KafkaSettings
 from consumers.supervisor import NEEDS_AN_OPERATOR
-from consumers.tokenizer.commit_note import CommitNote
 from pipeline.corpora import open_source
 from tests.support.kafka_stream import Streaming, eventually
 

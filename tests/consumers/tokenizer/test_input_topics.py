@@ -22,11 +22,11 @@ from consumers.kafka.clients import (
     new_producer,
     new_transactional_producer,
 )
+from consumers.kafka.input_end import input_pattern
 from consumers.kafka.offsets import offsets_to_commit
 from consumers.kafka_names import tokenizer_consumer_group
 from consumers.settings import ConfigError
 from consumers.supervisor import NEEDS_AN_OPERATOR
-from consumers.tokenizer.input_topics import input_pattern
 from pipeline.corpora import open_source
 from pipeline.storage.binary_array import BinaryArray
 from tests.support.kafka_stream import SMALL, Streaming, assert_exact, eventually

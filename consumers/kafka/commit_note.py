@@ -23,6 +23,7 @@ class CommitNote:
     # The log covers the partition up to here; None: nothing is in the log, or nothing is known.
     # The offset can be larger: markers of transactions are behind the last document.
     covered: int | None = None
+    ended: str = ""  # the `stop` of the stream, if everything before it is in the log
 
     def encode(self) -> str:
         """Return the note as JSON."""
@@ -33,9 +34,9 @@ class CommitNote:
         """Read a note. Offsets that another program has set have none, or one in its own form.
 
         >>> CommitNote.decode(CommitNote("an id", starts=2).encode())
-        CommitNote(topic_id='an id', starts=2, trials=0, process='', covered=None)
+        CommitNote(topic_id='an id', starts=2, trials=0, process='', covered=None, ended='')
         >>> CommitNote.decode("set by hand")
-        CommitNote(topic_id='', starts=0, trials=0, process='', covered=None)
+        CommitNote(topic_id='', starts=0, trials=0, process='', covered=None, ended='')
         """
         try:
             fields = orjson.loads(text)
@@ -48,5 +49,7 @@ class CommitNote:
             }:  # fmt: skip
                 covered = fields.get("covered")  # notes of earlier releases have none
                 known = covered if type(covered) is int and covered >= 0 else None
-                return cls(topic_id, starts, trials, process, known)
+                ended = fields.get("ended")
+                end = ended if type(ended) is str else ""
+                return cls(topic_id, starts, trials, process, known, end)
         return cls()

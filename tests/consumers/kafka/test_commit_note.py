@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from consumers.tokenizer.commit_note import CommitNote
+from consumers.kafka.commit_note import CommitNote
 
 NOTE = CommitNote("an id", 3, 2, "a process")
 FIELDS = orjson.loads(NOTE.encode())
