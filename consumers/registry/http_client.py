@@ -116,6 +116,7 @@ def read_body(response: http.client.HTTPResponse, until: float) -> bytes:
             raise RegistryAwayError(f"its answer has more than {MAX_ANSWER_BYTES:,} bytes")
         if time.monotonic() > until:
             raise TimeoutError
+    response.close()  # now the connection can be used again
     return bytes(body)
 
 

@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 MAX_IDS = 32  # that the records of one poll may have; others are polled again
 WAIT_SECONDS = 0.1
 CHECK_SECONDS = 5.0
+MAX_LOGGED = 10  # different reasons, while the registry is away
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 5.0
 
 
@@ -41,6 +42,7 @@ class SchemaResolver:
         self._cache = SchemaCache()
         self._current: dict[int, FoundSchema] = {}
         self._away_since: float | None = None
+        self._logged = set[str]()  # why the registry is away
         self._pause = FIRST_PAUSE_S
 
     @property
@@ -113,12 +115,15 @@ class SchemaResolver:
             self._away_since, self._pause = None, FIRST_PAUSE_S
 
     def wait(self, error: RegistryAwayError, stop: threading.Event) -> None:
-        """Log that the registry is away, unless that is known, and pause."""
+        """Log that the registry is away and why, unless that is known, and pause."""
         if stop.is_set():
             return
         if self._away_since is None:
-            self._away_since = time.monotonic()
-            log.warning("waiting for the Schema Registry at %s: %s", self._settings.url, error)
+            self._away_since, self._logged = time.monotonic(), set()
+        reason = str(error)
+        if reason not in self._logged and len(self._logged) < MAX_LOGGED:
+            self._logged.add(reason)
+            log.warning("waiting for the Schema Registry at %s: %s", self._settings.url, reason)
         stop.wait(self._pause)
         self._pause = min(2 * self._pause, MAX_PAUSE_S)
 

@@ -40,7 +40,7 @@ def test_the_example_is_valid_and_shows_the_defaults(tmp_path: Path) -> None:
             shown = f"# {name} = {field.default}"
             if isinstance(field.default, int | float) and not isinstance(field.default, bool):
                 assert shown in text, shown
-    for name in type(config.kafka).model_fields:
+    for name in (*type(config.kafka).model_fields, *type(config.registry).model_fields):
         assert name in text, name
 
 
@@ -336,3 +336,41 @@ def test_a_password_that_is_not_text_is_refused_and_not_shown(tmp_path: Path) ->
     with pytest.raises(ConfigError, match="SASL_PASSWORD is not valid UTF-8") as error:
         read(SMALL, tmp_path, WIRERANK__KAFKA__SASL_PASSWORD="sword\udcfffish")
     assert "sword" not in str(error.value)
+
+
+@pytest.mark.parametrize("format_", ["avro", "json-schema"])
+def test_a_stream_with_schemas_needs_a_registry(format_: str, tmp_path: Path) -> None:
+    text = SMALL + f'format = "{format_}"\nlabels = "labels"\n'
+    with pytest.raises(
+        ConfigError, match=r'write its address: \[registry\] url = "http://127'
+    ) as e:
+        read(text, tmp_path)
+    assert f"stream wire reads {format_}" in str(e.value)
+    config = read(
+        text,
+        tmp_path,
+        WIRERANK__REGISTRY__URL="http://registry:8081/",
+        WIRERANK__REGISTRY__USER="007",
+        WIRERANK__REGISTRY__PASSWORD="# swordfish",
+    )
+    assert config.registry.url == "http://registry:8081"
+    assert config.registry.user == "007"
+    assert config.registry.password is not None
+    assert config.registry.password.get_secret_value() == "# swordfish"
+    assert config.streams[0].label_format == format_
+    lines = "\n".join(describe_settings(config))
+    assert 'registry: url = "http://registry:8081", user = "007", password = "****' in lines
+    assert "swordfish" not in lines
+
+
+def test_labels_with_schemas_need_a_registry(tmp_path: Path) -> None:
+    text = SMALL + 'label_format = "avro"\n'
+    assert not read(text, tmp_path).streams[0].needs_registry  # there is no topic of labels
+    with pytest.raises(ConfigError, match="write its address"):
+        read(text + 'labels = "labels"\n', tmp_path)
+    assert read(SMALL, tmp_path).streams[0].label_format == "wirerank"
+
+
+def test_protobuf_is_refused_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="Protobuf is not supported; have the producer write"):
+        read(SMALL + 'format = "protobuf"\n', tmp_path)

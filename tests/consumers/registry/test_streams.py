@@ -5,16 +5,20 @@ The registry is a real one, and the records are written by confluent-kafka.
 
 from __future__ import annotations
 
+from http.client import HTTPConnection
 from pathlib import Path
 from random import Random
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
+from confluent_kafka import Producer
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from pipeline.replay.progress import Progress
 from pipeline.replay.replay import replay
 from pipeline.replay.settings import ReplaySettings
+from tests.support.fake_registry import serving
 from tests.support.kafka_stream import SMALL, Streaming, eventually, values_by_lane
 from tests.support.registered_events import (
     NATIVE_AVRO,
@@ -74,6 +78,16 @@ def end_all(streaming: Streaming) -> None:
         assert streaming.end(worker) == 0, streaming.log(worker)
 
 
+def status(streaming: Streaming, page: str) -> int:
+    """The status of a page of the tokenizer."""
+    parts = urlsplit(streaming.address("tokenize-0"))
+    connection = HTTPConnection(parts.netloc, timeout=10)
+    connection.request("GET", f"/{page}")
+    answer = connection.getresponse().status
+    connection.close()
+    return answer
+
+
 def random_events(seed: int, count: int) -> list[dict[str, Any]]:
     rng = Random(seed)
     return [random_document(rng, number) for number in range(count)]
@@ -111,6 +125,8 @@ def test_native_names_in_avro(broker: str, registry: Registry, tmp_path: Path) -
         streaming.kill("tokenize-0")  # while it waits
         streaming.start("tokenize-0")
         assert eventually(lambda: streaming.log("tokenize-0").count(waiting) == 2, 60)
+        assert eventually(lambda: status(streaming, "readyz") == 503, 60)
+        assert status(streaming, "healthz") == 200
         assert streaming.end("tokenize-0") == 0, streaming.log("tokenize-0")  # stops at once
         streaming.start("tokenize-0")
         registry.start()
@@ -202,3 +218,41 @@ def test_json_schema(broker: str, registry: Registry, tmp_path: Path) -> None:
     assert [reason for reason, _ in letters] == ["unknown_schema", "bad_schema", "not_json"]
     assert 'write format = "avro"' in letters[1][1]
     assert more[-1][0] == "no_content"
+
+
+def test_a_registry_that_refuses_the_user_is_final(broker: str, tmp_path: Path) -> None:
+    with serving(lambda path: (401, b"")) as server:
+        streaming = RegisteredStream(broker, tmp_path, server.url, "avro")
+        with streaming:
+            streaming.start("tokenize-0")
+            assert streaming.code("tokenize-0") == 3
+            log = streaming.log("tokenize-0")
+    assert "it refuses a client without a user (status 401): correct registry.user" in log
+    assert "Traceback" not in log
+
+
+def test_plain_text(broker: str, tmp_path: Path) -> None:
+    """Ids are the keys of records, and topics a header."""
+    events: list[dict[str, Any]] = [
+        {"id": f"k{n}", "text": f"wheat prices {n}", "topics": ["grain", "corn"][: 1 + n % 2]}
+        for n in range(60)
+    ]
+    with Streaming(broker, tmp_path, LANES, settings=f'{SMALL}\nformat = "text"') as streaming:
+        mapping = 'id = "@key"\ntopics = {path = "@header.topics", separator = ";"}'
+        text = f"{streaming.path.read_text()}\n[streams.fields]\n{mapping}\n"
+        streaming.path.write_text(text)
+        streaming.start("tokenize-0")
+        streaming.start("learn")
+        producer = Producer({"bootstrap.servers": broker})
+        for event in events:
+            headers: dict[str, str | bytes | None] = {"topics": ";".join(event["topics"])}
+            producer.produce(
+                streaming.documents, event["text"], event["id"], headers=headers, partition=0
+            )
+        producer.produce(streaming.documents, b"\xff", "bad", partition=0)
+        assert producer.flush(60) == 0
+        published = published_rankings(streaming, events)
+        letters = reasons_and_details(streaming, 1)
+        end_all(streaming)
+        assert published == native_rankings(streaming, events)
+    assert [reason for reason, _ in letters] == ["not_text"]

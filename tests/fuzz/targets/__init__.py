@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.fuzz.target import Target
 from tests.fuzz.targets.archives import Archives
+from tests.fuzz.targets.avro import Avro
 from tests.fuzz.targets.configuration import Configuration, LaneSpecs, SourceTexts
 from tests.fuzz.targets.corpora import (
     Letor,
@@ -39,6 +40,6 @@ EVERY: tuple[type[Target], ...] = (
     InspectedSnapshots, KafkaBatches, Reuters, Newsgroups, Rcv1Tokens, Rcv1Labels, Rcv1Newsml,
     Letor, TrecRuns, TrecJudgements, Movielens, TextFiles, Archives, ExperimentResults, Times,
     MetricLabels, MetricsTarget, PageTarget, Streams, CsvFiles, FasttextFiles, NewsmlG2Files,
-    Mappings,
+    Mappings, Avro,
 )  # fmt: skip
 TARGETS: dict[str, type[Target]] = {target.name: target for target in EVERY}
