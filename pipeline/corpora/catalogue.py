@@ -191,6 +191,14 @@ CORPORA: tuple[Corpus, ...] = (
         terms="your own data",
     ),
     Corpus(
+        name="avro",
+        title="Your own documents as records of an Avro file (an object container file)",
+        needs="a file, packed or not, or - for standard input; without a field mapping its fields "
+        "must be called as the keys of events (id, title, text, topics)",
+        source="avro:PATH or FILE",
+        terms="your own data",
+    ),
+    Corpus(
         name="fasttext",
         title="Your own documents as lines of fastText: __label__grain __label__ship Wheat is up; "
         "the id is the number of the line",

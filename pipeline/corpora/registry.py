@@ -9,6 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TypeVar
 
+from pipeline.corpora.avro_file import AvroFile, is_avro_file
 from pipeline.corpora.catalogue import CORPORA
 from pipeline.corpora.class_folders import ClassFolders
 from pipeline.corpora.csv_rows import CsvRows
@@ -27,7 +28,7 @@ from pipeline.corpora.synthetic_newswire import SyntheticNewswire
 from pipeline.corpora.trec import Trec, read_judgements, trec_files
 from pipeline.corpora.word_prediction import SIZE, TextWords
 from pipeline.events.event import MAX_EVENT_BYTES
-from pipeline.events.formats import NEWSML_G2, TEXT
+from pipeline.events.formats import NATIVE, NEWSML_G2, TEXT
 
 Options = dict[str, str]
 # Options stand at the end of a source. A path may contain commas, too.
@@ -97,6 +98,10 @@ def _number(text: str, kind: type[N]) -> N:
     return number
 
 
+def _avro(path: str, options: Options, max_event_bytes: int) -> Source:
+    return AvroFile(Path(path), max_event_bytes)
+
+
 def _csv(path: str, options: Options, max_event_bytes: int) -> Source:
     return CsvRows(
         Path(path),
@@ -118,6 +123,7 @@ def _folders(path: str, options: Options, max_event_bytes: int) -> Source:
 
 # The kinds of your own files, whose events may have any size.
 FILE_KINDS: dict[str, Callable[[str, Options, int], Source]] = {
+    "avro": _avro,
     "csv": _csv,
     "fasttext": _fasttext,
     "folders": _folders,
@@ -171,6 +177,8 @@ def open_source(
                 return NewsmlItems(Path(text), max_event_bytes)
             if unpacked_name(text).lower().endswith((".csv", ".tsv")) and not is_text:
                 return CsvRows(Path(text), max_event_bytes=max_event_bytes)
+            if format_ == NATIVE and is_avro_file(Path(text)):
+                return AvroFile(Path(text), max_event_bytes)
             return JsonLines(Path(text), max_event_bytes, lines_only=is_text)
         if kind in FILE_KINDS:
             source = FILE_KINDS[kind](where, options, max_event_bytes)

@@ -109,8 +109,9 @@ def new_decoder(
 
     `schemas` finds the schemas of formats that need a registry.
 
-    >>> new_decoder("text")(Record(b"Wheat up", topic="wire", partition=2, offset=17), 1000)
-    Event(id='wire-2-17', content='Wheat up', topics=None, rank=None, time=None)
+    >>> event = new_decoder("text")(Record(b"Wheat up", topic="wire", offset=17), 1000)
+    >>> event.id, event.content
+    ('wire-0-17', 'Wheat up')
     """
     if format_ in DEFAULT_FIELDS:
         mapping = mapping_for(format_, None if mapping is None else mapping.settings)

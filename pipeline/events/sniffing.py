@@ -41,7 +41,7 @@ KINDS = {
         ("zip", "a zip file", PACKED, UNPACKED_VALUES),
         ("lz4", "lz4", PACKED, UNPACKED_VALUES),
         ("parquet", "Parquet", "export it as JSON lines", JSON_VALUES),
-        ("avro-file", "an Avro file", "convert it to JSON lines", JSON_VALUES),
+        ("avro-file", "an Avro file", "write avro:FILE", JSON_VALUES),
         (
             "schema-registry", "Avro or the like with the id of a schema (Schema Registry)",
             "export the records as JSON lines", f'write format = "avro"{REGISTRY}',

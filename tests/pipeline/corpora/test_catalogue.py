@@ -178,6 +178,7 @@ def test_catalogue_is_well_formed() -> None:
         "trec",
         "text",
         "csv",
+        "avro",
         "fasttext",
         "folders",
         "newsml-g2",
