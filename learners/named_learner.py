@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, SupportsFloat
+from typing import Any
 
 import numpy as np
 
 from learners.arrays import Floats, Ints
-from learners.foreign_matrix import check_values, kept, read_matrix
+from learners.foreign_matrix import REAL_KINDS, check_values, kept, read_matrix
 from learners.learner import Learner
 from learners.rankings import Name
 from learners.scores import RowScores
@@ -147,12 +147,13 @@ def terms_of(documents: Sequence[Document]) -> list[Name]:
 def checked_values(documents: Sequence[Document]) -> Floats:
     """The values of all documents, one after another; `DocumentError` if one is no number."""
     given = [value for document in documents for value in document.values()]
-    for value in given:
-        if isinstance(value, str) or not isinstance(value, SupportsFloat):
-            raise DocumentError(
-                f"A document has the value {value!r:.80}, expected a number for each of its terms."
-            )
-    values: Floats = np.array(given, np.float64)
+    array = np.array(given)
+    if array.dtype.kind not in REAL_KINDS or array.ndim > 1:
+        wrong = next((v for v in given if not isinstance(v, int | float | np.number)), given[0])
+        raise DocumentError(
+            f"A document has the value {wrong!r:.80}, expected a number for each of its terms."
+        )
+    values: Floats = array.astype(np.float64)
     check_values(values, "a document")
     return values
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
 
+from learners.arrays import Ints, Longs
 from learners.foreign_matrix import is_matrix, read_matrix
 from learners.label_steps import Labels, learning_steps, rank_then_learn_steps, ranking_steps
 from learners.named_learner import Document, DocumentError, Documents, NamedLearner
@@ -134,31 +135,33 @@ class TopicLearner(NamedLearner):
     def _named(self, topics: ManyTopics) -> Labels:
         numbers = self.names.topics
         known = len(numbers)
-        flat, starts = list[int](), [0]
-        before, after = list[int](), list[int]()
         try:
-            for label in topics:
-                before.append(len(numbers))
-                for topic in topics_of(label):
-                    flat.append(numbers.setdefault(topic, len(numbers)))
-                after.append(len(numbers))
-                starts.append(len(flat))
+            labels = list(map(topics_of, topics))
+            flat = [numbers.get(topic, -1) for label in labels for topic in label]
+            before = after = np.full(len(labels), known, np.int32)
+            if -1 in flat:
+                flat, after = number_new(labels, numbers)
+                before = np.concatenate((before[:1], after[:-1]))
         except TypeError as error:
             for topic in list(numbers)[known:]:  # no document has it yet
                 del numbers[topic]
-            raise DocumentError(
-                f"The topics of document {len(before) - 1} cannot be used: {error}."
-            ) from None
-        return Labels(
-            np.array(starts, np.int64),
-            np.array(flat, np.int32),
-            np.fromiter((label is not None for label in topics), np.bool_, len(topics)),
-            np.array(before, np.int32),
-            np.array(after, np.int32),
-        )
+            raise DocumentError(f"A topic cannot be used: {error}.") from None
+        starts: Longs = np.zeros(len(labels) + 1, np.int64)
+        np.cumsum(list(map(len, labels)), out=starts[1:])
+        given = np.fromiter((label is not None for label in topics), np.bool_, len(labels))
+        return Labels(starts, np.array(flat, np.int32), given, before, after)
 
 
-def topics_of(label: Topics) -> Iterable[Name]:
+def number_new(labels: list[Collection[Name]], numbers: dict[Name, int]) -> tuple[list[int], Ints]:
+    """Number all topics; return their numbers, and how many topics are known after each label."""
+    flat, after = list[int](), list[int]()
+    for label in labels:
+        flat += [numbers.setdefault(topic, len(numbers)) for topic in label]
+        after.append(len(numbers))
+    return flat, np.array(after, np.int32)
+
+
+def topics_of(label: Topics) -> Collection[Name]:
     """The different topics of a document, in an order that does not depend on hashes.
 
     >>> list(topics_of("grain")), list(topics_of(["ship", "grain", "ship"])), list(topics_of(None))
@@ -166,6 +169,8 @@ def topics_of(label: Topics) -> Iterable[Name]:
     >>> list(topics_of({"grain": True, "ship": False})), list(topics_of({"b", "a"}))
     (['grain'], ['a', 'b'])
     """
+    if type(label) is list or type(label) is tuple:  # the usual case, without slower questions
+        return dict.fromkeys(label) if len(label) > 1 else label
     if label is None:
         return ()
     if isinstance(label, Mapping):

@@ -2,7 +2,7 @@
 
 A file is a container: named arrays and JSON, with a checksum. Nothing in it is executed or
 unpickled, so loading a file from a stranger is safe. Everything in it is checked before a kernel
-sees it. (Snapshots of lanes are other files: they hold a whole engine.)
+sees it. (The model of a replay is another file: it holds a whole engine.)
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from learners.specs import LANE_OPTIONS, LEARNERS, LaneSpec
 from pipeline.errors import UsageError
 from pipeline.snapshots.content import damage_of, text, whole
 from pipeline.storage.container import Arrays, ContainerReader, DamagedError, pack_into
-from pipeline.storage.output_files import replacing
+from pipeline.storage.output_files import GROUP, replacing
 
 KIND, VERSION = b"WRLN", 1
 LABEL_TYPES = {"U": "str", "O": "object", "i": "int64", "u": "int64", "f": "float64", "b": "bool"}
@@ -63,7 +63,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:  # noqa: ANN401 - see t
         orjson.dumps(content)
     except orjson.JSONEncodeError as error:
         raise SavingError(f"A name of a term, topic or class cannot be saved: {error}.") from None
-    with replacing(Path(path), flush=True) as file:
+    with replacing(Path(path), GROUP, flush=True) as file:
         pack_into(file, KIND, VERSION, content, dict(learner.state()))
 
 

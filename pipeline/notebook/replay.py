@@ -16,6 +16,7 @@ import orjson
 
 from pipeline.commands.defaults import ENGINE_DEFAULTS, choose_lanes, engine_settings
 from pipeline.corpora import Source, open_source
+from pipeline.corpora.source import numbered
 from pipeline.engine.engine import Engine
 from pipeline.engine.lane import Lane
 from pipeline.engine.ranked_segment import RankedSegment
@@ -28,6 +29,9 @@ from pipeline.events.formats import format_parser, new_decoder
 from pipeline.events.usability import Usability
 from pipeline.log.block_reader import BlockReader, SourceBlock
 from pipeline.log.prefetcher import Prefetcher
+from pipeline.log.read_events import EventDigest, FoundPlace
+from pipeline.models.model import InputSettings, RunState, take_model
+from pipeline.models.model_file import write_model
 from pipeline.notebook.curve_arrays import CurveArrays, curve_arrays
 from pipeline.notebook.display import CurvesPlot, html_table
 from pipeline.notebook.ranked_document import RankedDocument
@@ -151,8 +155,11 @@ class Replay:
         usability = Usability(kafka=False)
         warm_up(self._specs, tokenizer, lambda _: None, source)
         decode = new_decoder(self._format, self._mapping)
-        reader = BlockReader(source, tokenizer, self._block, self._limit, MAX_EVENT_BYTES, decode)
-        readings = Prefetcher(reader)
+        place = FoundPlace(numbered(source), EventDigest(), is_known=False)
+        self._read = place.digest.so_far
+        readings = Prefetcher(
+            BlockReader(source, tokenizer, self._block, self._limit, MAX_EVENT_BYTES, decode, place)
+        )
         try:
             began = time.perf_counter()
             for reading in readings:
@@ -161,6 +168,7 @@ class Replay:
                 self._note(reading, usability)
                 with quick_switching():
                     segments = list(engine.process(reading.block))
+                self._read = reading.read or self._read
                 self._seconds += time.perf_counter() - began
                 yield from segments
                 began = time.perf_counter()
@@ -197,6 +205,16 @@ class Replay:
         settings = {"source": self.title, "limit": self._limit, "profile": self._profile}
         dead = self.dead_letters.total()
         return make_report(self._used_engine(), self._seconds, dead, settings)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Save what all lanes have learned, as `wirerank replay --save` does.
+
+        `wirerank replay --resume` goes on from the file.
+        """
+        engine = self._used_engine()
+        settings = InputSettings(self._format, self._mapping, self._profile)
+        run = RunState(self._read, self.dead_letters)
+        write_model(Path(path), take_model(engine, settings, run))
 
     def write_curves(self, path: str | PathLike[str]) -> None:
         """Write the curves as `wirerank replay --curves` does (CSV)."""

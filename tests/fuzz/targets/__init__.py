@@ -22,6 +22,7 @@ from tests.fuzz.targets.engine import Streams
 from tests.fuzz.targets.events import EventLines, NinjsEvents, WirerankEvents
 from tests.fuzz.targets.http_servers import MetricsTarget, PageTarget
 from tests.fuzz.targets.kafka_batches import KafkaBatches
+from tests.fuzz.targets.learner_files import LearnerFiles
 from tests.fuzz.targets.mappings import Mappings
 from tests.fuzz.targets.own_files import CsvFiles, FasttextFiles, NewsmlG2Files
 from tests.fuzz.targets.records import (
@@ -40,6 +41,6 @@ EVERY: tuple[type[Target], ...] = (
     InspectedSnapshots, KafkaBatches, Reuters, Newsgroups, Rcv1Tokens, Rcv1Labels, Rcv1Newsml,
     Letor, TrecRuns, TrecJudgements, Movielens, TextFiles, Archives, ExperimentResults, Times,
     MetricLabels, MetricsTarget, PageTarget, Streams, CsvFiles, FasttextFiles, NewsmlG2Files,
-    Mappings, Avro,
+    Mappings, Avro, LearnerFiles,
 )  # fmt: skip
 TARGETS: dict[str, type[Target]] = {target.name: target for target in EVERY}

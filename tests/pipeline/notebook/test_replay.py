@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,18 @@ def test_rankings_and_curves_are_those_of_the_command(source: str, tmp_path: Pat
             if not np.isnan(value)
         }
         assert shown == set(written)
+
+
+def test_a_saved_model_is_that_of_the_command(tmp_path: Path) -> None:
+    dead, model = tmp_path / "dead", tmp_path / "model"
+    settings = ReplaySettings("synthetic:300", LANES, dead_letters=dead, save=model)
+    replay(settings, Progress())
+    Replay("synthetic:300", LANES, block=70).run().save(tmp_path / "same")
+    assert (tmp_path / "same").read_bytes() == model.read_bytes()
+    Replay("synthetic:300", LANES, limit=120).run().save(model)
+    resumed = tmp_path / "resumed"
+    replay(replace(settings, resume=model, save=resumed), Progress())
+    assert resumed.read_bytes() == (tmp_path / "same").read_bytes()
 
 
 def test_a_document_has_its_labels_and_rankings() -> None:
