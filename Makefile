@@ -86,7 +86,7 @@ bounds: $(VENV)/.dev  ## Run the tests of all kernels with every index checked
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(BIN)/pytest --quiet --numprocesses auto --dist loadfile \
 	  --ignore tests/learners/sharding/test_corpora.py tests/learners tests/reference/test_svm_map_search.py tests/reference/test_svm_map_training.py tests/pipeline/text tests/pipeline/curves \
 	  tests/pipeline/engine/test_engine.py tests/pipeline/engine/test_ranking_events.py tests/pipeline/log \
-	  tests/pipeline/snapshots/test_snapshot.py tests/pipeline/snapshots/test_mutated_snapshots.py tests/pipeline/corpora/test_synthetic_newswire.py \
+	  tests/pipeline/test_learner_files.py tests/pipeline/snapshots/test_snapshot.py tests/pipeline/snapshots/test_mutated_snapshots.py tests/pipeline/corpora/test_synthetic_newswire.py \
 	  tests/pipeline/corpora/test_synthetic_classes.py tests/fuzz/test_findings.py
 
 fuzz: $(VENV)/.dev  ## Give mutated inputs to every surface (SECONDS=60 SEED=0 TARGET=.. INPUTS=.. BOUNDS=1)
