@@ -177,6 +177,6 @@ def topics_of(label: Topics) -> Collection[Name]:
         return [topic for topic, relevant in label.items() if relevant]
     if isinstance(label, set | frozenset):
         return sorted(label, key=repr)
-    if isinstance(label, str) or not isinstance(label, Iterable):
+    if isinstance(label, str | bytes) or not isinstance(label, Iterable):
         return (label,)
     return dict.fromkeys(label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import Any
@@ -28,6 +29,8 @@ from learners.estimators import (
     RankingClassifier,
 )
 from learners.options import OptionError
+from learners.specs import LEARNERS
+from tests.conftest import REPOSITORY
 from tests.learners.test_by_hand import same_state
 
 ALL = [getattr(estimators, name)() for name in estimators.__all__]
@@ -139,6 +142,21 @@ def test_parameters_are_checked_by_fit() -> None:
         PRankClassifier().fit(X, np.eye(len(y), 3, dtype=int))
     with pytest.raises(ValueError, match="put it into bins first"):
         PRankClassifier().fit(np.ones((3000, 1)), np.arange(3000) // 2)
+
+
+def test_every_estimator_is_documented_and_has_the_options_of_its_learner() -> None:
+    page = (REPOSITORY / "docs/reference/learners.md").read_text()
+    for name in estimators.__all__:
+        assert re.search(rf"`{name}[`(]", page), name
+    of_learners = [model for model in ALL if not isinstance(model, RankingClassifier)]
+    assert {model.learner_name for model in of_learners} == LEARNERS.keys() - {"svm-map"}
+    for model in of_learners:
+        kind = LEARNERS[model.learner_name]
+        parameters = model.get_params()
+        for option in kind.options:
+            if option.name != "ranks":
+                assert parameters[option.name] == option.default
+        assert parameters["norm"] == kind.norm
 
 
 def test_importing_learners_imports_no_scikit_learn() -> None:
