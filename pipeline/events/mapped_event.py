@@ -23,7 +23,7 @@ from pipeline.events.paths import Getter
 from pipeline.events.record import Record
 from pipeline.events.suggestions import advice, listed_keys
 from pipeline.events.times import MAX_SIMPLE, UNITS, since_1970, time_parser
-from pipeline.text.markup import text_of
+from pipeline.text.markup import loose_text_of
 
 REASON_OF = {
     "id": "bad_id", "title": "bad_content", "text": "bad_content", "features": "bad_features",
@@ -198,7 +198,7 @@ def text_reader(field: str, sources: Sequence[FieldSource]) -> FieldReader:
                 continue
             for part in value if is_list else (value,):
                 if type(part) is str:
-                    parts.append(text_of(part) if source.html else part)
+                    parts.append(loose_text_of(part) if source.html else part)
                 elif part is not None:
                     raise not_a_text(field, path, part)
         return "\n".join(parts) if parts else None

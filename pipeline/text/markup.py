@@ -5,6 +5,10 @@ from __future__ import annotations
 import html
 import re
 
+import numpy as np
+
+from pipeline.text.tag_stripping import packed_names, strip_tags
+
 # Elements that may stand inside a word. All other elements separate words.
 INLINE = frozenset(
     """
@@ -31,16 +35,7 @@ _ENTITY = re.compile(r"&(?:#[0-9]++|#[xX][0-9a-fA-F]++|[a-zA-Z][a-zA-Z0-9]{1,31}
 _TAGGED = re.compile(r"</[a-z][a-z0-9]*+\s*+>|<(?:br|p)\s*+/?>", re.IGNORECASE)
 LONGEST_ENTITY = 40  # a longer one is not a character; its number may be too long for `int`
 
-# What frequent tags become. Markup that has no others is read without a look at each of them.
-_BLOCKS = ("p", "br", "div", "li", "ul", "ol", "h1", "h2", "h3", "h4", "td", "tr", "table")
-_SIMPLE = {
-    tag: separator
-    for names, separator in ((INLINE, ""), (_BLOCKS, " "))
-    for name in names
-    for tag in (f"<{name}>", f"</{name}>", f"<{name}/>", f"<{name} />")
-}
-
-_SIMPLE_TAG = re.compile(r"(</?[a-z1-6]{1,10} ?/?>)")
+_INLINE_NAMES, _HIDDEN_NAMES = packed_names(INLINE), packed_names(SKIPPED)
 
 
 def looks_like_markup(text: str) -> bool:
@@ -61,13 +56,25 @@ def text_of(markup: str) -> str:
     "Café It's big."
 
     """
-    resolve = _resolved if "&" in markup else str
-    texts = _SIMPLE_TAG.split(markup)  # text and tags take turns
-    if 2 * markup.count("<") == len(texts) - 1 and _SIMPLE.keys() >= set(texts[1::2]):
-        texts[::2] = map(resolve, texts[::2])
-        texts[1::2] = map(_SIMPLE.__getitem__, texts[1::2])
-        return " ".join("".join(texts).split())
-    return " ".join("".join(text_pieces(markup)).split())
+    return " ".join(loose_text_of(markup).split())
+
+
+def loose_text_of(markup: str) -> str:
+    """Return what `text_of` returns, but with the white space of the markup; it is faster.
+
+    >>> loose_text_of("<p>one</p> <p>two</p>")
+    ' one   two '
+    """
+    try:
+        data = markup.encode()
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return "".join(text_pieces(markup))
+    output = np.empty(len(data), np.uint8)
+    length = strip_tags(np.frombuffer(data, np.uint8), output, _INLINE_NAMES, _HIDDEN_NAMES)
+    if length < 0:
+        return "".join(text_pieces(markup))
+    text = output[:length].tobytes().decode()
+    return _resolved(text) if "&" in text else text
 
 
 def text_pieces(markup: str) -> list[str]:

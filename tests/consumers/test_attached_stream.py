@@ -56,7 +56,7 @@ Place = tuple[str, int, int]  # topic, partition, offset
 
 def as_change(event: dict[str, Any]) -> tuple[bytes, bytes]:
     """The key and the value of a document in the shape that the mapping reads."""
-    row = {
+    row: dict[str, Any] = {
         "head": {"line": event.get("title")}, "lead": event.get("text"), "parts": [],
         "numbers": event.get("features"), "priority": event.get("rank"), "editor": "unmapped",
         "codes": "|".join(event["topics"]) or "|" if "topics" in event else None,

@@ -43,7 +43,7 @@ def test_a_nested_document() -> None:
         "tags": [{"slug": "grain"}, {"slug": "ship"}, {"slug": "grain"}],
         "published": {"at": "1987-02-26T15:01:01Z"}, "desk": "markets",
     }  # fmt: skip
-    text = "Wheat up\nPrices rose.\nTraders & farmers smiled."
+    text = "Wheat up\nPrices rose.\n Traders & farmers  smiled."
     assert decode(ISSUE, event) == Event(7, text, ("grain", "ship"), 3, "1987-02-26T15:01:01Z")
 
 

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from pipeline.engine.engine import Engine
-from pipeline.events.event import MAX_EVENT_BYTES, REASONS, MalformedEvent, parse_event
+from pipeline.events.event import MAX_EVENT_BYTES, REASONS, Event, MalformedEvent, parse_event
 from pipeline.events.fields import parse_fields
 from pipeline.events.formats import new_decoder
 from pipeline.events.record import Record
@@ -25,6 +25,12 @@ from pipeline.text.tokenizer import Tokenizer
 from tests.support.reshaped_events import Shape, random_document
 
 
+def as_words(event: Event) -> Event:
+    """An event with its words: HTML leaves white space, which no term has."""
+    content = event.content
+    return event._replace(content=" ".join(content.split())) if isinstance(content, str) else event
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_mapped_events_give_the_log_of_native_events(seed: int) -> None:
     rng = Random(seed)
@@ -35,7 +41,7 @@ def test_mapped_events_give_the_log_of_native_events(seed: int) -> None:
         decode(shape.write(event, offset=i), MAX_EVENT_BYTES) for i, event in enumerate(native)
     ]
     expected = [parse_event(orjson.dumps(event)) for event in native]
-    assert mapped == expected, shape.settings
+    assert [*map(as_words, mapped)] == [*map(as_words, expected)], shape.settings
     span, tokenizer = Span("t", 0, 0, 40), Tokenizer()
     written, wanted = (
         list(encode_batches([EventBatch(span, [*range(40)], events)], tokenizer, 1 << 20))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.text.markup import INLINE, text_of, text_pieces
+from pipeline.text.markup import INLINE, loose_text_of, text_of, text_pieces
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,15 @@ def test_any_markup_has_a_text(markup: str) -> None:
 
 TAGS = ("<p>", "</p>", "<br/>", "<br />", "<b>", "</b>", "<h1>", "<P>", "<a b='c'>", "<!-- ", "-->",
         "<", ">", "<p", "<script>", "</script>", "&am", "p;", "&amp;", "x", " ", "<x>", "<p />",
-        "<![CDATA[", "]]>", '"')  # fmt: skip
+        "<![CDATA[", "]]>", '"', "<A HREF = 'x", "<acronym>", "<blockquote>", "<noscript>", "'",
+        "<p\u00e9", "\u2003")  # fmt: skip
 
 
 @given(st.lists(st.sampled_from(TAGS), max_size=12).map("".join))
 def test_simple_tags_are_read_alike_in_both_ways(markup: str) -> None:
-    assert text_of(markup) == " ".join("".join(text_pieces(markup)).split())
+    assert loose_text_of(markup) == "".join(text_pieces(markup))
+
+
+@given(st.text(alphabet="<>/!-='\"&#;? abpx1\n\x1c\x85\xa0\u2003\u3000\u00e9\ud800", max_size=80))
+def test_all_characters_are_read_alike_in_both_ways(markup: str) -> None:
+    assert loose_text_of(markup) == "".join(text_pieces(markup))
