@@ -120,8 +120,17 @@ def read_bytes(datum: Datum) -> bytes:
 
 
 def read_string(datum: Datum) -> str:
-    """Read a text in UTF-8."""
-    value = read_bytes(datum)
+    """Read a text in UTF-8; most are shorter than 8 KB, so that their length has two bytes."""
+    data, at = datum.data, datum.at
+    length, following = data[at], at + 1
+    if length > 0x7F:
+        length, following = length & 0x7F | data[following] << 7, following + 1
+    end = following + (length >> 1)
+    if length > 0x3FFF or length & 1 or end > len(data):  # longer, negative or cut off
+        value = read_bytes(datum)
+    else:
+        value = data[following:end]
+        datum.at = end
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -152,8 +161,14 @@ def enum_reader(symbols: Sequence[str]) -> Reader:
 
 def union_reader(branches: Sequence[Reader]) -> Reader:
     """Return the reader of a value that has one of several types."""
+    below = min(2 * len(branches), 0x80)  # numbers of one byte
 
     def read(datum: Datum) -> Any:  # noqa: ANN401 - any type
+        at = datum.at
+        byte = datum.data[at]
+        if byte < below and not byte & 1:
+            datum.at = at + 1
+            return branches[byte >> 1](datum)
         return branches[checked_index(datum, len(branches), "types of a union")](datum)
 
     return read
@@ -172,9 +187,13 @@ def record_reader(fields: Sequence[tuple[str, Reader]]) -> Reader:
     cost = len(fields) + 1
 
     def read(datum: Datum) -> dict[str, Any]:
-        enter(datum)
-        spend(datum, cost)
-        record = {name: read_field(datum) for name, read_field in fields}
+        datum.depth += 1
+        datum.left -= cost
+        if datum.depth > MAX_DEPTH or datum.left < 0:
+            raise beyond_limits(datum)
+        record = {}
+        for name, read_field in fields:
+            record[name] = read_field(datum)
         datum.depth -= 1
         return record
 
@@ -185,7 +204,7 @@ def array_reader(read_item: Reader) -> Reader:
     """Return the reader of a list."""
 
     def read(datum: Datum) -> list[Any]:
-        enter(datum)
+        datum.depth += 1
         items: list[Any] = []
         while count := block_count(datum):
             items += [read_item(datum) for _ in range(count)]
@@ -199,7 +218,7 @@ def map_reader(read_value: Reader) -> Reader:
     """Return the reader of an object with any keys."""
 
     def read(datum: Datum) -> dict[str, Any]:
-        enter(datum)
+        datum.depth += 1
         items: dict[str, Any] = {}
         while count := block_count(datum):
             for _ in range(count):
@@ -213,23 +232,21 @@ def map_reader(read_value: Reader) -> Reader:
 
 def block_count(datum: Datum) -> int:
     """Read the number of elements that follow; a negative one is followed by their size."""
+    if datum.data[datum.at] == 0:  # the end, which every list has
+        datum.at += 1
+        return 0
     count = read_long(datum)
     if count < 0:
         count = -count
         read_long(datum)
-    spend(datum, count)
+    datum.left -= count
+    if datum.depth > MAX_DEPTH or datum.left < 0:
+        raise beyond_limits(datum)
     return count
 
 
-def enter(datum: Datum) -> None:
-    """Go one level deeper."""
-    datum.depth += 1
+def beyond_limits(datum: Datum) -> MalformedEvent:
+    """Return the refusal of a value that is too deep or has too many parts."""
     if datum.depth > MAX_DEPTH:
-        raise refusal(f"it is nested more than {MAX_DEPTH} deep at byte {datum.at:,}")
-
-
-def spend(datum: Datum, values: int) -> None:
-    """Take values from what is left of the limit."""
-    datum.left -= values
-    if datum.left < 0:
-        raise refusal(f"at byte {datum.at:,} it has more values than its limit of bytes allows")
+        return refusal(f"it is nested more than {MAX_DEPTH} deep at byte {datum.at:,}")
+    return refusal(f"at byte {datum.at:,} it has more values than its limit of bytes allows")

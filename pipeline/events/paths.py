@@ -214,7 +214,15 @@ def decoded(data: bytes, what: str, problem: Problem) -> str:
 
 def key_text(record: Record, problem: Problem) -> str | None:
     """Return the key of a record."""
-    return None if record.key is None else decoded(record.key, "the key of the record", problem)
+    key = record.key
+    if key is None:
+        return None
+    if key.startswith(b"\0"):  # no text begins so, but what a serializer with schemas writes does
+        raise problem(
+            "the key of the record begins with a zero, as one with the id of a schema does, which "
+            "is not decoded; read a field of the value"
+        )
+    return decoded(key, "the key of the record", problem)
 
 
 def json_key(record: Record, problem: Problem) -> dict[str, Any] | None:

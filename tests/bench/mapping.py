@@ -9,20 +9,33 @@ from __future__ import annotations
 import html
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
 import orjson
 
 from pipeline.corpora.synthetic_newswire import SyntheticNewswire
+from pipeline.events.avro_schema import compile_schema
 from pipeline.events.event import MAX_EVENT_BYTES
 from pipeline.events.fields import parse_fields
 from pipeline.events.formats import Decoder, new_decoder
 from pipeline.events.record import Record
+from pipeline.events.schema_ids import RegisteredSchema
 from pipeline.log.block import Block, make_block
 from pipeline.text.tokenizer import Tokenizer
 
+PREFIX = bytes([0, 0, 0, 0, 7])  # the id of a schema
+JSON = RegisteredSchema("JSON")
+SCHEMA = {
+    "type": "record", "name": "Document", "fields": [
+        {"name": "id", "type": "string"},
+        *({"name": name, "type": ["null", "string"]} for name in ("title", "text", "time")),
+        {"name": "topics", "type": ["null", {"type": "array", "items": "string"}]},
+        {"name": "features", "type": ["null", {"type": "map", "values": "double"}]},
+        {"name": "rank", "type": ["null", "int"]},
+    ],
+}  # fmt: skip
 BLOCK = 1000
 TURNS = 31
 Event = dict[str, Any]
@@ -74,6 +87,34 @@ SHAPES: dict[str, tuple[Callable[[Event], Record], dict[str, Any]]] = {
 }  # fmt: skip
 
 
+def avro_number(value: int) -> bytes:
+    value, written = value << 1, b""
+    while value > 0x7F:
+        written += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return written + bytes([value])
+
+
+def avro_text(text: str) -> bytes:
+    return avro_number(len(text.encode())) + text.encode()
+
+
+def in_avro(event: Event) -> Record:
+    texts = [avro_text(str(event["id"]))]
+    texts += [b"\x02" + avro_text(event.get(name) or "") for name in ("title", "text", "time")]
+    topics = b"".join(map(avro_text, event["topics"]))
+    block = avro_number(len(event["topics"])) + topics if topics else b""
+    return Record(b"".join((PREFIX, *texts, b"\x02", block, b"\x00", b"\x00\x00")))
+
+
+def with_schemas(events: list[Event]) -> Iterator[tuple[str, list[Record], Decoder]]:
+    """Yield documents with the id of a schema in front, with their native names."""
+    avro = RegisteredSchema("AVRO", compile_schema(orjson.dumps(SCHEMA)))
+    yield "Avro", [*map(in_avro, events)], new_decoder("avro", None, lambda id_: avro)
+    records = [Record(PREFIX + orjson.dumps(event)) for event in events]
+    yield "JSON Schema", records, new_decoder("json-schema", None, lambda id_: JSON)
+
+
 def tokenized(records: list[Record], decode: Decoder, tokenizer: Tokenizer) -> list[Block]:
     return [
         make_block([decode(r, MAX_EVENT_BYTES) for r in records[start : start + BLOCK]], tokenizer)
@@ -95,9 +136,11 @@ def run(documents: int) -> None:
     decode_native, tokenizer = new_decoder("wirerank"), Tokenizer()
     size = sum(map(len, raw)) // len(raw)
     print(f"\nField mappings: {documents:,} documents of {size:,} bytes")
-    for name, (shape, settings) in SHAPES.items():
-        records = [shape(event) for event in events]
-        decode = new_decoder("wirerank", parse_fields(settings))
+    shapes = [
+        (name, [shape(event) for event in events], new_decoder("wirerank", parse_fields(settings)))
+        for name, (shape, settings) in SHAPES.items()
+    ]
+    for name, records, decode in (*shapes, *with_schemas(events)):
         seconds(native[:BLOCK], decode_native, tokenizer)
         plain, mapped = [], []
         for _ in range(TURNS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -49,14 +50,23 @@ class Handler(BaseHTTPRequestHandler):
         with suppress(ConnectionError):  # the client has seen enough
             self.wfile.write(body)
 
+    def handle(self) -> None:
+        with suppress(ConnectionError, ssl.SSLError):  # a client that trusts no one
+            super().handle()
+
     def log_message(self, *unused: object) -> None:
         pass
 
 
 @contextmanager
-def serving(answer: Callable[[str], Answer | None]) -> Iterator[FakeRegistry]:
+def serving(
+    answer: Callable[[str], Answer | None], tls: ssl.SSLContext | None = None
+) -> Iterator[FakeRegistry]:
     """A registry that answers like this."""
     server = FakeRegistry(answer)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+        server.url = server.url.replace("http:", "https:")
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
         yield server

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import ssl
 import threading
 from itertools import count
 from pathlib import Path
@@ -16,7 +18,9 @@ from consumers.registry.http_client import MAX_ANSWER_BYTES, RegistryAwayError
 from consumers.registry.resolver import MAX_IDS, SchemaResolver
 from consumers.registry_settings import RegistrySettings
 from pipeline.events.event import MalformedEvent
+from tests.conftest import missing
 from tests.support.fake_registry import NOT_FOUND, Answer, schema_answer, serving
+from tests.support.secured_broker import Certificates
 
 RECORD: dict[str, Any] = {"type": "record", "name": "A", "fields": []}
 NEVER = threading.Event()
@@ -237,10 +241,23 @@ def test_refused_settings(given: dict[str, Any], message: str) -> None:
     assert "swordfish" not in str(caught.value)
 
 
-def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
-    """Nothing is sent to a server that cannot show who it is."""
-    with serving(lambda path: NOT_FOUND) as server:
-        address = server.url.replace("http:", "https:")
+def test_tls_with_a_client_certificate(tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        missing("openssl", "install the package openssl")
+    made = Certificates(tmp_path / "certificates")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(made.server)
+    context.load_verify_locations(made.ca)
+    context.verify_mode = ssl.CERT_REQUIRED
+    files = {"ssl_certfile": made.client, "ssl_keyfile": made.client_key}
+    with serving(lambda path: schema_answer(RECORD), context) as server:
+        given = RegistrySettings(url=server.url, ssl_cafile=made.ca, **files)  # type: ignore[arg-type]
+        assert RegistryClient(given).schema(7).schema is not None
+        assert RegistryClient(given).schema(7).schema is not None
+        stranger = RegistrySettings(url=server.url, ssl_cafile=made.ca)
         with pytest.raises(RegistryAwayError):
-            RegistryClient(settings(address)).schema(7)
-        assert server.asked == []
+            RegistryClient(stranger).schema(7)
+        trusting_another = RegistrySettings(url=server.url, ssl_cafile=made.other_ca, **files)  # type: ignore[arg-type]
+        with pytest.raises(RegistryAwayError, match="its certificate is not accepted"):
+            RegistryClient(trusting_another).schema(7)
+        assert len(server.asked) == 2

@@ -142,3 +142,9 @@ def test_formats_that_are_refused() -> None:
         check_format("avor", kafka=True)
     with pytest.raises(UsageError, match="formats with fields"):
         mapping_for("ninjs", {"id": "x"})
+
+
+def test_a_key_with_the_id_of_a_schema_is_no_id() -> None:
+    decode = new_decoder("text", parse_fields({"id": "@key"}))
+    with pytest.raises(MalformedEvent, match="read a field of the value"):
+        decode(Record(b"Wheat up", b"\0\0\0\0\x07\x06abc"), 1000)
