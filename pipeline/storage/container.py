@@ -32,6 +32,11 @@ LENGTH = struct.Struct("<I")
 TYPES = ("bool", "int32", "int64", "uint8", "uint16", "float64")
 MAX_DIMENSIONS, MAX_ELEMENTS = 8, 1 << 56  # per array
 CHUNK_BYTES = 1 << 20
+PURPOSES = {  # of files that people keep, for those who give one to the wrong program
+    b"WRSN": "; it is a snapshot or the model of a replay, for `wirerank replay --resume`",
+    b"WRRK": "; it is a ranker of query-document sets",
+    b"WRLN": "; it is a learner that a Python program saved, for `pipeline.load`",
+}
 MAX_HEADER_BYTES = 64 << 20  # of a file that may come from anywhere
 MAX_LENGTH = (1 << 32) - 1  # of any header
 
@@ -95,6 +100,7 @@ def check_prefix(data: bytes, kind: bytes, version: int, name: str) -> int:
     if actual_kind != kind:
         raise DamagedError(
             f"{name} begins with {actual_kind!r}, expected {kind!r}: wrong file type"
+            f"{PURPOSES.get(actual_kind, '')}"
         )
     if actual_version != version:
         raise DamagedError(

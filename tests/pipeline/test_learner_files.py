@@ -102,7 +102,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     for broken, message in (
         (data[:9], "is cut off"),
         (data[:-1], "checksum"),
-        (b"WRSN" + data[4:], "wrong file type"),
+        (b"WRSN" + data[4:], "wrong file type; it is a snapshot or the model of a replay"),
         (b"", "is cut off"),
     ):
         path.write_bytes(broken)
