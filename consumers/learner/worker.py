@@ -330,9 +330,9 @@ class LearnerWorker:
         snapshots = []
         for follower in (following.follower for following in self._followers):
             published = [lane for lane in follower.names if lane in self._published_lanes]
-            extra: dict[str, object] = {}
+            extra: dict[str, object] = {"profile": self._stream.profile}
             if self._shard is not None:
-                extra = self._shard.snapshot_content(follower)
+                extra.update(self._shard.snapshot_content(follower))
                 extra["period"] = self._schedule.period
             if only_here:
                 extra["passing"] = True

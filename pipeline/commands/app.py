@@ -17,6 +17,7 @@ from pipeline.commands.experiment import experiment_command
 from pipeline.commands.inspect import inspect_command
 from pipeline.commands.lanes import lanes_command
 from pipeline.commands.plain_command import PlainCommand
+from pipeline.commands.rank import rank_command
 from pipeline.commands.replay import replay_command
 from pipeline.commands.report import report_command
 from pipeline.printable import printable
@@ -34,6 +35,7 @@ def new_app(kafka_player: KafkaPlayer | None = None) -> typer.Typer:
         callback=common_options,
     )
     app.command("replay", cls=PlainCommand, context_settings={"obj": kafka_player})(replay_command)
+    app.command("rank", cls=PlainCommand)(rank_command)
     app.command("lanes")(lanes_command)
     app.command("experiment", cls=PlainCommand)(experiment_command)
     app.command("report", cls=PlainCommand)(report_command)

@@ -243,16 +243,20 @@ class TopicCurve(LearningCurve):
         Returns the measures of these rounds, a row each, NaN where one does not exist.
         """
         scores = Scores.expect(scores)
+        return self.follow_places(steps, scores.places(steps), scores.topics)
+
+    def follow_places(self, steps: Steps, places: Places, topics: int) -> Floats:
+        """As `follow`, with the ranks of the labels; all labels and ranks are below `topics`."""
         rounds = int(np.count_nonzero(steps.learn))
         for array in (self._found, self._recalled, self._topic_rounds, self._topic_loss):
-            array.grow(scores.topics)
+            array.grow(topics)
         points = np.empty((rounds, COLUMNS))
         measured = np.empty((rounds, len(MEASURES)))
         totals = Totals(
             self._tally, self._found.room, self._recalled.room, self._topic_rounds.room,
             self._topic_loss.room,
         )  # fmt: skip
-        kept = follow_curve(steps, scores.places(steps), totals, points, measured)
+        kept = follow_curve(steps, places, totals, points, measured)
         if kept:
             self._points = np.concatenate((self._points, points[:kept]))
         return measured

@@ -9,12 +9,14 @@ that nobody needs it, and removes it.
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import secrets
 import stat
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from typing import IO
 
 import orjson
 
@@ -105,7 +107,7 @@ def read_whole(path: Path) -> Snapshot:
     except OSError as error:
         raise UsageError(f"The model {path} cannot be read: {error.strerror}.") from None
     check_kind(path, data[: len(KIND)])
-    check_version(path, data)
+    check_version(path, io.BytesIO(data))
     content, arrays = unpack(data, KIND, VERSION, str(path))
     describe(content, str(path))
     return Snapshot(content, arrays, str(path))
@@ -122,20 +124,20 @@ def check_kind(path: Path, first: bytes) -> None:
         )
 
 
-def check_version(path: Path, data: bytes) -> None:
+def check_version(path: Path, file: IO[bytes]) -> None:
     """Raise `DamagedError` if another version of the program wrote a model, and name that version.
 
     A byte of the version that was damaged is told apart from that: then the rest names no release.
     """
-    if len(data) < PREFIX.size + LENGTH.size:
+    prefix = file.read(PREFIX.size + LENGTH.size)
+    if len(prefix) < PREFIX.size + LENGTH.size:
         return  # `unpack` says that it is cut off
-    _, actual, _, _ = PREFIX.unpack_from(data)
+    _, actual, _, _ = PREFIX.unpack_from(prefix)
     if actual == VERSION:
         return
-    start = PREFIX.size + LENGTH.size
-    (length,) = LENGTH.unpack_from(data, PREFIX.size)
+    (length,) = LENGTH.unpack_from(prefix, PREFIX.size)
     try:
-        release = str(orjson.loads(data[start : start + length])["content"]["model"]["release"])
+        release = str(orjson.loads(file.read(length))["content"]["model"]["release"])
     except (orjson.JSONDecodeError, LookupError, TypeError):
         return  # `unpack` says which version it is
     if release != version("wirerank"):

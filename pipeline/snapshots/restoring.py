@@ -72,6 +72,27 @@ def restore_engine(engine: Engine, snapshot: Snapshot) -> None:
             engine.rank_labels.refused = whole(ranks["refused"], MAX_COUNT)
 
 
+def restore_learners(engine: Engine, snapshot: Snapshot) -> None:
+    """Give a new engine what it ranks with: terms, topics, learners and the number of rounds.
+
+    It has neither curves nor pending documents then, so it must not learn.
+    """
+    content = snapshot.content
+    with damage_of(snapshot.name):
+        with part("vocabulary"):
+            engine.vocabulary.restore(arrays_under(snapshot.arrays, "vocabulary"))
+        with part("documents"):
+            engine.documents = whole(content["documents"], MAX_COUNT)
+        if engine.topic_group.lanes:
+            with part("topics"):
+                restore_topics(engine, content)
+            engine.topic_group.rounds = whole(content["rounds"], MAX_COUNT)
+        if engine.rank_group.lanes:
+            engine.rank_group.rounds = whole(content["ranks"]["rounds"], MAX_COUNT)
+        for lane in engine.all_lanes:
+            restore_learner(engine, lane, snapshot)
+
+
 def restore_topics(engine: Engine, content: dict[str, Any]) -> None:
     """Restore the names of the topics; the declared topics are always the first."""
     names = distinct_texts(content["topics"], engine.topics.max_topics)
@@ -83,14 +104,21 @@ def restore_topics(engine: Engine, content: dict[str, Any]) -> None:
 
 def restore_lane(engine: Engine, lane: Lane, snapshot: Snapshot) -> None:
     """Restore the learner and the learning curve of a lane."""
+    restore_learner(engine, lane, snapshot)
+    number = snapshot.all_lanes.index(lane.name)
+    labels = engine.group_of(lane).labels.known
+    with part(f"lane {lane.name}, curve"):
+        lane.curve.restore(arrays_under(snapshot.arrays, f"lane{number}/curve"))
+        lane.curve.check_references(labels)
+
+
+def restore_learner(engine: Engine, lane: Lane, snapshot: Snapshot) -> None:
+    """Restore the learner of a lane."""
     number = snapshot.all_lanes.index(lane.name)
     labels = engine.group_of(lane).labels.known
     with part(f"lane {lane.name}, learner"):
         lane.learner.restore(arrays_under(snapshot.arrays, f"lane{number}/learner"))
         lane.learner.check_references(len(engine.vocabulary), labels, len(lane.combines))
-    with part(f"lane {lane.name}, curve"):
-        lane.curve.restore(arrays_under(snapshot.arrays, f"lane{number}/curve"))
-        lane.curve.check_references(labels)
 
 
 def restore_group_state(

@@ -273,6 +273,11 @@ class Vocabulary:
         return int(self.table.size[0])
 
     @property
+    def arrays(self) -> VocabularyArrays:
+        """The terms and their counts, as kernels take them; not copies."""
+        return self._arrays
+
+    @property
     def table(self) -> TermTable:
         """The terms by number."""
         return self._arrays.table

@@ -1,0 +1,1 @@
+"""Ranking documents with a model that stays as it is."""
