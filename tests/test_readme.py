@@ -30,6 +30,7 @@ DOCUMENTS = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md
 EVERY_PAGE = [*DOCUMENTS, REPOSITORY / "CHANGELOG.md", REPOSITORY / "deploy/kafka/README.md"]
 FOLDERS = ("consumers", "deploy", "docs", "learners", "pipeline", "tests")
 README_LINES, LINE_LENGTH = 150, 100
+MODEL = "news.model"  # commands that need it run after one that saves it
 
 
 def shown_commands() -> list[str]:
@@ -65,6 +66,8 @@ def test_shown_command(command: str, tmp_path: Path) -> None:
     script.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
     script.chmod(0o755)
     path = f"{script.parent}{os.pathsep}{os.environ['PATH']}"
+    if any(f"{use} {MODEL}" in command for use in ("--resume", "rank")):
+        command = f"wirerank replay docs/samples/example.jsonl --save {MODEL} && {command}"
     done = subprocess.run(
         ["/bin/sh", "-c", command],
         cwd=tmp_path,
@@ -83,6 +86,7 @@ def test_options_that_the_documents_name_exist() -> None:
     commands = (
         "",
         "replay",
+        "rank",
         "curves export",
         "experiment",
         "report",

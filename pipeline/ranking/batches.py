@@ -19,7 +19,7 @@ from pipeline.ranking.block_ranker import BlockRanker
 from pipeline.storage.container import Arrays, pack, unpack
 from pipeline.text.tokenizer import Tokenizer
 
-BATCH_EVENTS, BATCH_BYTES = 512, 4 << 20
+BATCH_EVENTS, BATCH_BYTES = 1024, 4 << 20
 REQUEST, ANSWER, VERSION = b"WRRQ", b"WRRA", 1
 
 

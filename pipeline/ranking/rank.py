@@ -29,6 +29,7 @@ from pipeline.ranking.block_ranker import BlockRanker
 from pipeline.ranking.evaluation import Evaluation
 from pipeline.ranking.processes import RankingPool
 from pipeline.replay.progress import Progress
+from pipeline.replay.replay import SWITCH_INTERVAL_SECONDS
 from pipeline.replay.settings import check_choice, check_fields
 from pipeline.reports.report import Report, write_report
 from pipeline.storage.output_files import (
@@ -147,6 +148,8 @@ def rank(settings: RankSettings, progress: Progress) -> RankResult:
     interruption = Interruption()
     failure: SourceError | None = None
     with ExitStack() as stack:
+        stack.callback(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
         stack.callback(dead_letters.close)
         stack.enter_context(interruption.installed())
         output = open_output(settings.rankings, stack)
