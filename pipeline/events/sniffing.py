@@ -108,8 +108,7 @@ def _binary_kind(sample: bytes) -> str:
     for magic, kind in MAGIC:
         if sample.startswith(magic):
             return kind
-    if len(sample) > 5 and sample[0] == 0 and any(sample[1:4]) is False:
-        # A zero, and a number of four bytes that is not huge.
+    if _has_schema_id(sample):
         return "json-schema" if sample[5:].lstrip()[:1] == b"{" else "schema-registry"
     zeros = sample[:1000].count(0)
     if zeros:
@@ -120,6 +119,17 @@ def _binary_kind(sample: bytes) -> str:
         if error.start < len(sample) - 4:
             return "binary" if _share_of_controls(sample) > 0.05 else "text"
     return ""
+
+
+def _has_schema_id(sample: bytes) -> bool:
+    """Whether a sample begins with a zero, and a number of four bytes that is not huge.
+
+    Letters in UTF-32 also begin with two zeros each.
+    """
+    if len(sample) < 6 or sample[:2] != b"\0\0":
+        return False
+    in_utf_32 = sample[2] == 0 != sample[3] and sample[4:6] == b"\0\0"
+    return not in_utf_32
 
 
 def _share_of_controls(sample: bytes) -> float:

@@ -243,7 +243,7 @@ def test_plain_text(broker: str, tmp_path: Path) -> None:
         streaming.path.write_text(text)
         streaming.start("tokenize-0")
         streaming.start("learn")
-        producer = Producer({"bootstrap.servers": broker})
+        producer = Producer({"bootstrap.servers": broker, "log_level": 2})
         for event in events:
             headers: dict[str, str | bytes | None] = {"topics": ";".join(event["topics"])}
             producer.produce(
