@@ -144,6 +144,8 @@ def shown(value: Any) -> str:  # noqa: ANN401 - whatever a setting can be
     >>> print(shown(SecretStr("swordfish")), shown(True), shown(("grain", "ship")))
     "**********" true ["grain", "ship"]
     """
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json")
     if isinstance(value, dict):
         return toml_of(value)
     plain = list(value) if isinstance(value, tuple) else value

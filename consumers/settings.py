@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from consumers.registry_settings import EXAMPLE, RegistrySettings
-from consumers.section import Section
+from consumers.section import Section, expanded
 from consumers.stream_settings import StreamSettings
 from consumers.tls import client_context
 from learners.options import MOST
@@ -97,12 +97,7 @@ class SnapshotSettings(Section):
     @field_validator("folder")
     @classmethod
     def _expand_home(cls, folder: Path) -> Path:
-        try:
-            if "\0" in str(folder):
-                raise RuntimeError("a path has no null byte")
-            return folder.expanduser()
-        except RuntimeError as error:
-            raise ValueError(f"{folder} cannot be used: {error}; write an absolute path") from None
+        return expanded(folder)
 
 
 # Each stream has 200 ports: learners use the first hundred, tokenizers the second.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -14,7 +15,7 @@ from pydantic import (
 
 from consumers.kafka_names import default_topics
 from consumers.output_settings import OutputSettings
-from consumers.section import Section
+from consumers.section import Section, expanded
 from learners.options import MOST, OptionError
 from learners.specs import LaneSpec, parse_spec, resolved
 from pipeline.engine.engine import EngineSettings, ranks_of
@@ -91,6 +92,7 @@ class StreamSettings(Section):
     labels: tuple[TopicName, ...] = ()
     start: str = EARLIEST
     stop: str = ""
+    initial: Path | None = None
     blocks: TopicName = ""
     rankings: TopicName = ""
     dead_letters: TopicName = ""
@@ -168,6 +170,11 @@ class StreamSettings(Section):
         if begins_at_a_time and since_epoch_ms(self.start) >= since_epoch_ms(self.stop):
             raise ValueError(f"stop = {self.stop!r} must be later than start = {self.start!r}")
         return self
+
+    @field_validator("initial")
+    @classmethod
+    def _expand_initial(cls, value: Path | None) -> Path | None:
+        return None if value is None else expanded(value)
 
     @field_validator("format")
     @classmethod

@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from consumers.kafka.log_reader import LogDescription, LogError
+from consumers.learner.initial_model import NO_MODEL, InitialModel
 from pipeline.follower import Follower
 from pipeline.snapshots.content import Description
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
@@ -36,12 +37,14 @@ class Recovery:
         published: dict[str, int],  # by published lane: the next offset of the log to publish
         new_follower: Callable[[Sequence[str]], Follower],
         without_offset: Collection[str] = (),  # published lanes of which the broker has no offset
+        initial: InitialModel = NO_MODEL,  # what the stream begins with
     ) -> None:
         self._folder = folder
         self._log = described
         self.published = published
         self._new_follower = new_follower
         self._without_offset = set(without_offset)
+        self._initial = initial
         self.damaged: list[str] = []  # what is wrong with each snapshot that was skipped
 
     def followers(self, lanes: Sequence[str]) -> list[Follower]:
@@ -136,6 +139,7 @@ class Recovery:
             if not isinstance(error, FileNotFoundError):  # another worker has just removed it
                 self.damaged.append(str(error))
             return None
+        self._initial.check_restored(follower.snapshot_content, follower.names)
         return follower
 
     def _report(self, foreign: Sequence[tuple[Path, Description]], wanted: Sequence[str]) -> None:
@@ -164,4 +168,7 @@ class Recovery:
                 f"deleted, and no usable snapshot of {', '.join(lanes)} replaces them. Restore a "
                 "snapshot, or start a new log (another Kafka topic for `blocks`)."
             )
-        return self._new_follower(lanes)
+        follower = self._new_follower(lanes)
+        if self._initial.snapshot is not None:
+            follower.restore(self._initial.snapshot)
+        return follower

@@ -36,6 +36,7 @@ from consumers.kafka.errors import BrokerAwayError
 from consumers.kafka.input_end import InputEnd
 from consumers.kafka.log_reader import POLL_MS, LogReader, describe_log
 from consumers.kafka.topics import topic_identity
+from consumers.learner.initial_model import read_initial_model
 from consumers.learner.lane_owner import LaneOwner
 from consumers.learner.live_page import LearnerPage
 from consumers.learner.publisher import LaneRankings, Publisher
@@ -116,6 +117,7 @@ class LearnerWorker:
         # there on, so that they never go backwards.
         self._shown_from: dict[str, int] = {}
         self._log_identity = ""
+        self._initial_digests: dict[str, str] = {}  # of the model that the stream begins with
         self._input_end = InputEnd(config, stream)
         self._last_end: int | None = None  # of the log, once the whole input is in it
         self._followers: list[LogFollower] = []  # by position; the foremost is the last
@@ -177,6 +179,11 @@ class LearnerWorker:
             reshard_snapshots(
                 self._stream_folder, self._snapshots.keep, assignment, self._log_identity, settings
             )
+        shard = None if self._shard is None else self._shard.assignment
+        initial = read_initial_model(self._stream, shard)
+        specs = list(self._specs.values())
+        initial.check([*specs, *helpers_of(specs, self._all_specs)])
+        self._initial_digests = initial.digests
         self._publisher.start()
         published = self._publisher.published
         # Asked only now: a predecessor of this worker may have followed the log, and taken
@@ -184,7 +191,7 @@ class LearnerWorker:
         described = describe_log(self._config.kafka, self._stream.blocks)
         recovery = Recovery(
             self._snapshots, described, published, self._new_follower,
-            self._publisher.without_offset,
+            self._publisher.without_offset, initial,
         )  # fmt: skip
         followers = recovery.followers(list(self._specs))
         self._metrics.snapshot_problem("damaged", len(recovery.damaged))
@@ -336,6 +343,8 @@ class LearnerWorker:
                 extra["period"] = self._schedule.period
             if only_here:
                 extra["passing"] = True
+            if self._initial_digests:
+                extra["initial"] = self._initial_digests
             snapshots.append(
                 follower.snapshot(log=self._log_identity, published=published, **extra)
             )
