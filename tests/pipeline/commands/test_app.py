@@ -318,7 +318,7 @@ def test_a_cut_file_ends_with_an_error_after_what_it_had() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["", "replay", "curves", "curves export", "corpora", "corpora fetch", "lanes", "bench"],
+    ["", "replay", "rank", "curves", "curves export", "corpora", "corpora fetch", "lanes", "bench"],
 )
 def test_help(command: str) -> None:
     result = wirerank(*command.split(), "--help")
