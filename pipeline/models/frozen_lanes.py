@@ -100,7 +100,12 @@ def check_wanted(wanted: Sequence[str], known: Sequence[str], path: Path) -> Non
     """Raise UsageError if a lane is not there."""
     for lane in wanted:
         if lane not in known:
-            raise UsageError(f"{path} has no lane {lane!r}. It has: {', '.join(known)}.")
+            divided = (
+                " Lanes that are divided into shards over several workers cannot rank."
+                if (path / "shards").is_dir()
+                else ""
+            )
+            raise UsageError(f"{path} has no lane {lane!r}. It has: {', '.join(known)}.{divided}")
 
 
 def load_file(path: Path, wanted: Sequence[str]) -> FrozenLanes:

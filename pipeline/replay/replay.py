@@ -65,7 +65,8 @@ def describe(settings: ReplaySettings, engine: Engine) -> Iterator[str]:
         f"profile = {settings.profile}   max_terms = {features.max_terms:,}   "
         f"min_df = {features.min_df}"
     )
-    declared = f"{len(engine.topics):,} declared" if len(engine.topics) else "discovered"
+    count = len(engine.topics.declared)
+    declared = f"{count:,} declared" if count else "discovered"
     yield (
         f"topics = {declared}, at most {engine.topics.max_topics:,}   "
         f"max_pending = {engine.pending.max_pending:,}   "

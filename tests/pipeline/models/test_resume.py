@@ -191,3 +191,15 @@ def test_options_that_need_others() -> None:
     assert "folder is not a file" in refused(source, "--save", "folder")
     assert "is already read" in refused(source, "--save", source)
     assert "cannot be combined with --kafka" in refused(source, "--kafka", "h:1", "--save", "m")
+
+
+def test_a_resumed_run_can_be_watched() -> None:
+    """Metrics and the loss table begin with the rounds of the model, and do not repeat them."""
+    source = write_lines("e.jsonl", event_lines(14, 120))
+    run(source, "--lane", "mmp", "--save", "m", "--limit", "90")
+    output = run(source, "--resume", "m", "--metrics", "0", "--report", "r.json")
+    assert "topics = discovered" in output
+    rounds = orjson.loads(Path("r.json").read_bytes())["mmp"]["rounds"]
+    shown = [line.split()[2] for line in output.splitlines() if line.endswith("  mmp")]
+    assert shown[-1] == str(rounds)
+    assert "1" not in shown

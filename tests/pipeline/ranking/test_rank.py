@@ -263,6 +263,10 @@ def test_the_shard_of_a_lane_is_refused() -> None:
     SnapshotFolder(Path("shard")).write(snapshot)
     source = write_lines("e.jsonl", event_lines(4, 10))
     assert "one shard of a lane, which cannot rank alone" in refused("shard", source)
+    snapshot_to(Path("stream"), follower_of("mmp", events=50))
+    (Path("stream") / "shards").mkdir()
+    message = refused("stream", source, "--lane", "divided")
+    assert "It has: mmp. Lanes that are divided into shards" in message
 
 
 def test_a_worker_may_replace_its_snapshots_meanwhile() -> None:
