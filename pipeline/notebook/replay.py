@@ -209,7 +209,7 @@ class Replay:
     def save(self, path: str | PathLike[str]) -> None:
         """Save what all lanes have learned, as `wirerank replay --save` does.
 
-        `wirerank replay --resume` goes on from the file.
+        `wirerank rank` ranks with the file, and `wirerank replay --resume` goes on from it.
         """
         engine = self._used_engine()
         settings = InputSettings(self._format, self._mapping, self._profile)

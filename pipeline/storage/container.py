@@ -33,7 +33,7 @@ TYPES = ("bool", "int32", "int64", "uint8", "uint16", "float64")
 MAX_DIMENSIONS, MAX_ELEMENTS = 8, 1 << 56  # per array
 CHUNK_BYTES = 1 << 20
 PURPOSES = {  # of files that people keep, for those who give one to the wrong program
-    b"WRSN": "; it is a snapshot or the model of a replay, for `wirerank replay --resume`",
+    b"WRSN": "; it is a snapshot or the model of a replay, for `wirerank rank` and `--resume`",
     b"WRRK": "; it is a ranker of query-document sets",
     b"WRLN": "; it is a learner that a Python program saved, for `pipeline.load`",
 }
