@@ -14,6 +14,7 @@ from typing import Any
 from learners.specs import LaneSpec, helpers_of
 from pipeline.engine.engine import Engine
 from pipeline.errors import UsageError
+from pipeline.models.divided_lanes import divided_lanes, joined_snapshot
 from pipeline.models.lane_specs import lane_specs
 from pipeline.models.model import InputSettings, check_format, engine_settings_of, input_settings_of
 from pipeline.models.model_file import check_kind, check_version
@@ -67,22 +68,41 @@ def load_folder(
 ) -> list[FrozenLanes]:
     """Load each lane from the newest good snapshot in a folder that has it."""
     damaged = list[str]()
-    files: dict[Path, list[str]] = {}
+    found: dict[str, tuple[int, tuple[Path, ...]]] = {}  # by lane: position and files
+    for divided in divided_lanes(folder, damaged):
+        if divided.position > found.get(divided.lane, (-1, ()))[0]:
+            found[divided.lane] = divided.position, divided.paths
     seen = set[str]()
     for path, description in SnapshotFolder(folder).descriptions(damaged):
-        new = [lane for lane in description.lanes if lane not in seen]
-        seen.update(new)
-        chosen = [lane for lane in new if not wanted or lane in wanted]
-        if chosen:
-            files[path] = chosen
+        for lane in description.lanes:
+            if lane not in seen and description.position > found.get(lane, (-1, ()))[0]:
+                found[lane] = description.position, (path,)
+        seen.update(description.lanes)
         if wanted and seen.issuperset(wanted):
             break
     for problem in damaged:
         warn(f"skipped a damaged snapshot: {problem}.")
-    if not seen:
+    if not found:
         raise UsageError(no_snapshots(folder))
-    check_wanted(wanted, sorted(seen), folder)
-    return [load_file(path, lanes) for path, lanes in files.items()]
+    check_wanted(wanted, sorted(found), folder)
+    files: dict[tuple[Path, ...], list[str]] = {}
+    for lane, (_, paths) in found.items():
+        if not wanted or lane in wanted:
+            files.setdefault(paths, []).append(lane)
+    return [
+        load_file(paths[0], lanes) if len(paths) == 1 else load_shards(paths)
+        for paths, lanes in files.items()
+    ]
+
+
+def load_shards(paths: Sequence[Path]) -> FrozenLanes:
+    """Load a lane from the snapshots of all its shards."""
+    snapshot = joined_snapshot(paths)
+    content, name = snapshot.content, snapshot.name
+    with damage_of(name):
+        engine = new_engine(content, lane_specs(content, {}, {}), [])
+    restore_learners(engine, snapshot)
+    return FrozenLanes(name, engine, read_input(content, name), engine.documents)
 
 
 def no_snapshots(folder: Path) -> str:
@@ -100,12 +120,7 @@ def check_wanted(wanted: Sequence[str], known: Sequence[str], path: Path) -> Non
     """Raise UsageError if a lane is not there."""
     for lane in wanted:
         if lane not in known:
-            divided = (
-                " Lanes that are divided into shards over several workers cannot rank."
-                if (path / "shards").is_dir()
-                else ""
-            )
-            raise UsageError(f"{path} has no lane {lane!r}. It has: {', '.join(known)}.{divided}")
+            raise UsageError(f"{path} has no lane {lane!r}. It has: {', '.join(known)}.")
 
 
 def load_file(path: Path, wanted: Sequence[str]) -> FrozenLanes:
@@ -121,8 +136,8 @@ def load_file(path: Path, wanted: Sequence[str]) -> FrozenLanes:
         describe(content, name)
         if "exchange" in content:
             raise UsageError(
-                f"{name} has one shard of a lane, which cannot rank alone. Rank with a lane that "
-                "is not divided, or set its `shards` to 1 and restart its worker."
+                f"{name} has one shard of a lane, which cannot rank alone. Name the folder of the "
+                "stream, which has the folders of all shards below it."
             )
         with damage_of(name):
             if "model" in content:

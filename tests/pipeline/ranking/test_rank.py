@@ -13,6 +13,7 @@ import numpy as np
 import orjson
 import pytest
 
+from learners.sharding.shard_state import shard_state
 from learners.specs import parse_spec, resolved
 from pipeline.engine.engine import Engine
 from pipeline.engine.lane import new_curve
@@ -27,6 +28,7 @@ from pipeline.ranking.evaluation import Evaluation
 from pipeline.ranking.processes import RankingPool, RankingProcessError
 from pipeline.snapshots.folder import SnapshotFolder
 from pipeline.snapshots.restoring import restore_engine
+from pipeline.snapshots.snapshot import Snapshot
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events
 from tests.support.command_line import WIRERANK, wirerank
 from tests.support.saved_runs import (
@@ -263,10 +265,40 @@ def test_the_shard_of_a_lane_is_refused() -> None:
     SnapshotFolder(Path("shard")).write(snapshot)
     source = write_lines("e.jsonl", event_lines(4, 10))
     assert "one shard of a lane, which cannot rank alone" in refused("shard", source)
-    snapshot_to(Path("stream"), follower_of("mmp", events=50))
-    (Path("stream") / "shards").mkdir()
-    message = refused("stream", source, "--lane", "divided")
-    assert "It has: mmp. Lanes that are divided into shards" in message
+
+
+def write_shards(folder: Path, follower: Follower, shards: int) -> None:
+    """Write a snapshot of each shard of the lane `mmp`, as its workers do."""
+    whole = follower.engine.lanes[0].learner.state()
+    for number in range(shards):
+        snapshot = follower.snapshot(
+            log="id", published=[], profile="reuters2000", exchange={"begun": 0, "scores": 1}
+        )
+        own = {f"lane0/learner/{k}": v for k, v in shard_state(whole, number, shards).items()}
+        arrays = {**snapshot.arrays, **own}
+        path = folder / "shards" / "mmp-12345678" / f"{number}-of-{shards}"
+        SnapshotFolder(path).write(Snapshot(snapshot.content, arrays))
+
+
+def test_the_shards_of_a_lane_rank_together() -> None:
+    """From the newest offset that all of them have, and together with lanes that are whole."""
+    source = write_lines("e.jsonl", event_lines(4, 40))
+    snapshot_to(Path("whole"), follower_of("mmp", events=200))
+    rank("whole", source, "--rankings", "whole.jsonl", "--top", "0")
+    for events in (100, 200):
+        write_shards(Path("stream"), follower_of("mmp", events=events), 3)
+    rank("stream", source, "--rankings", "shards.jsonl", "--top", "0")
+    assert Path("shards.jsonl").read_bytes() == Path("whole.jsonl").read_bytes()
+    snapshot_to(Path("stream"), follower_of("mmp", "arow", events=150))
+    rank("stream", source, "--rankings", "both.jsonl", "--top", "0")
+    lines = Path("both.jsonl").read_bytes().splitlines()
+    assert lines[::2] == Path("whole.jsonl").read_bytes().splitlines()
+    assert {orjson.loads(line)["lane"] for line in lines[1::2]} == {"arow"}
+    newest = max(Path("stream/shards/mmp-12345678/1-of-3").iterdir())
+    newest.write_bytes(newest.read_bytes()[:-1])
+    output = rank("stream", source, "--rankings", "older.jsonl", "--lane", "mmp", "--top", "0")
+    assert "skipped a damaged snapshot" in output
+    assert "documents = " in output
 
 
 def test_a_worker_may_replace_its_snapshots_meanwhile() -> None:
