@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import subprocess
 from pathlib import Path
@@ -203,3 +204,16 @@ def test_a_resumed_run_can_be_watched() -> None:
     shown = [line.split()[2] for line in output.splitlines() if line.endswith("  mmp")]
     assert shown[-1] == str(rounds)
     assert "1" not in shown
+
+
+def test_what_was_read_of_a_damaged_source_is_saved() -> None:
+    """The run fails, but the repaired source is continued where the damage was."""
+    lines = [b'{"id":%d,"text":"a%d b","topics":["t"]}' % (n, n) for n in range(5000)]
+    whole = gzip.compress(b"".join(line + b"\n" for line in lines), mtime=0)
+    Path("s.jsonl.gz").write_bytes(whole[:-500])
+    refused("s.jsonl.gz", "--lane", "mmp", *outputs("parts"), code=1)
+    assert 0 < orjson.loads(Path("parts.json").read_bytes())["mmp"]["documents"] < 5000
+    Path("s.jsonl.gz").write_bytes(whole)
+    run("s.jsonl.gz", "--resume", "parts.model", *outputs("parts"))
+    run("s.jsonl.gz", "--lane", "mmp", *outputs("straight"))
+    assert outcome("parts") == outcome("straight")
