@@ -20,6 +20,7 @@ from pipeline.commands.plain_command import PlainCommand
 from pipeline.commands.rank import rank_command
 from pipeline.commands.replay import replay_command
 from pipeline.commands.report import report_command
+from pipeline.commands.serve import serve_command
 from pipeline.printable import printable
 from pipeline.replay.playback import KafkaPlayer
 
@@ -36,6 +37,7 @@ def new_app(kafka_player: KafkaPlayer | None = None) -> typer.Typer:
     )
     app.command("replay", cls=PlainCommand, context_settings={"obj": kafka_player})(replay_command)
     app.command("rank", cls=PlainCommand)(rank_command)
+    app.command("serve", cls=PlainCommand)(serve_command)
     app.command("lanes")(lanes_command)
     app.command("experiment", cls=PlainCommand)(experiment_command)
     app.command("report", cls=PlainCommand)(report_command)

@@ -125,20 +125,26 @@ class RankingWriter:
         self._topics = BinaryArrayBuilder()
 
     def write(
-        self, ranked: RankedSegment, topics: Sequence[str], lanes: Sequence[int]
+        self,
+        ranked: RankedSegment,
+        topics: Sequence[str],
+        lanes: Sequence[int],
+        top: int | None = None,
     ) -> BinaryArray:
         """Return the events of a segment: document by document, and lane by lane for each.
 
+        `top` replaces that of the writer for this segment.
         `lanes` are the indices of this writer's lanes in the segment. `time` is that of the
         document, so that the same log gives the same events.
         """
+        top = self._top if top is None else top
         known_names = len(self._topics)
         self._topics.append(
             [b'{"topic":%b,"score":' % orjson.dumps(t) for t in topics[known_names:]]
         )
         ordinal = [ranked.scores[lane].label_kind is LabelKind.RANKS for lane in lanes]
         if not any(ordinal):
-            return self._write_topics(ranked, lanes, self._names)
+            return self._write_topics(ranked, lanes, self._names, top)
         events: dict[int, list[bytes]] = {
             i: rank_events(ranked, lanes[i], self._names[i], self._fields)
             for i in np.flatnonzero(ordinal).tolist()
@@ -146,7 +152,7 @@ class RankingWriter:
         topic_lanes = [i for i, is_ordinal in enumerate(ordinal) if not is_ordinal]
         if topic_lanes:
             written = self._write_topics(
-                ranked, [lanes[i] for i in topic_lanes], [self._names[i] for i in topic_lanes]
+                ranked, [lanes[i] for i in topic_lanes], [self._names[i] for i in topic_lanes], top
             ).to_strings()
             events |= {lane: written[i :: len(topic_lanes)] for i, lane in enumerate(topic_lanes)}
         return BinaryArray.from_strings(
@@ -154,11 +160,11 @@ class RankingWriter:
         )
 
     def _write_topics(
-        self, ranked: RankedSegment, lanes: Sequence[int], names: Sequence[str]
+        self, ranked: RankedSegment, lanes: Sequence[int], names: Sequence[str], top: int
     ) -> BinaryArray:
         """Return the events of topic lanes."""
         known = int(ranked.known_topics.max(initial=0))
-        places = min(self._top, known) if self._top else known
+        places = min(top, known) if top else known
         documents = ranked.documents
         shape = (len(documents), len(lanes), places)
         orders, values = np.empty(shape, np.int32), np.empty(shape)

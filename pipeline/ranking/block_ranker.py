@@ -33,16 +33,24 @@ class BlockRanker:
     ) -> None:
         self._rankers = [LaneRanker(part.engine, top, why, evaluate) for part in parts]
 
-    def rank(self, block: Block) -> tuple[list[bytes], Arrays]:
+    @property
+    def lanes(self) -> list[str]:
+        """The names of the lanes, in the order of the events of a document."""
+        return [name for ranker in self._rankers for name in ranker.lane_names]
+
+    def rank(
+        self, block: Block, top: int | None = None, why: bool | None = None
+    ) -> tuple[list[bytes], Arrays]:
         """Return the ranking events, document by document, and the places of labels.
 
-        The places are for `Evaluation.add`. There are none unless labels are evaluated.
+        The places are for `Evaluation.add`. There are none unless labels are evaluated. `top` and
+        `why` replace those of the ranker for this block.
         """
         documents = [entry for entry in block.entries if entry.row is not None]
         arrays: Arrays = {}
         by_ranker = list[list[bytes]]()
         for number, ranker in enumerate(self._rankers):
-            events, places = ranker.rank(block, documents)
+            events, places = ranker.rank(block, documents, top, why)
             by_ranker.append(events)
             arrays.update({f"{number}/{name}": array for name, array in places.items()})
         if len(by_ranker) == 1:
@@ -75,11 +83,20 @@ class LaneRanker:
         return len(self._engine.lanes)
 
     @property
+    def lane_names(self) -> list[str]:
+        """The names of the lanes, in the order of their events."""
+        return [lane.name for lane in self._engine.lanes]
+
+    @property
     def _topics(self) -> int:
         return len(self._engine.topics)
 
-    def rank(self, block: Block, documents: Sequence[Entry]) -> tuple[list[bytes], Arrays]:
+    def rank(
+        self, block: Block, documents: Sequence[Entry], top: int | None, why: bool | None
+    ) -> tuple[list[bytes], Arrays]:
         """Return the ranking events of the documents, and the places of their labels."""
+        top = self._top if top is None else top
+        why = self._why if why is None else why
         rows = self._vectors.vectors(block.counts, block.ready)
         labelled = labelled_documents(self._engine, documents if self._evaluate else [])
         events, arrays = list[bytes](), list[Arrays]()
@@ -87,7 +104,7 @@ class LaneRanker:
             part = rows.between(some.start, some.stop)
             shared, scores = self._score(part, labelled.topics)
             ranked = self._ranked(documents[some], scores)
-            events += self._events(ranked, shared)
+            events += self._events(ranked, shared, top, why)
             if self._evaluate:
                 arrays.append(placed(self._engine, labelled, some, ranked.scores))
         return events, joined(arrays)
@@ -145,12 +162,14 @@ class LaneRanker:
             [scores[lane.name] for lane in engine.lanes],
         )
 
-    def _events(self, ranked: RankedSegment, shared: SharedSegment) -> list[bytes]:
+    def _events(
+        self, ranked: RankedSegment, shared: SharedSegment, top: int, why: bool
+    ) -> list[bytes]:
         engine = self._engine
-        if self._why:
-            return explained_events(engine, ranked, shared, self._top)
+        if why:
+            return explained_events(engine, ranked, shared, top)
         lanes = range(len(engine.lanes))
-        return self._writer.write(ranked, engine.topics.names, lanes).to_strings()
+        return self._writer.write(ranked, engine.topics.names, lanes, top).to_strings()
 
 
 def joined(parts: Sequence[Arrays]) -> Arrays:

@@ -1,0 +1,154 @@
+"""`wirerank serve`: rank documents over HTTP with a model."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from learners.options import MOST
+from pipeline.commands import options
+from pipeline.commands.failure import fail
+from pipeline.errors import UsageError
+from pipeline.printable import printable
+from pipeline.storage.container import DamagedError
+
+TOKEN_VARIABLE = "WIRERANK_SERVE_TOKEN"  # noqa: S105 - the name of a variable
+MIN_TOKEN_CHARACTERS, MAX_TOKEN_CHARACTERS = 16, 1024
+
+
+def serve_command(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            help="A model that `wirerank replay --save` has written, a snapshot, or the folder in "
+            "which the workers of a stream keep their snapshots. A newer one is taken up.",
+        ),
+    ],
+    lane: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Load this lane only; repeat for several. Default: all."),
+    ] = None,
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="The address to listen on; others than loopback need a token."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="The port; 0 takes a free one.")
+    ] = 8080,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Answer only clients that send the token in this file. The variable "
+            f"{TOKEN_VARIABLE} does the same.",
+        ),
+    ] = None,
+    top: Annotated[
+        int,
+        typer.Option(
+            min=0, max=MOST, metavar="N", help="Topics per ranking, unless a request says it."
+        ),
+    ] = 10,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="How text is split into terms. Default: as for the model."
+        ),
+    ] = None,
+    refresh: Annotated[
+        float,
+        typer.Option(
+            min=0.1, max=86400, metavar="SECONDS", help="Look for a newer model this often."
+        ),
+    ] = 5.0,
+    processes: Annotated[
+        int,
+        typer.Option(
+            min=0, max=512, metavar="N", help="Answer in N processes; 0 takes one per core."
+        ),
+    ] = 0,
+    max_body_bytes: Annotated[
+        int, typer.Option(min=1, max=1 << 30, metavar="N", help="Refuse larger requests.")
+    ] = 4 << 20,
+    max_documents: Annotated[
+        int,
+        typer.Option(min=1, max=1_000_000, metavar="N", help="Refuse longer lists of documents."),
+    ] = 1000,
+    max_waiting: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=1_000_000,
+            metavar="N",
+            help="Let at most N requests wait per process; others get 429.",
+        ),
+    ] = 1000,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=0.1,
+            max=3600,
+            metavar="SECONDS",
+            help="Refuse a request whose body takes longer, or that waits longer.",
+        ),
+    ] = 10.0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Rank documents over HTTP with a model, without learning from them.
+
+    The contract is at /openapi.json, and a page to try the model at /.
+    """
+
+    def say(line: str) -> None:
+        if not quiet:
+            typer.echo(printable(line), err=True)
+
+    missing = [name for name in ("starlette", "uvicorn") if not find_spec(name)]
+    if missing:
+        fail(f"serve needs {', '.join(missing)}. Install it with: pip install 'wirerank[page]'")
+    from pipeline.ranking.rank import cores  # noqa: PLC0415 - slow to import
+    from pipeline.serving.server import ServeSettings, serve  # noqa: PLC0415 - an extra
+
+    try:
+        settings = ServeSettings(
+            model=model, lanes=tuple(lane or ()), host=host, port=port,
+            token=read_token(token_file), top=top, profile=profile, refresh_seconds=refresh,
+            processes=processes or cores(), max_body_bytes=max_body_bytes,
+            max_documents=max_documents, max_waiting=max_waiting, timeout_seconds=timeout,
+        )  # fmt: skip
+        serve(settings, say)
+    except UsageError as error:
+        fail(str(error))
+    except DamagedError as error:
+        fail(f"{error}.", 1)
+
+
+def read_token(path: Path | None) -> bytes | None:
+    """Return the token in a file or in the environment; no message shows it."""
+    if path is not None:
+        origin = str(path)
+        try:
+            with path.open("rb") as file:
+                token = file.read(MAX_TOKEN_CHARACTERS + 2)
+        except OSError as error:
+            raise UsageError(f"The token in {path} cannot be read: {error.strerror}.") from None
+    elif TOKEN_VARIABLE in os.environ:
+        origin = TOKEN_VARIABLE
+        token = os.fsencode(os.environ[TOKEN_VARIABLE])
+    else:
+        return None
+    token = token.strip()
+    is_plain = all(33 <= byte <= 126 for byte in token)
+    if not is_plain or not MIN_TOKEN_CHARACTERS <= len(token) <= MAX_TOKEN_CHARACTERS:
+        raise UsageError(
+            f"The token in {origin} must have {MIN_TOKEN_CHARACTERS} to {MAX_TOKEN_CHARACTERS:,} "
+            f"printable ASCII characters without spaces; found {len(token):,} bytes."
+        )
+    return token
