@@ -87,6 +87,7 @@ def test_options_that_the_documents_name_exist() -> None:
         "",
         "replay",
         "rank",
+        "serve",
         "curves export",
         "experiment",
         "report",

@@ -101,9 +101,9 @@ def serve_command(
     ] = 10.0,
     quiet: options.Quiet = False,
 ) -> None:
-    """Rank documents over HTTP with a model, without learning from them.
+    """Rank documents over HTTP with a model.
 
-    The contract is at /openapi.json, and a page to try the model at /.
+    Nothing is learned. The contract is at /openapi.json, and a page to try the model at /.
     """
 
     def say(line: str) -> None:

@@ -36,21 +36,37 @@ class ModelSource:
         """Return something that differs as soon as there is another model."""
         try:
             if not self.path.is_dir():
-                return ((self.path.name, stamp_of(self.path.stat())),)
-            files = sorted(self.path.glob(f"*{SUFFIX}"))
-            return tuple((file.name, stamp_of(file.stat())) for file in files)
+                return ((str(self.path), stamp_of(self.path.stat())),)
+            files = [
+                file
+                for pattern in (f"*{SUFFIX}", f"shards/*/*/*{SUFFIX}")
+                for file in sorted(self.path.glob(pattern))
+            ]
+            return tuple((str(file), stamp_of(file.stat())) for file in files)
         except OSError:
             return ()  # a file was removed in this moment; the next look sees the rest
 
     def load(self, warn: Callable[[str], None]) -> ServedModel:
         """Load the newest model; raises UsageError or `DamagedError`."""
-        written = {name: stamp[1] / 1e9 for name, stamp in self.state()}
-        now = time.time()  # for a file that is written while the others are read
+        state, now = self.state(), time.time()
         parts = load_frozen_lanes(self.path, self.lanes, warn)
-        saved = [written.get(Path(part.name).name, now) for part in parts]
+        saved = min(written(part.name, state, now) for part in parts)
         settings = RankSettings(self.path, lanes=self.lanes, profile=self.profile)
         profile = input_settings(settings, parts).profile
-        return ServedModel(parts, profile, self.limits, self.top, max(saved))
+        return ServedModel(parts, profile, self.limits, self.top, saved)
+
+
+def written(name: str, state: State, now: float) -> float:
+    """Return when a file was written, or the snapshots of all shards in a folder.
+
+    A file that is not in the state yet was written since then: `now` is when the state was taken.
+    """
+    newest: dict[str, float] = {}
+    for path, stamp in state:
+        if path == name or path.startswith(f"{name}/"):
+            folder = path.rpartition("/")[0]
+            newest[folder] = max(newest.get(folder, 0.0), stamp[1] / 1e9)
+    return min(newest.values(), default=now)
 
 
 class CurrentModel:

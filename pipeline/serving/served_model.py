@@ -55,7 +55,7 @@ class ServedModel:
         self._profile = profile
         self._limits = limits
         self._top = top
-        self._saved = saved  # when its newest file was written
+        self.saved = saved  # when the oldest of its files was written
         self._tokenizer = Tokenizer(profile)
         self._ranker = BlockRanker(parts, top)
         self._lanes = self._ranker.lanes
@@ -66,8 +66,8 @@ class ServedModel:
 
     @property
     def age_seconds(self) -> float:
-        """Seconds since the newest file of the model was written."""
-        return max(0.0, time.time() - self._saved)
+        """Seconds since the oldest file of the model was written."""
+        return max(0.0, time.time() - self.saved)
 
     def summary(self) -> dict[str, Any]:
         """Return what every answer says about the model."""

@@ -12,8 +12,8 @@ from consumers.cli import new_app
 
 GROUPS = ("", "corpora", "curves")
 COMMANDS = (
-    "replay", "lanes", "experiment", "report", "inspect", "bench", "corpora fetch",
-    "curves export", "tokenize", "learn", "run", "config", "check", "init",
+    "replay", "rank", "serve", "lanes", "experiment", "report", "inspect", "bench",
+    "corpora fetch", "curves export", "tokenize", "learn", "run", "config", "check", "init",
 )  # fmt: skip
 
 

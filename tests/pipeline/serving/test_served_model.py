@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from pipeline.log.block import make_block
 from pipeline.models.model_file import read_model
 from pipeline.serving.model_source import ModelSource
 from pipeline.serving.rank_request import Limits
@@ -137,16 +138,13 @@ def test_a_failure_concerns_only_its_own_request(
     model: ServedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Requests that are ranked together are ranked alone if that fails."""
-    import pipeline.serving.served_model as module
-
-    make = module.make_block
 
     def fail(documents: Any, tokenizer: Any) -> Any:  # noqa: ANN401
         if any(document.content == "bad" for document in documents):
             raise ZeroDivisionError
-        return make(documents, tokenizer)
+        return make_block(documents, tokenizer)
 
-    monkeypatch.setattr(module, "make_block", fail)
+    monkeypatch.setattr("pipeline.serving.served_model.make_block", fail)
     replies = model.answer([b'{"text": "w1"}', b'{"text": "bad"}', b'{"text": "w2"}'])
     assert [reply.status for reply in replies] == [200, 500, 200]
 

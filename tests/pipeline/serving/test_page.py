@@ -1,0 +1,61 @@
+"""The page to try a model, in a browser: ranking by keyboard, reasons, and no script of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+from playwright.sync_api import Page
+
+from tests.pipeline.page.conftest import Viewer, view
+from tests.support.command_line import wirerank
+from tests.support.model_server import ModelServer
+
+pytestmark = pytest.mark.slow
+
+__all__ = ["view"]
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
+    folder: Path = tmp_path_factory.mktemp("served")
+    events = [
+        {
+            "id": n,
+            "text": "wheat harvest" if n % 2 else "oil price",
+            "topics": [MARKUP, "grain"][n % 2 :],
+        }
+        for n in range(20)
+    ]
+    source, model = folder / "events.jsonl", folder / "m.model"
+    source.write_bytes(b"\n".join(map(orjson.dumps, events)))
+    lanes = ("--lane", "perceptron", "--lane", f"mmp:name={MARKUP}")
+    result = wirerank("replay", str(source), *lanes, "--save", str(model), "--quiet")
+    assert result.exit_code == 0, result.output
+    with ModelServer(model, "--processes", "1") as server:
+        yield server
+
+
+def rows(page: Page) -> list[str]:
+    return page.locator("td:first-child").all_inner_texts()
+
+
+def test_a_text_is_ranked_by_keyboard_and_shown_with_reasons(
+    server: ModelServer, view: Viewer
+) -> None:
+    page = view(f"http://127.0.0.1:{server.port}/")
+    page.keyboard.type("wheat harvest of the year")  # the field has the focus
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("table")
+    assert page.locator("h2").count() == 2
+    assert set(rows(page)) == {"grain", MARKUP}  # as text; a dialog would fail the test
+    assert "wheat" in page.locator("table").first.inner_text()
+    page.select_option("#lane", "perceptron")
+    page.fill("#top", "1")
+    page.focus("button")
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.querySelectorAll('h2').length === 1")
+    assert rows(page) == ["grain"]
