@@ -67,7 +67,8 @@ def test_shown_command(command: str, tmp_path: Path) -> None:
     script.chmod(0o755)
     path = f"{script.parent}{os.pathsep}{os.environ['PATH']}"
     if any(f"{use} {MODEL}" in command for use in ("--resume", "rank")):
-        command = f"wirerank replay docs/samples/example.jsonl --save {MODEL} && {command}"
+        first = f"wirerank replay docs/samples/example.jsonl --save {MODEL}"
+        command = f"{first} --rankings rankings.jsonl && {command}"
     done = subprocess.run(
         ["/bin/sh", "-c", command],
         cwd=tmp_path,

@@ -77,7 +77,7 @@ class NewsmlG2Parser:
     ... </newsItem>'''
     >>> NewsmlG2Parser()(item)
     Event(id='urn:x:7', content='Wheat up\nPrices rose. Traders smiled.',
-          topics=('medtop:20000382',), rank=4, time=None)
+          topics=('medtop:20000382',), rank=4, time=None, ...)
 
     """
 

@@ -54,7 +54,7 @@ def parse_ninjs(raw: bytes, max_event_bytes: int = MAX_EVENT_BYTES) -> Event:
     ...             "body_xhtml": "<p>Prices rose.</p><p>Traders smiled.</p>"}'''
     >>> parse_ninjs(item)
     Event(id='urn:x:7', content='Wheat up\nPrices rose. Traders smiled.',
-          topics=('20000382',), rank=4, time=None)
+          topics=('20000382',), rank=4, time=None, ...)
 
     """
     item = parse_object(raw, max_event_bytes)
