@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -13,8 +14,9 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from pydantic import ValidationError
 
-from consumers.config import explain
+from consumers.config import explain, kafka_settings
 from consumers.registry_settings import EXAMPLE, RegistrySettings
+from consumers.settings import ConfigError
 from pipeline.checking.sample import parsed
 from pipeline.commands.failure import fail
 from pipeline.events.event import MAX_EVENT_BYTES, MalformedEvent
@@ -59,8 +61,9 @@ def init_command(
     """Write a configuration for Kafka topics that exist.
 
     Looks at the newest events, and proposes where their fields are. Then try it with `wirerank
-    check`. For a broker or a registry with TLS or a password, write the configuration by hand;
-    `wirerank config --example` prints one to start from.
+    check`. For a broker with TLS or a password, set WIRERANK__KAFKA__SECURITY_PROTOCOL and the like
+    in the environment; they are not written to the file. For a registry with a password, write the
+    configuration by hand; `wirerank config --example` prints one to start from.
     """
     settings = registry_settings(registry)
     proposal = look_at(kafka, settings, topics)
@@ -92,12 +95,11 @@ def look_at(kafka: str, registry: RegistrySettings, topics: list[str]) -> Propos
     from consumers.kafka.errors import KafkaError, describe_error  # noqa: PLC0415 - slow to import
     from consumers.kafka.topic_sample import MissingTopicError, newest_records  # noqa: PLC0415
     from consumers.registry.http_client import RegistryAwayError  # noqa: PLC0415
-    from consumers.settings import KafkaSettings  # noqa: PLC0415
 
     try:
-        messages = newest_records(KafkaSettings(bootstrap=kafka), topics, SAMPLE)
+        messages = newest_records(kafka_settings(kafka, os.environ), topics, SAMPLE)
         return propose([message.value for message in messages if message.value], registry)
-    except MissingTopicError as error:
+    except (ConfigError, MissingTopicError) as error:
         fail(printable(str(error)))
     except RegistryAwayError as error:
         fail(f"the Schema Registry at {registry.url} does not answer: {error}.")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from kafka.errors import KafkaTimeoutError
+from typer.testing import CliRunner
 
 from consumers.cli import new_app
 from consumers.kafka.clients import new_admin
@@ -241,6 +242,26 @@ def test_playing_into_a_topic(secured: Secured, monkeypatch: pytest.MonkeyPatch)
         assert words in done.stderr
         assert "Traceback" not in done.stderr
         keeps_secrets(done.output)
+
+
+def test_init_reads_a_secured_broker(
+    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes the settings from the environment, and writes none of them."""
+    path = tmp_path / "secured.toml"
+    with Streaming(secured.plaintext, tmp_path, [LANE]) as streaming:
+        streaming.produce([b'{"articleId": 7, "headline": "Wheat", "body": "Prices rose."}'])
+        secured.grant(USER, streaming.name)
+        settings = secured.by_password("SASL_SSL", "SCRAM-SHA-512")
+        for name, value in environment(settings).items():
+            monkeypatch.setenv(name, value)
+        command = ["init", streaming.documents, "--kafka", settings["bootstrap"]]
+        done = CliRunner().invoke(new_app(), [*command, "--output", str(path)])
+        assert done.exit_code == 0, done.output
+    text = path.read_text()
+    assert 'id = "articleId"' in text
+    assert "\nsecurity_protocol" not in text
+    keeps_secrets(text + done.output)
 
 
 def test_a_crash_shows_no_secret(secured: Secured, tmp_path: Path) -> None:
