@@ -15,6 +15,7 @@ from learners.learner import State
 from learners.scores import DenseScores, RowScores
 from learners.segment import Segment, Steps, labels_of
 from learners.topic_learner import TopicLearner
+from learners.weight_rows import WeightRows, no_weights
 
 
 @njit
@@ -75,6 +76,17 @@ class Frequency(TopicLearner):
     def check_references(self, terms: int, topics: int, others: int = 0) -> None:
         """There are no more counts than topics."""
         check_extent("counts", self._counts.shape[0], topics, "topics")
+
+    def ranking_weights(self, terms: Longs) -> WeightRows:
+        """No weights: terms are not used."""
+        return no_weights(len(terms))
+
+    def biases(self, columns: int) -> Floats:
+        """The counts."""
+        biases = np.zeros(columns)
+        counts = self._counts.view[:columns]
+        biases[: len(counts)] = counts
+        return biases
 
     def size_bytes(self) -> int:
         """Memory of the counts."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from learners.options import Option
 from learners.scores import DenseScores, LabelKind, RowScores
 from learners.segment import Segment
 from learners.update_rule import UpdateRule
+from learners.weight_rows import WeightRows, nonzero_weights
 
 State = dict[str, npt.NDArray[np.generic]]
 
@@ -37,6 +38,10 @@ class Learner(ABC):
     # Why it cannot be divided into shards, and what to do; empty if it can: see `update_rule`.
     unshardable: ClassVar[str] = "its updates do not move one prototype per topic along a document."
     ranks: int = 0  # how many ranks it tells apart; 0 if it learns topics
+    # Why its scores are not sums over the terms of a document; empty if they are.
+    nonlinear: str = ""
+    # What its weights are multiplied by: the values of terms, those above 0, or 1 for each of them.
+    weighs: ClassVar[Literal["values", "positive values", "presence"]] = "values"
 
     @classmethod
     def label_kind(cls) -> LabelKind:
@@ -91,6 +96,34 @@ class Learner(ABC):
         None if a score is not a sum over the terms of the document, so that no term explains it.
         """
         return None
+
+    @property
+    def weight_shape(self) -> tuple[int, int]:
+        """How many terms and columns its matrix of weights has; all other weights are 0.
+
+        Columns are topics. An ordinal learner has one for each rank, or a single one.
+        """
+        return 0, 0
+
+    def ranking_weights(self, terms: Longs) -> WeightRows | None:
+        """The weights that it ranks with, one row for each of these terms.
+
+        The score of a column is the sum of value times weight, plus its bias: see `weighs` and
+        `biases`. None if scores are not such sums: see `nonlinear`.
+        """
+        rows, columns = self.weight_shape
+        known = terms < rows
+        weights = self.weights_of(terms[known].astype(np.int32), np.arange(columns))
+        return None if weights is None else nonzero_weights(weights, known)
+
+    def biases(self, columns: int) -> Floats:
+        """What the score of each column has in it whatever the terms are."""
+        return np.zeros(columns)
+
+    @property
+    def ranking_thresholds(self) -> Floats:
+        """The thresholds that turn its score into a rank; empty if it has none."""
+        return np.zeros(0)
 
     def contributions(self, terms: Ints, values: Floats, topics: Longs) -> Floats | None:
         """What each term of a document adds to the scores of these topics: terms x topics.

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +50,7 @@ from learners.scores import RowScores
 from learners.segment import Segment
 from learners.sparse_scores import SparseScores
 from learners.topic_learner import TopicLearner
+from learners.weight_rows import WeightRows, starts_of
 
 
 class IndexLearner(TopicLearner):
@@ -203,6 +205,28 @@ class IndexLearner(TopicLearner):
         """The features are terms of the stream, and they are connected with its topics."""
         check_extent("total", self._terms, terms, "terms")
         check_range("classes", self._index.classes[: self._index.sizes[USED]], 0, topics)
+
+    @property
+    def weighs(self) -> Literal["positive values", "presence"]:  # type: ignore[override]
+        """Terms with a value above 0 vote, by their values or all alike."""
+        return "presence" if self.boolean else "positive values"
+
+    def ranking_weights(self, terms: Longs) -> WeightRows:
+        """The shares of the connections that vote, less if the feature was seldom seen."""
+        counts, features = np.zeros(len(terms), np.int64), terms[terms < self._terms]
+        lists = self._index.lists[features]
+        voting = np.minimum(lists[:, COUNT], self.d_max or ALL)
+        row = np.repeat(np.arange(len(features)), voting)
+        places = np.arange(len(row)) + np.repeat(lists[:, FIRST] - starts_of(voting)[:-1], voting)
+        shares = self._index.weights[places] / self._index.total[features][row]
+        is_voting = shares >= self.least_share
+        row, places, shares = row[is_voting], places[is_voting], shares[is_voting]
+        if self.rating:
+            shares = np.minimum(1.0, lists[:, SEEN] / SEEN_WELL)[row] * shares
+        columns = self._index.classes[places]
+        order = np.lexsort((columns, row))
+        counts[terms < self._terms] = np.bincount(row, minlength=len(features))
+        return WeightRows(starts_of(counts), columns[order], shares[order])
 
     def contributions(self, terms: Ints, values: Floats, topics: Longs) -> Floats:
         """Return the votes of the document's features: terms x topics."""

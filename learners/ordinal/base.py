@@ -156,6 +156,26 @@ class OrdinalLearner(RankLearner):
         check_extent("weights", self._weights.shape[0], terms, "terms")
         self._supports.check_references(terms, self.columns)
 
+    @property
+    def nonlinear(self) -> str:  # type: ignore[override]
+        """Why no term explains a score; empty without a kernel."""
+        if self.kernel == "linear":
+            return ""
+        return "with a kernel its scores are sums over instances, by products of two terms."
+
+    @property
+    def weight_shape(self) -> tuple[int, int]:
+        """The terms of the weights, and one column or one per rank."""
+        return self._weights.shape[0], self.columns
+
+    @property
+    def ranking_thresholds(self) -> Floats:
+        """The thresholds that it ranks with: with `average`, their mean over all rounds."""
+        if self.average and self.rounds > 0 and self.kernel == "linear":
+            mean: Floats = self._passed / self.rounds
+            return mean
+        return self.thresholds
+
     def weights_of(self, terms: Ints, topics: Longs) -> Floats | None:
         """The weights of these terms for these ranks minus one; None with a kernel.
 

@@ -236,6 +236,18 @@ class AROW(TopicLearner):
         check_extent("weights", self._weights.shape[0], terms, "terms")
         check_extent("weights", self._weights.shape[1], topics, "topics")
 
+    @property
+    def weight_shape(self) -> tuple[int, int]:
+        """The terms and topics of the weights."""
+        return self._weights.shape[0], self._weights.shape[1]
+
+    def biases(self, columns: int) -> Floats:
+        """The priors of the topics, times `bias`."""
+        biases = np.zeros(columns)
+        prior = self._prior.view[:columns]
+        biases[: len(prior)] = self.bias * prior
+        return biases
+
     def weights_of(self, terms: Ints, topics: Longs) -> Floats:
         """The weights of terms; a score also has the prior of its topic in it."""
         weights: Floats = self._weights.room[np.ix_(terms, topics)]

@@ -91,6 +91,11 @@ class PrototypeLearner(TopicLearner):
         check_extent("weights", self._weights.shape[0], terms, "terms")
         check_extent("weights", self._weights.shape[1], topics, "topics")
 
+    @property
+    def weight_shape(self) -> tuple[int, int]:
+        """The terms and topics of the prototypes."""
+        return self._weights.shape[0], self._weights.shape[1]
+
     def weights_of(self, terms: Ints, topics: Longs) -> Floats:
         """The prototypes that it ranks with now; with `average`, their mean over all rounds."""
         places = np.ix_(terms, topics)

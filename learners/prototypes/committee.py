@@ -175,6 +175,11 @@ class Committee(TopicLearner):
         check_extent("weights", self._weights.shape[0], terms, "terms")
         check_extent("weights", self._weights.shape[1] // self.size, topics, "topics")
 
+    @property
+    def weight_shape(self) -> tuple[int, int]:
+        """The terms of the weights, and the topics: those of one topic have one mean."""
+        return self._weights.shape[0], self._weights.shape[1] // self.size
+
     def weights_of(self, terms: Ints, topics: Longs) -> Floats:
         """The mean weights of the members, which score as the committee does."""
         members = topics[:, None] * self.size + np.arange(self.size)

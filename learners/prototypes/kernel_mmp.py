@@ -95,6 +95,7 @@ class KernelMMP(TopicLearner):
         "with a kernel it keeps instances instead of prototypes. "
         "Leave out shards, or use kernel=linear."
     )
+    nonlinear = "with a kernel its scores are sums over instances, by products of two terms."
     options = MMP.options
 
     def __init__(

@@ -185,6 +185,11 @@ class Rocchio(TopicLearner):
         check_extent("sums", self._sums.shape[0], terms, "terms")
         check_extent("sums", self._sums.shape[1], topics, "topics")
 
+    @property
+    def weight_shape(self) -> tuple[int, int]:
+        """The terms and topics of the prototypes."""
+        return self._weights.shape[0], self._weights.shape[1]
+
     def weights_of(self, terms: Ints, topics: Longs) -> Floats:
         """The prototypes as last made."""
         weights: Floats = self._weights.room[np.ix_(terms, topics)]

@@ -67,6 +67,8 @@ DIGEST_BYTES = 16
 class Shard(Learner):
     """One shard of a prototype learner: takes all steps, keeps the prototypes of its own topics."""
 
+    nonlinear = "it is one shard of a lane: the prototypes of most topics are in other shards."
+
     def __init__(self, rule: UpdateRule, exchange: Exchange) -> None:
         self.rule = rule  # of the learner that is divided
         self.exchange = exchange

@@ -213,6 +213,7 @@ class Stacker(Learner):
         "it has a few weights and no model of topics. "
         "Leave out shards; the lanes that it combines may have them."
     )
+    nonlinear = "it combines the scores of other lanes and has no weights of terms."
     summary = "combines other lanes, trained for average precision (SVM-map)"
     options = (
         Option("of", "", "the lanes to combine, as [lane,...] (default: all other topic lanes)"),
