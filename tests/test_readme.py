@@ -66,7 +66,7 @@ def test_shown_command(command: str, tmp_path: Path) -> None:
     script.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
     script.chmod(0o755)
     path = f"{script.parent}{os.pathsep}{os.environ['PATH']}"
-    if any(f"{use} {MODEL}" in command for use in ("--resume", "rank")):
+    if any(f"{use} {MODEL}" in command for use in ("--resume", "rank", "inspect", "weights")):
         first = f"wirerank replay docs/samples/example.jsonl --save {MODEL}"
         command = f"{first} --rankings rankings.jsonl && {command}"
     done = subprocess.run(
@@ -99,6 +99,8 @@ def test_options_that_the_documents_name_exist() -> None:
         "check",
         "init",
         "inspect",
+        "diff",
+        "export weights",
         "bench",
     )
     shown = "".join(

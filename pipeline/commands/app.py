@@ -13,7 +13,9 @@ import typer
 from pipeline.commands.bench import bench_command
 from pipeline.commands.corpora import corpora_app
 from pipeline.commands.curves import curves_app
+from pipeline.commands.diff import diff_command
 from pipeline.commands.experiment import experiment_command
+from pipeline.commands.export import export_app
 from pipeline.commands.inspect import inspect_command
 from pipeline.commands.lanes import lanes_command
 from pipeline.commands.plain_command import PlainCommand
@@ -42,9 +44,11 @@ def new_app(kafka_player: KafkaPlayer | None = None) -> typer.Typer:
     app.command("experiment", cls=PlainCommand)(experiment_command)
     app.command("report", cls=PlainCommand)(report_command)
     app.command("inspect", cls=PlainCommand)(inspect_command)
+    app.command("diff", cls=PlainCommand)(diff_command)
     app.command("bench", cls=PlainCommand)(bench_command)
     app.add_typer(corpora_app, name="corpora")
     app.add_typer(curves_app, name="curves")
+    app.add_typer(export_app, name="export")
     return app
 
 

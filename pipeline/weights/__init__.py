@@ -1,0 +1,1 @@
+"""What is inside of a model: the weights of its lanes, shown, compared and exported."""
