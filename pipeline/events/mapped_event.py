@@ -181,6 +181,10 @@ def text_reader(field: str, sources: Sequence[FieldSource]) -> FieldReader:
 
     get = compiled[0].get
 
+    def read_html(event: Any, record: Record, envelope: Any) -> str | None:  # noqa: ANN401
+        value = get(event, record, envelope)
+        return loose_text_of(value) if type(value) is str else read(event, record, envelope)
+
     def read_list(event: Any, record: Record, envelope: Any) -> str | None:  # noqa: ANN401
         value = get(event, record, envelope)
         if not value:
@@ -203,8 +207,11 @@ def text_reader(field: str, sources: Sequence[FieldSource]) -> FieldReader:
                     raise not_a_text(field, path, part)
         return "\n".join(parts) if parts else None
 
-    only_list = len(compiled) == 1 and not compiled[0].source.html
-    return read_list if only_list else read
+    if len(compiled) > 1:
+        return read
+    if not compiled[0].source.html:
+        return read_list
+    return read if compiled[0].is_list else read_html
 
 
 def not_a_text(field: str, path: str, value: object) -> MalformedEvent:

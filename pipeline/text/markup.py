@@ -66,14 +66,13 @@ def loose_text_of(markup: str) -> str:
     ' one   two '
     """
     try:
-        data = markup.encode()
+        data = bytearray(markup.encode())
     except UnicodeEncodeError:  # half of a pair of surrogates
         return "".join(text_pieces(markup))
-    output = np.empty(len(data), np.uint8)
-    length = strip_tags(np.frombuffer(data, np.uint8), output, _INLINE_NAMES, _HIDDEN_NAMES)
+    length = strip_tags(np.frombuffer(data, np.uint8), _INLINE_NAMES, _HIDDEN_NAMES)
     if length < 0:
         return "".join(text_pieces(markup))
-    text = output[:length].tobytes().decode()
+    text = data[:length].decode()
     return _resolved(text) if "&" in text else text
 
 

@@ -97,9 +97,10 @@ def joins_with_tag(data: Bytes, at: int) -> bool:
 
 
 @njit
-def strip_tags(data: Bytes, output: Bytes, inline: Longs, hidden: Longs) -> int:
-    """Write the text of markup, with its entities, and return its length; -1 if it is not simple.
+def strip_tags(data: Bytes, inline: Longs, hidden: Longs) -> int:
+    """Replace markup by its text, with its entities, and return its length; -1 if it is not simple.
 
+    The text is never longer than what was read of the markup, so it is written over the markup.
     Elements in `inline` may stand inside a word, and all others separate words. Those in `hidden`
     have a content that is not shown.
     """
@@ -115,7 +116,7 @@ def strip_tags(data: Bytes, output: Bytes, inline: Longs, hidden: Longs) -> int:
                 if at < 0 or is_among(hidden, name):
                     return GIVEN_UP
                 if not is_among(inline, name):
-                    output[length] = BLANK
+                    data[length] = BLANK
                     length += 1
                 at = skip_attributes(data, at)
                 if at < 0:
@@ -125,7 +126,7 @@ def strip_tags(data: Bytes, output: Bytes, inline: Longs, hidden: Longs) -> int:
                 return GIVEN_UP
         elif byte == AMPERSAND and joins_with_tag(data, at):
             return GIVEN_UP
-        output[length] = byte
+        data[length] = byte
         length += 1
         at += 1
     return length
