@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import json
+import os
 import re
 import runpy
+import threading
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -20,11 +23,13 @@ from pipeline.events.event import Event
 from pipeline.log.block import make_block
 from pipeline.models.frozen_lanes import load_frozen_lanes
 from pipeline.ranking.block_ranker import BlockRanker
-from pipeline.snapshots.folder import SnapshotFolder
+from pipeline.snapshots.folder import SUFFIX, SnapshotFolder
 from pipeline.weights.lane_weights import lane_weights
 from pipeline.weights.weights_file import cell
 from tests.conftest import REPOSITORY
 from tests.pipeline.engine.test_engine import TOKENIZER
+from tests.pipeline.ranking.test_rank import follower_of as stream_follower
+from tests.pipeline.ranking.test_rank import write_shards
 from tests.pipeline.snapshots.followers import follower_of
 from tests.support.command_line import wirerank
 from tests.support.saved_runs import LANES, event_lines, lane_options, run, write_lines
@@ -245,3 +250,41 @@ def test_a_folder_of_a_worker_and_a_snapshot_in_it() -> None:
     export(folder, "a.npz", "--lane", "champion")
     export(snapshot, "b.npz", "--lane", "champion")
     assert Path("a.npz").read_bytes() == Path("b.npz").read_bytes()
+
+
+def test_the_shards_of_a_lane_are_joined() -> None:
+    follower = stream_follower("mmp", events=100)
+    whole = SnapshotFolder(Path("whole")).write(follower.snapshot(log="id", published=[]))
+    write_shards(Path("stream"), follower, 3)
+    export(whole, "whole.csv", "--lane", "mmp")
+    export("stream", "joined.csv", "--lane", "mmp")
+    assert Path("joined.csv").read_bytes() == Path("whole.csv").read_bytes()
+    shard = next(Path("stream").rglob(f"*{SUFFIX}"))
+    assert "one shard of a lane" in export(shard, "shard.csv", code=2)
+    assert "one shard of a lane" in wirerank("diff", str(shard), str(whole)).output
+
+
+def test_a_table_goes_to_a_pipe(model: Path) -> None:
+    export(model, "weights.csv", "--lane", "perceptron")
+    os.mkfifo("pipe.csv")
+    received = list[bytes]()
+    reader = threading.Thread(target=lambda: received.append(Path("pipe.csv").read_bytes()))
+    reader.start()
+    export(model, "pipe.csv", "--lane", "perceptron")
+    reader.join()
+    assert received == [Path("weights.csv").read_bytes()]
+
+
+def test_a_file_that_exists_is_replaced_only_by_a_whole_one(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("weights.npz").write_text("before")
+
+    def broken(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("pipeline.weights.weights_file.write_json", broken)
+    result = wirerank("export", "weights", str(model), "weights.npz", "--lane", "arow")
+    assert isinstance(result.exception, OSError)
+    assert Path("weights.npz").read_text() == "before"
+    assert [path.name for path in Path().iterdir()] == ["weights.npz"]
