@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pipeline.errors import UsageError
+from pipeline.events.csv_row import CSV, csv_row_parser
 from pipeline.events.event import Event, MalformedEvent, ValueParser, parse_event, parse_object
 from pipeline.events.fields import FieldMapping, parse_fields
 from pipeline.events.mapped_event import EventMapper
@@ -26,10 +27,15 @@ FORMATS: dict[str, ValueParser] = {
 }
 FILE_FORMATS = (*FORMATS, TEXT)
 REGISTRY_FORMATS = (AVRO, JSON_SCHEMA)  # on Kafka only, with a Schema Registry
-STREAM_FORMATS = (*FILE_FORMATS, *REGISTRY_FORMATS)
-MAPPED_FORMATS = (NATIVE, TEXT, *REGISTRY_FORMATS)  # those whose fields a mapping finds
+STREAM_FORMATS = (*FILE_FORMATS, f"{CSV}:columns=...", *REGISTRY_FORMATS)
+MAPPED_FORMATS = (NATIVE, TEXT, CSV, *REGISTRY_FORMATS)  # those whose fields a mapping finds
 # What a mapping reads if the settings do not say it.
-DEFAULT_FIELDS: dict[str, dict[str, Any]] = {TEXT: {"id": "@origin"}, AVRO: {}, JSON_SCHEMA: {}}
+DEFAULT_FIELDS: dict[str, dict[str, Any]] = {
+    TEXT: {"id": "@origin"},
+    CSV: {"topics": {"path": "topics", "separator": ";"}},
+    AVRO: {},
+    JSON_SCHEMA: {},
+}
 
 
 def parse_text(raw: bytes, max_event_bytes: int) -> dict[str, Any]:
@@ -50,6 +56,11 @@ def parse_text(raw: bytes, max_event_bytes: int) -> dict[str, Any]:
 OBJECT_PARSERS: dict[str, ObjectParser] = {NATIVE: parse_object, TEXT: parse_text}
 
 
+def base_name(format_: str) -> str:
+    """Return the name of a format without its options."""
+    return format_.partition(":")[0]
+
+
 def check_format(format_: str, setting: str = "format", kafka: bool = False) -> None:
     """Refuse a format that does not exist; `setting` is for messages."""
     if format_ in REGISTRY_FORMATS:
@@ -58,6 +69,13 @@ def check_format(format_: str, setting: str = "format", kafka: bool = False) -> 
                 f"{setting} {format_}: such values need a Schema Registry, so they are read from "
                 "Kafka only; a configuration sets format and [registry] url."
             )
+    elif base_name(format_) == CSV:
+        if not kafka:
+            raise UsageError(
+                f"{setting} csv is for rows in Kafka records. A file with a header is the source "
+                "csv:PATH, without a format."
+            )
+        csv_row_parser(format_, setting)
     elif format_ == "protobuf":
         raise UsageError(
             f"{setting}: Protobuf is not supported; have the producer write Avro, JSON Schema or "
@@ -94,7 +112,7 @@ def format_parser(
 
 def mapping_for(format_: str, given: Mapping[str, Any] | None) -> FieldMapping | None:
     """Return the mapping of a format with these settings; None: its fields have fixed places."""
-    defaults = DEFAULT_FIELDS.get(format_)
+    defaults = DEFAULT_FIELDS.get(base_name(format_))
     if given is None and defaults is None:
         return None
     mapping = parse_fields({**(defaults or {}), **(given or {})})
@@ -113,11 +131,13 @@ def new_decoder(
     >>> event.id, event.content
     ('wire-0-17', 'Wheat up')
     """
-    if format_ in DEFAULT_FIELDS:
+    if base_name(format_) in DEFAULT_FIELDS:
         mapping = mapping_for(format_, None if mapping is None else mapping.settings)
     if mapping is None:
         return parsed_by(format_parser(format_))
     check_mapping(format_, mapping)
+    if base_name(format_) == CSV:
+        return mapped_by(csv_row_parser(format_), EventMapper(mapping))
     if format_ not in REGISTRY_FORMATS:
         return mapped_by(OBJECT_PARSERS[format_], EventMapper(mapping))
     if schemas is None:
@@ -128,7 +148,7 @@ def new_decoder(
 
 def check_mapping(format_: str, mapping: FieldMapping | None = None) -> None:
     """Refuse a field mapping for a format that has fixed fields, or for one that has none."""
-    if format_ not in MAPPED_FORMATS:
+    if base_name(format_) not in MAPPED_FORMATS:
         raise UsageError(
             f"fields: the format {format_} says where each field is; leave out `fields`, or the "
             f"format (formats with fields: {', '.join(MAPPED_FORMATS)})"

@@ -17,7 +17,7 @@ from learners.specs import LaneSpec
 from pipeline.engine.engine import Engine, EngineSettings
 from pipeline.errors import UsageError
 from pipeline.events.fields import FieldMapping, parse_fields
-from pipeline.events.formats import format_parser
+from pipeline.events.formats import check_format as check_event_format
 from pipeline.log.read_events import ReadEvents
 from pipeline.models.lane_specs import lane_specs
 from pipeline.snapshots.content import damage_of, part, text, texts, whole
@@ -166,7 +166,7 @@ def input_settings_of(content: dict[str, Any]) -> InputSettings:
     events = content["model"]["events"]
     profile, format_ = text(events["profile"]), text(events["format"])
     try:
-        format_parser(format_, "format")
+        check_event_format(format_)
         fields = None if events["fields"] is None else parse_fields(events["fields"])
     except UsageError as error:
         raise ValueError(str(error)) from None

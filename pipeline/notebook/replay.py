@@ -25,7 +25,7 @@ from pipeline.engine.warmup import warm_up
 from pipeline.errors import UsageError
 from pipeline.events.event import MAX_EVENT_BYTES
 from pipeline.events.fields import parse_fields
-from pipeline.events.formats import format_parser, new_decoder
+from pipeline.events.formats import check_format, new_decoder
 from pipeline.events.usability import Usability
 from pipeline.log.block_reader import BlockReader, SourceBlock
 from pipeline.log.prefetcher import Prefetcher
@@ -104,7 +104,7 @@ class Replay:
             if type(value) is not int or value < least:
                 raise UsageError(f"{name} must be a whole number from {least}. Got {value!r:.80}.")
         check_choice("profile", profile, PROFILES)
-        format_parser(format, "format")
+        check_format(format, "format")
         self._mapping = None if fields is None else parse_fields(dict(fields))
         check_fields(format, self._mapping)
         if isinstance(source, str | PathLike):

@@ -16,7 +16,7 @@ from pipeline.errors import UsageError
 from pipeline.events.dead_letters import DeadLetterFile
 from pipeline.events.event import MAX_EVENT_BYTES, Event
 from pipeline.events.fields import FieldMapping
-from pipeline.events.formats import format_parser, new_decoder
+from pipeline.events.formats import check_format, new_decoder
 from pipeline.events.usability import Usability
 from pipeline.interruption import Interruption
 from pipeline.log.block import make_block
@@ -86,7 +86,7 @@ def check_rank_settings(settings: RankSettings) -> None:
     if settings.profile is not None:
         check_choice("--profile", settings.profile, PROFILES)
     if settings.format is not None:
-        format_parser(settings.format, "--format")
+        check_format(settings.format, "--format")
     if settings.dead_letters == STANDARD_OUTPUT:
         raise UsageError("--dead-letters must be a file: standard output is for results.")
     if settings.report is not None and not settings.evaluate:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+from io import StringIO
 from pathlib import Path
 from random import Random
 
 import orjson
 
 from consumers.kafka.clients import new_producer
+from pipeline.corpora import open_source
 from pipeline.replay.progress import Progress
 from pipeline.replay.replay import replay
 from pipeline.replay.settings import ReplaySettings
@@ -108,3 +111,47 @@ def test_rankings_of_a_mapped_stream(broker: str, tmp_path: Path) -> None:
         assert [e for e in without if e["lane"] == lane] == [
             {**orjson.loads(value), "time": None} for value in values
         ]
+
+
+def test_a_topic_of_rows(broker: str, tmp_path: Path) -> None:
+    """Rows of CSV without a header; what a mapping reads is ranked as native documents are."""
+    events = [orjson.loads(event) for event in open_source("synthetic:120,topics=12")]
+    rows = []
+    for event in events:
+        file = StringIO()
+        cells = [
+            event["id"],
+            event["title"],
+            event["text"],
+            "|".join(event["topics"]),
+            event["time"],
+        ]
+        csv.writer(file, delimiter=";", lineterminator="").writerow(cells)
+        rows.append(file.getvalue().encode())
+    format_ = 'format = "csv:columns=nr+head+body+codes+at,delimiter=semicolon"'
+    with Streaming(broker, tmp_path, LANES[:1], settings=f"{SMALL}\n{format_}") as streaming:
+        fields = """
+            [streams.fields]
+            id = "nr"
+            title = "head"
+            text = "body"
+            topics = {path = "codes", separator = "|"}
+            time = "at"
+        """
+        streaming.path.write_text(streaming.text + fields)
+        for name in ("tokenize-0", "learn"):
+            streaming.start(name)
+        streaming.produce([*rows, b"too;few;cells"])
+        published = [message.value or b"" for message in streaming.rankings(len(events))]
+        letters = streaming.read(streaming.stream.dead_letters, 1, 1)
+        for name in ("learn", "tokenize-0"):
+            assert streaming.end(name) == 0, streaming.log(name)
+    assert [dict(letter.headers)["reason"] for letter in letters] == [b"bad_row"]
+    (tmp_path / "native.jsonl").write_bytes(b"".join(orjson.dumps(e) + b"\n" for e in events))
+    settings = ReplaySettings(
+        source=str(tmp_path / "native.jsonl"), lanes=LANES[:1],
+        rankings=tmp_path / "native.rankings", dead_letters=tmp_path / "dead",
+        engine=streaming.stream.engine_settings(),
+    )  # fmt: skip
+    replay(settings, Progress())
+    assert published == (tmp_path / "native.rankings").read_bytes().splitlines()
