@@ -87,6 +87,8 @@ def read_side(path: Path) -> Side:
         raise DamagedError(inspection.problem)
     facts = inspection.facts
     names = [name for name, lane in facts["lanes"].items() if not lane["helper"]]
+    if not names:
+        raise DamagedError(f"{path} has no lanes")
     # Any lane brings the vocabulary, and one that learns topics brings these as well.
     first = min(names, key=lambda name: "ranks" in facts["lanes"][name]["options"])
     with reading(path):

@@ -36,6 +36,8 @@ def export_weights(
     check_outputs([target], [model])
     parts = load_frozen_lanes(model, [lane] if lane else [], warn)
     lanes = [(part, one) for part in parts for one in part.engine.lanes]
+    if not lanes:
+        raise UsageError(f"{model} has no lanes, so there are no weights to write.")
     if len(lanes) != 1:
         names = ", ".join(one.name for _, one in lanes)
         raise UsageError(f"{model} has several lanes. Choose one with --lane: {names}.")

@@ -81,6 +81,8 @@ def unknown_topic(path: Path, topic: str, known: list[str]) -> str:
 
 def answered(found: list[Heaviest]) -> list[Heaviest]:
     """Return what was found, or raise UsageError if no lane has anything to show."""
+    if not found:
+        raise UsageError("The model has no lanes, so there is nothing to show.")
     reasons = [one.reason for one in found if one.reason]
     if len(reasons) == len(found):
         raise UsageError("\n  ".join(reasons))
