@@ -1,12 +1,17 @@
-"""Requests that wait are ranked together, in a thread beside the event loop.
+"""Requests that wait are ranked together.
 
 Nobody waits for a batch to fill: whatever has come in while the last batch was ranked is the next
 batch. So a lone request is ranked at once, and under load the cost of a call is shared.
+
+A few single documents take less time than handing them to a thread and back, so they are ranked in
+the thread of the event loop. Lists, explanations and whatever takes longer have a thread of their
+own, so that the event loop goes on.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -15,7 +20,10 @@ from typing import NamedTuple
 
 from pipeline.serving.served_model import Reply, problem
 
+log = logging.getLogger(__name__)
+
 BATCH_REQUESTS, BATCH_BYTES = 256, 1 << 20
+QUICK_BYTES, QUICK_SECONDS = 64 << 10, 0.02
 
 
 class Waiting(NamedTuple):
@@ -43,6 +51,7 @@ class MicroBatches:
         self._queue: deque[Waiting] = deque()
         self._thread = ThreadPoolExecutor(1, "rank")
         self._turning: asyncio.Task[None] | None = None
+        self._is_quick = True  # whether the last batch was
         self._began: float | None = None  # when the batch that is being ranked began
 
     @property
@@ -69,18 +78,29 @@ class MicroBatches:
         return await future
 
     async def _turn(self) -> None:
-        loop = asyncio.get_running_loop()
         try:
             while batch := self._next_batch():
                 self._began = self._clock()
                 bodies = [waiting.body for waiting in batch]
-                replies = await loop.run_in_executor(self._thread, self._answer, bodies)
+                replies = await self._replies(bodies)
+                self._is_quick = self.busy_seconds < QUICK_SECONDS
                 for waiting, reply in zip(batch, replies, strict=True):
                     if not waiting.reply.done():
                         waiting.reply.set_result(reply)
         finally:
             self._began = None
             self._turning = None
+
+    async def _replies(self, bodies: Sequence[bytes]) -> list[Reply]:
+        try:
+            if self._is_quick and are_light(bodies):
+                return self._answer(bodies)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._thread, self._answer, bodies)
+        except Exception:
+            log.exception("a batch could not be ranked")
+            detail = "the request could not be ranked; the log of the server has the details"
+            return [problem(500, "internal_error", detail)] * len(bodies)
 
     def _next_batch(self) -> list[Waiting]:
         """Take requests from the queue; answer those that have waited too long."""
@@ -103,3 +123,13 @@ class MicroBatches:
     def close(self) -> None:
         """End the thread after its current batch."""
         self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def are_light(bodies: Sequence[bytes]) -> bool:
+    """Return whether these are few single documents without explanations.
+
+    A list of documents has at least three braces, unless it has only one.
+    """
+    return sum(map(len, bodies)) <= QUICK_BYTES and not any(
+        b'"why"' in body or body.count(b"{") > 2 for body in bodies
+    )

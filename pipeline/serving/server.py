@@ -7,6 +7,7 @@ take up a newer one. A process that dies is started again. All end when this one
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
 import os
 import signal
@@ -200,6 +201,8 @@ def serve(settings: ServeSettings, say: Callable[[str], None]) -> int | None:
     interruption = Interruption()
     sys.stdout.flush()
     sys.stderr.flush()
+    gc.collect()
+    gc.freeze()  # what is loaded by now stays: looking through it again would hold up requests
     with interruption.installed():
         try:
             for process in processes:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pipeline.serving.micro_batches import BATCH_BYTES, BATCH_REQUESTS, MicroBatches
 from pipeline.serving.served_model import Reply
 
+HEAVY = b"{{{"  # as many braces as a list has, so that a thread ranks it
+
 
 class Recorder:
     """Answers when it is let to, and keeps the batches."""
@@ -35,7 +37,7 @@ async def ask_all(batches: MicroBatches, bodies: list[bytes], recorder: Recorder
 def test_whatever_waits_is_one_batch_and_everybody_gets_the_own_answer() -> None:
     recorder = Recorder()
     batches = MicroBatches(recorder.answer, 10_000, 60)
-    bodies = [b"%d" % n for n in range(1000)]
+    bodies = [HEAVY + b"%d" % n for n in range(1000)]
     replies = asyncio.run(ask_all(batches, bodies, recorder))
     batches.close()
     assert [reply.body for reply in replies] == bodies
@@ -43,10 +45,39 @@ def test_whatever_waits_is_one_batch_and_everybody_gets_the_own_answer() -> None
     assert max(map(len, recorder.batches)) == BATCH_REQUESTS
 
 
+def test_single_documents_are_ranked_without_a_thread_until_that_takes_long() -> None:
+    threads, now = list[str](), 0.0
+
+    def answer(bodies: Sequence[bytes]) -> list[Reply]:
+        nonlocal now
+        threads.append(threading.current_thread().name.partition("_")[0])
+        now += 1.0 if b"slow" in bodies[0] else 0.0
+        return [Reply(200, body) for body in bodies]
+
+    async def ask() -> None:
+        for text in (b"a", b"slow", b"b", b"c", HEAVY, b'{"text": "d", "why": true}'):
+            await batches.reply(text)
+
+    batches = MicroBatches(answer, 10, 60, clock=lambda: now)
+    asyncio.run(ask())
+    batches.close()
+    main = threading.current_thread().name
+    assert threads == [main, main, "rank", main, "rank", "rank"]
+
+
+def test_a_failure_is_an_answer() -> None:
+    def answer(bodies: Sequence[bytes]) -> list[Reply]:
+        raise ZeroDivisionError
+
+    batches = MicroBatches(answer, 10, 60)
+    assert [asyncio.run(batches.reply(body)).status for body in (b"a", HEAVY)] == [500, 500]
+    batches.close()
+
+
 def test_large_requests_are_ranked_alone() -> None:
     recorder = Recorder()
     batches = MicroBatches(recorder.answer, 10, 60)
-    bodies = [bytes(BATCH_BYTES), b"a", bytes(BATCH_BYTES), b"b"]
+    bodies = [bytes(BATCH_BYTES), HEAVY, bytes(BATCH_BYTES), HEAVY]
     asyncio.run(ask_all(batches, bodies, recorder))
     batches.close()
     assert [*map(len, recorder.batches)] == [1, 1, 1, 1]
@@ -55,7 +86,7 @@ def test_large_requests_are_ranked_alone() -> None:
 def test_too_many_requests_are_refused_at_once() -> None:
     recorder = Recorder()
     batches = MicroBatches(recorder.answer, 3, 60)
-    replies = asyncio.run(ask_all(batches, [b"x"] * 10, recorder))
+    replies = asyncio.run(ask_all(batches, [HEAVY] * 10, recorder))
     batches.close()
     statuses = [reply.status for reply in replies]
     assert sorted(set(statuses)) == [200, 429]
@@ -69,10 +100,10 @@ def test_a_request_that_waited_too_long_is_not_ranked() -> None:
 
     async def ask() -> list[Reply]:
         nonlocal now
-        first = asyncio.create_task(batches.reply(b"first"))
+        first = asyncio.create_task(batches.reply(HEAVY + b"first"))
         while not recorder.batches:
             await asyncio.sleep(0.001)
-        second = asyncio.create_task(batches.reply(b"second"))
+        second = asyncio.create_task(batches.reply(HEAVY + b"second"))
         await asyncio.sleep(0)
         now = 6.0
         assert batches.busy_seconds == 6.0
@@ -82,5 +113,5 @@ def test_a_request_that_waited_too_long_is_not_ranked() -> None:
     replies = asyncio.run(ask())
     batches.close()
     assert [reply.status for reply in replies] == [200, 503]
-    assert recorder.batches == [[b"first"]]
+    assert recorder.batches == [[HEAVY + b"first"]]
     assert batches.busy_seconds == 0
