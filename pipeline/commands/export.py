@@ -8,9 +8,12 @@ from typing import Annotated
 import typer
 
 from pipeline.commands import options
+from pipeline.commands.completion import complete_profile
 from pipeline.commands.failure import fail
 from pipeline.commands.plain_command import PlainCommand
 from pipeline.errors import UsageError
+from pipeline.models.from_snapshot import model_from_snapshot
+from pipeline.models.model_file import write_model
 from pipeline.printable import printable
 from pipeline.storage.container import DamagedError
 from pipeline.weights.export import export_weights
@@ -68,5 +71,50 @@ def weights_command(
         typer.echo(
             f"written: {printable(str(target))} (lane {printable(written.lane)}, "
             f"{written.terms:,} terms, {written.topics:,} topics)",
+            err=True,
+        )
+
+
+@export_app.command("model", cls=PlainCommand)
+def model_command(
+    snapshot: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SNAPSHOT",
+            help="A snapshot of a worker, or the folder in which the workers of a stream keep "
+            "their snapshots. A worker may be running.",
+        ),
+    ],
+    target: Annotated[Path, typer.Argument(metavar="MODEL", help="The model to write.")],
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The profile of the stream, if the snapshot does not name it.",
+            autocompletion=complete_profile,
+        ),
+    ] = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Make a model of what a stream has learned.
+
+    A replay can go on from the model (--resume), and another stream can begin with it (initial).
+    """
+    try:
+        model = model_from_snapshot(
+            snapshot,
+            profile,
+            lambda line: typer.echo(f"wirerank: {printable(line)}", err=True),
+        )
+        write_model(target, model)
+    except UsageError as error:
+        fail(str(error))
+    except DamagedError as error:
+        fail(f"{error}.", 1)
+    if not quiet:
+        lanes = ", ".join(model.all_lanes)
+        typer.echo(
+            f"written: {printable(str(target))} (lanes {printable(lanes)}, "
+            f"{model.content['documents']:,} documents)",
             err=True,
         )

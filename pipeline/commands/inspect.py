@@ -50,7 +50,7 @@ def inspect_command(
     ] = 10,
     machine: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:  # fmt: skip
-    """Describe a snapshot or model, or check all snapshots of a folder.
+    """Show what a model or a folder of snapshots holds.
 
     With --topic or --term, look inside instead: the weights that rank. The exit code is 1 if a
     snapshot is damaged.

@@ -10,9 +10,10 @@ from typer.testing import CliRunner
 
 from consumers.cli import new_app
 
-GROUPS = ("", "corpora", "curves")
+GROUPS = ("", "corpora", "curves", "export")
 COMMANDS = (
-    "replay", "rank", "serve", "lanes", "experiment", "report", "inspect", "bench",
+    "replay", "rank", "serve", "diff", "export weights", "export model", "lanes", "experiment",
+    "report", "inspect", "bench",
     "corpora fetch", "curves export", "tokenize", "learn", "run", "config", "check", "init",
 )  # fmt: skip
 

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import orjson
 import pytest
+from typer.testing import CliRunner
 
+from consumers.cli import new_app
 from consumers.supervisor import NEEDS_AN_OPERATOR
+from pipeline.models.model_file import read_model
 from pipeline.replay.progress import Progress
 from pipeline.replay.replay import replay
 from pipeline.replay.settings import ReplaySettings
@@ -28,16 +31,21 @@ def written(path: Path, events: list[bytes]) -> Path:
     return path
 
 
-def replayed(folder: Path, source: Path, streaming: Streaming, **options: Path) -> ReplaySettings:
+def replayed(
+    folder: Path,
+    source: Path,
+    streaming: Streaming,
+    lanes: tuple[str, ...] = LANES,
+    **options: Path,
+) -> None:
     settings = ReplaySettings(
         source=str(source),
-        lanes=LANES,
+        lanes=lanes,
         dead_letters=folder / "dead",
         engine=streaming.stream.engine_settings(),
         **options,  # type: ignore[arg-type]
     )
     replay(settings, Progress())
-    return settings
 
 
 def some_events(seed: int) -> list[bytes]:
@@ -111,6 +119,45 @@ def test_a_stream_goes_on_where_the_model_ended(broker: str, tmp_path: Path, see
     for lane in WHOLE:
         assert ours[lane] == theirs[lane]
     assert [*map(without_scores, ours[DIVIDED])] == [*map(without_scores, theirs[DIVIDED])]
+
+
+def test_the_model_of_a_stream_goes_on_in_a_replay(broker: str, tmp_path: Path) -> None:
+    """The way back: what history and stream have learned is one model again."""
+    events = some_events(5)
+    more = [event for event in some_events(6) if is_document(event)][:200]
+    with Streaming(broker, tmp_path, WHOLE) as streaming:
+        history = written(tmp_path / "history.jsonl", events[:HISTORY])
+        replayed(tmp_path, history, streaming, WHOLE, save=tmp_path / "news.model")
+        begin_with_model(streaming, WHOLE)
+        streaming.start("learn")
+        streaming.start("tokenize-0")
+        streaming.produce(events[HISTORY:])
+        streaming.wait_learned()
+        assert streaming.end("learn") == 0, streaming.log("learn")
+        folder = streaming.config.snapshots.folder / streaming.name
+        exported = export(folder, tmp_path / "stream.model")
+        assert exported == "", exported
+        everything = written(tmp_path / "all.jsonl", events)
+        replayed(tmp_path, everything, streaming, WHOLE, save=tmp_path / "all.model")
+    ours, theirs = (read_model(tmp_path / f"{name}.model") for name in ("stream", "all"))
+    assert ours.snapshot.arrays.keys() == theirs.snapshot.arrays.keys()
+    for name, array in theirs.snapshot.arrays.items():
+        assert array.tobytes() == ours.snapshot.arrays[name].tobytes(), name
+    later = written(tmp_path / "more.jsonl", more)
+    for name in ("stream", "all"):
+        rankings, model = tmp_path / f"{name}.rankings", tmp_path / f"{name}.model"
+        replayed(tmp_path, later, streaming, WHOLE, resume=model, rankings=rankings)
+    assert (tmp_path / "stream.rankings").read_bytes() == (tmp_path / "all.rankings").read_bytes()
+    assert "is a model already" in export(tmp_path / "all.model", tmp_path / "x.model")
+    assert "name one of them" in export(folder.parent, tmp_path / "x.model")
+    (tmp_path / "empty").mkdir()
+    assert "has no good snapshots" in export(tmp_path / "empty", tmp_path / "x.model")
+
+
+def export(source: Path, target: Path) -> str:
+    """What `wirerank export model` says when it fails."""
+    done = CliRunner().invoke(new_app(), ["export", "model", str(source), str(target)])
+    return done.output if done.exit_code else ""
 
 
 def refusal(streaming: Streaming, name: str = "learn") -> str:
