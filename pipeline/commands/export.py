@@ -54,10 +54,10 @@ def weights_command(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write the weights that a lane ranks with, with the names of terms and topics.
+    """Write the weights that a lane ranks with.
 
-    The documentation of the files (docs/reference/weights.md) has the lines of numpy that rank a
-    document with them.
+    The files have the names of terms and topics. Their documentation has the lines of numpy that
+    rank a document with them.
     """
     try:
         written = export_weights(
