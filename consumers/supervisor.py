@@ -17,6 +17,7 @@ from pathlib import Path
 
 from consumers.assignment import ShardAssignment, learner_name, tokenizer_name
 from consumers.settings import Config
+from consumers.sharding.snapshot_folders import stream_folder
 from consumers.supervisor_link import WorkerLink
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class Child:
 
     name: str
     arguments: list[str]
+    beats: bool = True  # gives signs of life
     is_finite: bool = False  # ends by itself, with exit code 0, when its stream has ended
     has_ended: bool = False
     link: WorkerLink | None = None
@@ -64,22 +66,36 @@ def children(
         finite = bool(stream.stop)
         for number in range(tokenizers):
             where = ["tokenize", str(path), "--stream", stream.name, "--instance", str(number)]
-            made.append(Child(tokenizer_name(stream.name, str(number)), where, finite))
+            name = tokenizer_name(stream.name, str(number))
+            made.append(Child(name, where, is_finite=finite))
         learner = ["learn", str(path), "--stream", stream.name]
         learners = []
         if stream.whole_lanes:
-            learners.append(Child(learner_name(stream.name, None, None), learner, finite))
+            name = learner_name(stream.name, None, None)
+            learners.append(Child(name, learner, is_finite=finite))
         for lane in stream.divided_lanes:
             for shard in range(lane.shards):
                 assignment = ShardAssignment(lane.parsed.name, shard, lane.shards)
                 name = learner_name(stream.name, assignment.lane, assignment)
                 which = ["--lane", assignment.lane, "--shard", f"{shard}/{lane.shards}"]
-                learners.append(Child(name, [*learner, *which], finite))
+                learners.append(Child(name, [*learner, *which], is_finite=finite))
         if pages:
             learners[0].arguments += ["--page", "--page-port", str(pages[place])]
         made += learners
     for child in made:
         child.arguments += logging_options
+    return made
+
+
+def serving_children(config: Config, ports: Sequence[int]) -> list[Child]:
+    """For each stream, a process that serves its newest snapshots at a port; 0: any free port."""
+    made = []
+    for stream, port in zip(config.streams, ports, strict=True):
+        folder = str(stream_folder(config, stream))
+        options = ["--port", str(port), "--wait", "--supervised"]
+        made.append(
+            Child(f"server of stream {stream.name}", ["serve", folder, *options], beats=False)
+        )
     return made
 
 
@@ -100,7 +116,8 @@ def supervise(
             for child in workers:
                 ended = None if child.link is None else child.link.process.poll()
                 if child.link is not None and ended is None:
-                    kill_if_hung(child.name, child.link, hung_after)
+                    if child.beats:
+                        kill_if_hung(child.name, child.link, hung_after)
                     continue
                 if ended == NEEDS_AN_OPERATOR:
                     log.error(

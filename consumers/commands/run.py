@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -35,6 +36,16 @@ def run_workers_command(
             "takes any free ports.",
         ),
     ] = 0,
+    serve: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65_535,
+            metavar="PORT",
+            help="Serve what each stream learns over HTTP, as `wirerank serve` does: the first "
+            "stream at this port, each further one at the next. 0 takes any free ports.",
+        ),
+    ] = None,
     hung_after: Annotated[
         float,
         typer.Option(
@@ -51,7 +62,12 @@ def run_workers_command(
     Each worker is a process of its own, which is started again if it dies or hangs.
     """
     from consumers.run_lock import AlreadyRunningError, RunLock  # noqa: PLC0415 - slow to import
-    from consumers.supervisor import NEEDS_AN_OPERATOR, children, supervise  # noqa: PLC0415
+    from consumers.supervisor import (  # noqa: PLC0415
+        NEEDS_AN_OPERATOR,
+        children,
+        serving_children,
+        supervise,
+    )
     from consumers.worker_loop import stopped_by_signals  # noqa: PLC0415
 
     config = configured(path)
@@ -60,6 +76,10 @@ def run_workers_command(
     log_settings(config)
     logging_options = ["--supervised", "--log-level", log_level, "--log-format", log_format]
     workers = children(config, path, tokenizers, pages, logging_options)
+    if serve is not None:
+        ports = ports_from(serve, len(config.streams), "--serve")
+        check_ports(ports)
+        workers += serving_children(config, ports)
     lock = RunLock(config)
     stop = stopped_by_signals()
     try:
@@ -80,12 +100,24 @@ def page_ports(streams: int, asked: bool, first: int) -> list[int]:
     check_page(asked, first)
     if not asked:
         return []
+    ports = ports_from(first, streams, "--page-port")
+    check_ports(ports)
+    return ports
+
+
+def ports_from(first: int, streams: int, option: str) -> list[int]:
+    """A port for each stream; ends with a message if there are too few."""
     ports = [first and first + place for place in range(streams)]
     if max(ports) > 65_535:
         fail(
-            f"--page-port {first} leaves no port for each of {streams} streams: the highest port "
+            f"{option} {first} leaves no port for each of {streams} streams: the highest port "
             "is 65535. Choose a lower one, or 0."
         )
+    return ports
+
+
+def check_ports(ports: Sequence[int]) -> None:
+    """End with a message if nothing can be served at one of these ports."""
     try:
         page_server()
         from pipeline.page.server import listening_socket  # noqa: PLC0415 - an extra
@@ -94,4 +126,3 @@ def page_ports(streams: int, asked: bool, first: int) -> list[int]:
             listening_socket(port).close()
     except UsageError as error:
         fail(str(error))
-    return ports

@@ -99,6 +99,12 @@ def serve_command(
             help="Refuse a request whose body takes longer, or that waits longer.",
         ),
     ] = 10.0,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for MODEL if it is not there yet.")
+    ] = False,
+    supervised: Annotated[
+        bool, typer.Option(hidden=True, help="`run` has started this process.")
+    ] = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Rank documents over HTTP with a model.
@@ -122,6 +128,7 @@ def serve_command(
             token=read_token(token_file), top=top, profile=profile, refresh_seconds=refresh,
             processes=processes or cores(), max_body_bytes=max_body_bytes,
             max_documents=max_documents, max_waiting=max_waiting, timeout_seconds=timeout,
+            wait=wait,
         )  # fmt: skip
         serve(settings, say)
     except UsageError as error:

@@ -60,6 +60,7 @@ class ServeSettings:
     max_documents: int = 1000
     max_waiting: int = 1000
     timeout_seconds: float = 10.0
+    wait: bool = False  # for a model that is not there yet
 
     def check(self) -> None:
         """Refuse an address that others can reach, if there is no token."""
@@ -189,6 +190,12 @@ def serve(settings: ServeSettings, say: Callable[[str], None]) -> int | None:
     settings.check()
     limits = Limits(settings.max_documents)
     source = ModelSource(settings.model, settings.lanes, settings.profile, settings.top, limits)
+    interruption = Interruption()
+    if settings.wait:
+        with interruption.installed():
+            wait_for_model(source, settings, interruption, say)
+        if interruption.signal is not None:
+            return interruption.signal
     state = source.state()
     sockets = listening_sockets(settings.host, settings.port, settings.processes)
     current = CurrentModel(source, source.load(say), state)
@@ -198,7 +205,6 @@ def serve(settings: ServeSettings, say: Callable[[str], None]) -> int | None:
         for number, listening in enumerate(sockets)
     ]
     parent_lives, parent_end = os.pipe()
-    interruption = Interruption()
     sys.stdout.flush()
     sys.stderr.flush()
     gc.collect()
@@ -215,6 +221,17 @@ def serve(settings: ServeSettings, say: Callable[[str], None]) -> int | None:
         finally:
             end_all(processes)
     return interruption.signal
+
+
+def wait_for_model(
+    source: ModelSource, settings: ServeSettings, interruption: Interruption,
+    say: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Wait until there is a model, or until a signal asks to stop."""
+    if not source.state():
+        say(f"waiting for a model: {settings.model}")
+    while not source.state() and interruption.signal is None:
+        time.sleep(LOOK_SECONDS)
 
 
 def revive(

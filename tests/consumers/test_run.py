@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import orjson
 
 from consumers.run_lock import LOCK_FILE
 from pipeline.corpora import open_source
@@ -130,3 +134,41 @@ def test_a_worker_that_is_stopped_is_restarted(broker: str, tmp_path: Path) -> N
         supervisor.terminate()
         assert supervisor.wait(60) == 0, log.read_text()
     assert log.read_text().count("has given no sign of life for") >= 2
+
+
+def test_a_stream_is_served_while_it_learns(broker: str, tmp_path: Path) -> None:
+    """The server waits for the first snapshot, takes up newer ones, and ends with the workers."""
+    events = list(open_source("synthetic:400,topics=12"))
+    log = tmp_path / "run.log"
+    with (
+        Streaming(broker, tmp_path, [LANE]) as streaming,
+        running(streaming.path, log, "--serve", "0") as supervisor,
+    ):
+        assert eventually(lambda: "waiting for a model" in log.read_text(), 120), log.read_text()
+        streaming.produce(events[:200])
+        assert eventually(lambda: "/\n" in log.read_text().partition("serving ")[2], 120)
+        url = re.findall(r"serving \S+ at (http://\S+)/", log.read_text())[-1]
+        assert eventually(lambda: documents_of(url) >= 200, 60)
+        streaming.produce(events[200:])
+        assert eventually(lambda: documents_of(url) == 400, 60), log.read_text()
+        request = urllib.request.Request(  # noqa: S310 - on this machine
+            f"{url}/v1/rank", b'{"text": "wheat harvest"}', {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+            assert b'"ranking":[{"topic":' in answer.read()
+        servers = [
+            pid for pid, command in children_of(supervisor.pid).items() if " serve " in command
+        ]
+        assert len(servers) == 1
+        supervisor.terminate()
+        assert supervisor.wait(60) == 0, log.read_text()
+        assert not is_running(servers[0])
+
+
+def documents_of(url: str) -> int:
+    """How many documents the served model has learned; 0 if it does not answer."""
+    try:
+        with urllib.request.urlopen(f"{url}/v1/model", timeout=30) as answer:  # noqa: S310
+            return int(orjson.loads(answer.read())["documents"])
+    except OSError:
+        return 0
