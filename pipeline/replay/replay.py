@@ -175,11 +175,12 @@ class Run:
         self._usability = Usability(kafka=False)
         self._before = engine.documents  # those of the model that the run resumed
         self._started = time.perf_counter()
+        self._ended: float | None = None
 
     @property
     def seconds(self) -> float:
-        """Seconds since the run began."""
-        return time.perf_counter() - self._started
+        """Seconds from the beginning of the run to its end, or until now."""
+        return (self._ended or time.perf_counter()) - self._started
 
     @property
     def learned(self) -> int:
@@ -203,11 +204,11 @@ class Run:
 
     def end(self, settings: dict[str, str | int | float]) -> Report:
         """Return the report of the run, and show the last line of each lane."""
-        seconds = self.seconds
-        self._table.finish(self.learned / seconds)
+        self._ended = time.perf_counter()
+        self._table.finish(self.learned / self.seconds)
         warn(self._progress, self._usability.end())
         letters = self._dead_letters.counts.total()
-        return make_report(self._engine, seconds, letters, settings, self.learned)
+        return make_report(self._engine, self.seconds, letters, settings, self.learned)
 
 
 def warn_of_letters(usability: Usability, reading: SourceBlock, progress: Progress) -> None:

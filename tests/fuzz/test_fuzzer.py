@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import mmap
 import os
 import time
 from collections.abc import Sequence
@@ -66,7 +67,9 @@ class Slow(Planted):
 
 class Greedy(Planted):
     def harm(self, data: bytes) -> None:
-        bytearray(256 * MEGABYTE)[::4096] = b"x" * (256 * MEGABYTE // 4096)
+        size = 256 * MEGABYTE  # new memory, not what was freed before the process was forked
+        with mmap.mmap(-1, size) as memory:
+            memory[::4096] = b"x" * (size // 4096)
 
 
 def fuzzed(kind: type[Target], inputs: int = 3000) -> supervisor.Tally:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.pipeline.page.conftest import Viewer, view
 from tests.support.command_line import wirerank
@@ -57,5 +57,5 @@ def test_a_text_is_ranked_by_keyboard_and_shown_with_reasons(
     page.fill("#top", "1")
     page.focus("button")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.querySelectorAll('h2').length === 1")
+    expect(page.locator("h2")).to_have_count(1)
     assert rows(page) == ["grain"]
