@@ -19,9 +19,9 @@ from pipeline.corpora.input_file import check_input, parts_of
 from pipeline.corpora.lines import BEYOND, bounded_lines
 from pipeline.corpora.packed import Chunks, unpacked_name
 from pipeline.corpora.source import RefusedEvent, SourceError
+from pipeline.events.csv_row import DELIMITERS
 from pipeline.events.event import MAX_EVENT_BYTES, Refusal
 
-DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 QUOTES = ("double", "none")
 SPLITS = {**DELIMITERS, "none": ""}
 BAD_ROW = "bad_row"

@@ -16,7 +16,7 @@ from pipeline.models.model_file import read_model
 from pipeline.replay.progress import Progress
 from pipeline.replay.replay import replay
 from pipeline.replay.settings import ReplaySettings
-from tests.support.kafka_stream import SMALL, Streaming, values_by_lane
+from tests.support.kafka_stream import SMALL, Streaming, values_by_lane, without_scores
 from tests.support.reshaped_events import random_document
 
 DIVIDED = "perceptron"
@@ -79,12 +79,6 @@ def is_document(event: bytes) -> bool:
 def begin_with_model(streaming: Streaming, lanes: tuple[str, ...] = LANES) -> None:
     streaming.settings = f'{SMALL}\ninitial = "{streaming.folder}/news.model"'
     streaming.configure(lanes, shards={DIVIDED: 2})
-
-
-def without_scores(value: bytes) -> bytes:
-    """A ranking without scores, whose last bits depend on the number of shards."""
-    event = orjson.loads(value)
-    return orjson.dumps({**event, "ranking": [place["topic"] for place in event["ranking"]]})
 
 
 @pytest.mark.slow

@@ -22,7 +22,13 @@ from consumers.kafka.clients import connection_options
 from consumers.settings import ConfigError
 from pipeline.corpora import open_source
 from tests.conftest import REPOSITORY
-from tests.support.kafka_stream import SMALL, Streaming, assert_exact, eventually
+from tests.support.kafka_stream import (
+    SMALL,
+    Streaming,
+    assert_exact,
+    eventually,
+    without_scores,
+)
 
 LANES = ("mmp:loss=1", "perceptron")
 NOON = 1_000_000_000_000  # 2001-09-09T01:46:40Z
@@ -121,12 +127,6 @@ def test_run_ends_when_its_streams_have_ended(broker: str, tmp_path: Path) -> No
         _, expected = stream.undisturbed()
     assert sorted(map(without_scores, values)) == sorted(map(without_scores, expected))
     assert len({orjson.loads(value)["id"] for value in values}) == 120
-
-
-def without_scores(value: bytes) -> bytes:
-    """A ranking without scores, whose last bits depend on the number of shards."""
-    event = orjson.loads(value)
-    return orjson.dumps({**event, "ranking": [place["topic"] for place in event["ranking"]]})
 
 
 def test_the_live_page_stays(broker: str, tmp_path: Path) -> None:
