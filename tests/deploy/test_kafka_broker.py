@@ -52,7 +52,7 @@ def write(bootstrap: str, topic: str, values: list[bytes]) -> None:
     try:
         futures = [producer.send(topic, value, partition=0) for value in values]
         for future in futures:
-            future.get(timeout=30)
+            future.get(timeout=120)
     finally:
         producer.close(timeout=5)
 
@@ -112,7 +112,7 @@ def test_transactions(broker: str) -> None:
         producer.init_transactions()
         for value, commit in ((b"first", True), (b"aborted", False), (b"second", True)):
             producer.begin_transaction()
-            producer.send(topic, value, partition=0).get(timeout=30)
+            producer.send(topic, value, partition=0).get(timeout=120)
             if commit:
                 producer.commit_transaction()
             else:
@@ -359,7 +359,7 @@ def test_two_processes_fetch_once(fake_maven: Path) -> None:
         )
         for _ in range(2)
     ]
-    answers = {process.communicate(timeout=30)[0].strip() for process in both}
+    answers = {process.communicate(timeout=120)[0].strip() for process in both}
     assert len(answers) == 1
     assert list(Path(answers.pop()).iterdir())
     assert (fake_maven / "runs").read_text() == "run\n"

@@ -6,7 +6,9 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
+
+PATIENCE_MS = 60_000  # a browser beside other tests on two cores can be slow
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +18,7 @@ def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium")
     if chromium is None:
         missing("chromium", "apt install chromium")
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         # No sandbox: it does not work for root, which tests in containers are run by.
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

@@ -84,11 +84,11 @@ class GroupWatch(Background):
     def now(self) -> Moment:
         return self.history[-1] if self.history else Moment(0.0, "", frozenset(), ())
 
-    def wait(self, condition: Callable[[Moment], bool], seconds: float = 30.0) -> None:
+    def wait(self, condition: Callable[[Moment], bool], seconds: float = 120.0) -> None:
         """Wait until the group has the expected state."""
         assert eventually(lambda: condition(self.now), seconds), self.now
 
-    def wait_settled(self, members: int, quiet_s: float = 0.0, seconds: float = 30.0) -> None:
+    def wait_settled(self, members: int, quiet_s: float = 0.0, seconds: float = 120.0) -> None:
         """Wait until this many members share the partitions, without a change for some time."""
 
         def calm() -> bool:

@@ -356,7 +356,7 @@ def without_scores(value: bytes) -> bytes:
     return orjson.dumps({**event, "ranking": [place["topic"] for place in event["ranking"]]})
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
+def eventually(condition: Callable[[], bool], seconds: float = 120.0) -> bool:
     """Whether the condition becomes true in time."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:

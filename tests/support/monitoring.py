@@ -113,7 +113,7 @@ class Worker:
 
     def finish(self) -> None:
         """Let it come to its end."""
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=120)
         assert self._process.returncode == 0
 
 

@@ -35,11 +35,24 @@ def run_notebook(path: Path) -> Any:  # noqa: ANN401 - nbformat has no types
     notebook.metadata = nbformat.from_dict(METADATA)
     for number, cell in enumerate(notebook.cells, 1):
         cell.id, cell.metadata = f"cell-{number}", nbformat.from_dict({})
+        if "outputs" in cell:
+            cell.outputs = joined(cell.outputs)
         for output in cell.get("outputs", ()):
             output.get("data", {}).pop("image/svg+xml", None)
             if "data" in output:
                 output.metadata = nbformat.from_dict({})
     return notebook
+
+
+def joined(outputs: list[Any]) -> list[Any]:
+    """Join what was written in one stream: how often the kernel sent it is a matter of timing."""
+    kept: list[Any] = []
+    for output in outputs:
+        if kept and output.output_type == "stream" and output.get("name") == kept[-1].get("name"):
+            kept[-1].text += output.text
+        else:
+            kept.append(output)
+    return kept
 
 
 def results(notebook: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401

@@ -53,7 +53,7 @@ class Prometheus:
         """Whether it answers."""
         assert self._process.poll() is None, self._console.read_text()
         try:
-            with urllib.request.urlopen(f"{self._url}/-/ready", timeout=5) as answer:  # noqa: S310
+            with urllib.request.urlopen(f"{self._url}/-/ready", timeout=60) as answer:  # noqa: S310
                 return bool(answer.status == 200)
         except OSError:
             return False

@@ -109,7 +109,7 @@ class Registry:
             time.sleep(0.2)
 
     def _answers(self) -> bool:
-        connection = http.client.HTTPConnection(LOOPBACK, self.port, timeout=5)
+        connection = http.client.HTTPConnection(LOOPBACK, self.port, timeout=60)
         try:
             connection.request("GET", "/apis/ccompat/v7/subjects")
             return connection.getresponse().status == 200

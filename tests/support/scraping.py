@@ -59,7 +59,7 @@ def scrape(registry: CollectorRegistry) -> Scrape:
 
 def scrape_url(url: str) -> Scrape:
     """What a server sends."""
-    with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 - our own server
+    with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 - our own server
         return Scrape(answer.read().decode())
 
 

@@ -165,7 +165,7 @@ def test_a_signal_ends_it_in_good_order(number: int, topic: PlayedTopic, tmp_pat
     with topic.start(path, "--speed", "2x") as process:
         topic.wait_for(1, process)
         process.send_signal(number)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=120)
         assert process.returncode == 128 + number
     output = errors.decode()
     assert "the next event has the time 1987-02-26T19:00:00Z; it is written in 7,200 s" in output

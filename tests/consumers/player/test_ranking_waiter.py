@@ -92,7 +92,7 @@ def test_waiting_can_be_ended(broker: str, tmp_path: Path) -> None:
         with topic.start("synthetic:20", "--until-ranked") as process:
             topic.wait_for(20, process)
             process.send_signal(signal.SIGTERM)
-            _, errors = process.communicate(timeout=30)
+            _, errors = process.communicate(timeout=120)
             assert process.returncode == 128 + signal.SIGTERM
     assert b"Traceback" not in errors
 

@@ -81,7 +81,7 @@ def end_all(streaming: Streaming) -> None:
 def status(streaming: Streaming, page: str) -> int:
     """The status of a page of the tokenizer."""
     parts = urlsplit(streaming.address("tokenize-0"))
-    connection = HTTPConnection(parts.netloc, timeout=10)
+    connection = HTTPConnection(parts.netloc, timeout=60)
     connection.request("GET", f"/{page}")
     answer = connection.getresponse().status
     connection.close()

@@ -46,7 +46,7 @@ class Served:
         self.server = MetricsServer(self.registry, self.health)
 
     def ask(self, path: str, method: str = "GET", accept: str = "*/*") -> tuple[int, str, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
         connection.request(method, path, headers={"Accept": accept})
         answer = connection.getresponse()
         body = answer.read().decode()

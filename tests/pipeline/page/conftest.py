@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
 from pipeline.page.server import PageServer
+from tests.support.browser_fixture import PATIENCE_MS
 from tests.support.page_stream import Stream
 
 GONE = "net::ERR_"  # the server may end before the page that asks it
@@ -42,7 +43,7 @@ def view(browser: Browser) -> Iterator[Viewer]:
             color_scheme="dark" if scheme == "dark" else "light",
         )
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.on("console", heard)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("dialog", lambda dialog: problems.append(f"a dialog: {dialog.message}"))

@@ -28,7 +28,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def latest_update(address: str) -> dict[str, Any]:
-    with urllib.request.urlopen(f"{address}updates", timeout=10) as answer:  # noqa: S310
+    with urllib.request.urlopen(f"{address}updates", timeout=60) as answer:  # noqa: S310
         update: dict[str, Any] = orjson.loads(answer.read())
     return update
 

@@ -65,13 +65,13 @@ def test_a_lost_connection_is_said_and_taken_up_again(stream: Stream, browser: o
         page = browser.new_page()
         page.goto(server.address)
         wait_for_documents(page, 40)
-    expect(page.locator("#state")).to_have_text("connection lost", timeout=15_000)
+    expect(page.locator("#state")).to_have_text("connection lost")
     expect(page.locator("#note")).to_contain_text("The page shows the last known state")
     wait_for_documents(page, 40)
     other = Stream(["perceptron"])  # another run in the place of the first
     other.process([small(n) for n in range(7)])
     with PageServer(other.feed, port):
-        expect(page.locator("#state")).to_have_text("running", timeout=20_000)
+        expect(page.locator("#state")).to_have_text("running")
         wait_for_documents(page, 7)
         assert page.locator("#switches label").all_inner_texts() == ["perceptron"]
         assert len(drawn(page)[0]["x"]) == 7

@@ -33,7 +33,7 @@ def port_of(server: PageServer) -> int:
 
 
 def ask(server: PageServer, path: str, method: str = "GET", **headers: str) -> HTTPResponse:
-    connection = HTTPConnection("127.0.0.1", port_of(server), timeout=10)
+    connection = HTTPConnection("127.0.0.1", port_of(server), timeout=60)
     connection.request(method, path, headers=headers)
     response = connection.getresponse()
     response.body = response.read()  # type: ignore[attr-defined]
