@@ -311,7 +311,7 @@ def test_the_examples_of_learners_are_right() -> None:
 
 
 def test_panels_that_the_guide_names_exist() -> None:
-    text = (REPOSITORY / "docs/guide/operate.md").read_text().partition("## Alerts")[2]
+    text = (REPOSITORY / "docs/guide/operate/workers.md").read_text().partition("## Alerts")[2]
     named = {
         " ".join(title.split()) for title in re.findall(r"(?<!\*)\*([A-Z][^*]+)\*(?!\*)", text)
     }
