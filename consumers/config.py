@@ -17,7 +17,14 @@ from pydantic import ValidationError
 
 from consumers.registry_settings import RegistrySettings
 from consumers.section import Section
-from consumers.settings import Config, ConfigError, KafkaSettings, MetricsSettings, SnapshotSettings
+from consumers.settings import (
+    AuditSettings,
+    Config,
+    ConfigError,
+    KafkaSettings,
+    MetricsSettings,
+    SnapshotSettings,
+)
 from consumers.stream_settings import LaneSettings, StreamSettings
 
 ENVIRONMENT_PREFIX = "WIRERANK__"
@@ -154,6 +161,7 @@ SECTIONS: dict[tuple[str, ...], type[Section]] = {
     ("registry",): RegistrySettings,
     ("snapshots",): SnapshotSettings,
     ("metrics",): MetricsSettings,
+    ("audit",): AuditSettings,
     ("streams",): StreamSettings,
     ("streams", "lanes"): LaneSettings,
 }

@@ -121,6 +121,8 @@ def describe_settings(config: Config) -> Iterator[str]:
     folder = config.snapshots.folder.absolute()
     yield f"snapshots: {listed(config.snapshots.model_copy(update={'folder': folder}))}"
     yield f"metrics: {listed(config.metrics)}"
+    if config.audit.file is not None:
+        yield f"audit: {listed(config.audit)}"
     for stream in config.streams:
         yield f"stream {stream.name}: {listed(stream)}"
         for lane in stream.lanes:

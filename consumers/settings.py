@@ -133,6 +133,17 @@ class MetricsSettings(Section):
         return self.port + PORTS_PER_STREAM * stream + PORTS_PER_ROLE * ROLES.index(role) + number
 
 
+class AuditSettings(Section):
+    """Where administrative commands write who changed what, besides standard error."""
+
+    file: Path | None = None
+
+    @field_validator("file")
+    @classmethod
+    def _expand_home(cls, file: Path | None) -> Path | None:
+        return None if file is None else expanded(file)
+
+
 class Config(Section):
     """The whole configuration."""
 
@@ -140,6 +151,7 @@ class Config(Section):
     registry: RegistrySettings = RegistrySettings()
     snapshots: SnapshotSettings = SnapshotSettings()
     metrics: MetricsSettings = MetricsSettings()
+    audit: AuditSettings = AuditSettings()
     streams: Annotated[tuple[StreamSettings, ...], Field(min_length=1)]
 
     @model_validator(mode="after")

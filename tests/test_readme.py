@@ -16,7 +16,13 @@ from typer.testing import CliRunner
 
 from consumers.cli import new_app
 from consumers.registry_settings import RegistrySettings
-from consumers.settings import Config, KafkaSettings, MetricsSettings, SnapshotSettings
+from consumers.settings import (
+    AuditSettings,
+    Config,
+    KafkaSettings,
+    MetricsSettings,
+    SnapshotSettings,
+)
 from consumers.stream_settings import LaneSettings, StreamSettings
 from learners.specs import LEARNERS
 from pipeline.events.event import REASONS
@@ -246,8 +252,8 @@ def test_the_reference_has_every_option_of_a_learner(learner: str) -> None:
 def test_the_reference_has_every_setting() -> None:
     text = (REPOSITORY / "docs/reference/configuration.md").read_text()
     sections = (
-        KafkaSettings, RegistrySettings, SnapshotSettings, MetricsSettings, StreamSettings,
-        LaneSettings,
+        KafkaSettings, RegistrySettings, SnapshotSettings, MetricsSettings, AuditSettings,
+        StreamSettings, LaneSettings,
     )  # fmt: skip
     for section in sections:
         for name, field in section.model_fields.items():
@@ -256,7 +262,9 @@ def test_the_reference_has_every_setting() -> None:
             shown = table_row(text, name).strip("`")
             if isinstance(field.default, int | float):
                 assert shown == str(field.default).removesuffix(".0").lower(), name
-    assert set(Config.model_fields) == {"kafka", "registry", "snapshots", "metrics", "streams"}
+    assert set(Config.model_fields) == {
+        "kafka", "registry", "snapshots", "metrics", "audit", "streams",
+    }  # fmt: skip
 
 
 def test_the_reference_has_every_command() -> None:

@@ -34,7 +34,7 @@ def test_the_example_is_valid_and_shows_the_defaults(tmp_path: Path) -> None:
     """Settings that the example comments out show their defaults."""
     config = read_config(EXAMPLE, {})
     text = EXAMPLE.read_text()
-    for section in (config.snapshots, config.metrics, config.streams[0]):
+    for section in (config.snapshots, config.metrics, config.audit, config.streams[0]):
         for name, field in type(section).model_fields.items():
             assert f"{name} = " in text or f"[streams.{name}]" in text, name
             shown = f"# {name} = {field.default}"
