@@ -7,6 +7,7 @@ import typer
 import pipeline.commands.app as without_kafka
 from consumers.commands.check import check_command
 from consumers.commands.config import config_command
+from consumers.commands.dead_letters import dead_letters_app
 from consumers.commands.init import init_command
 from consumers.commands.learn import learn_command
 from consumers.commands.play import play_into_kafka
@@ -24,6 +25,7 @@ def new_app() -> typer.Typer:
     app.command("config", cls=PlainCommand)(config_command)
     app.command("check", cls=PlainCommand)(check_command)
     app.command("init", cls=PlainCommand)(init_command)
+    app.add_typer(dead_letters_app, name="dead-letters")
     return app
 
 

@@ -76,6 +76,15 @@ def transactional_id(stream: str, lane: str) -> str:
     return f"{PREFIX}{stream}{LEARN}.{lane}"
 
 
+def send_back_id(stream: str) -> str:
+    """The transactional id under which dead letters of a stream are sent back.
+
+    >>> send_back_id("newswire")
+    'wirerank.newswire.send-back'
+    """
+    return f"{PREFIX}{stream}.send-back"
+
+
 def tokenized_stream(group: str) -> str | None:
     """The stream whose tokenizers form this consumer group; None if it is another group.
 

@@ -108,6 +108,7 @@ def test_options_that_the_documents_name_exist() -> None:
         "diff",
         "export weights",
         "bench",
+        *(f"dead-letters {name}" for name in ("count", "list", "show", "send-back")),
     )
     shown = "".join(
         CliRunner(env={"COLUMNS": "200"}).invoke(new_app(), [*command.split(), "--help"]).stdout

@@ -194,7 +194,7 @@ def new_producer(
 def new_transactional_producer(
     settings: KafkaSettings, transactional_id: str, timeouts: Timeouts | None = None
 ) -> TransactionalProducer:
-    """A producer with transactions, for `consumers.learner.transactions` only."""
+    """A producer with transactions, which are not to be trusted: see `learner.transactions`."""
     timeouts = timeouts or Timeouts()
     producer: TransactionalProducer = new_producer(  # type: ignore[assignment]
         settings,

@@ -6,6 +6,7 @@ from kafka.errors import (
     AuthorizationError,
     CommitFailedError,
     CorruptRecordError,
+    InvalidProducerEpochError,
     InvalidRecordError,
     InvalidTimestampError,
     InvalidTopicError,
@@ -15,6 +16,7 @@ from kafka.errors import (
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
     PolicyViolationError,
+    ProducerFencedError,
     RebalanceInProgressError,
     RecordListTooLargeError,
     UnsupportedForMessageFormatError,
@@ -37,6 +39,7 @@ __all__ = [
     "RebalanceInProgressError",
     "RefusedError",
     "describe_error",
+    "is_fenced",
 ]
 
 # The broker refuses a record because of its size.
@@ -62,6 +65,12 @@ class RefusedError(KafkaError):  # type: ignore[misc]
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+def is_fenced(error: BaseException) -> bool:
+    """Whether another producer has taken over the transactional id; also if it is the cause."""
+    fenced = (ProducerFencedError, InvalidProducerEpochError)
+    return any(isinstance(cause, fenced) for cause in (error, *error.args))
 
 
 def describe_error(error: Exception) -> str:

@@ -10,11 +10,12 @@ from typer.testing import CliRunner
 
 from consumers.cli import new_app
 
-GROUPS = ("", "corpora", "curves", "export")
+GROUPS = ("", "corpora", "curves", "export", "dead-letters")
 COMMANDS = (
     "replay", "rank", "serve", "diff", "export weights", "export model", "lanes", "experiment",
     "report", "inspect", "bench",
     "corpora fetch", "curves export", "tokenize", "learn", "run", "config", "check", "init",
+    "dead-letters count", "dead-letters list", "dead-letters show", "dead-letters send-back",
 )  # fmt: skip
 
 
