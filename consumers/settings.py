@@ -108,11 +108,14 @@ ROLES = ("learner", "tokenizer")
 class MetricsSettings(Section):
     """Where workers serve metrics: each at a port of its own, the same after every start.
 
-    `topics` is the number of topics per stream whose loss is shown one by one.
+    With `same_port` every worker takes `port` itself. This is for workers with an address each, as
+    in containers: probes and scrapers then know the port. `topics` is the number of topics per
+    stream whose loss is shown one by one.
     """
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 9610
+    same_port: bool = False
     topics: Annotated[int, Field(ge=0, le=MAX_WATCHED)] = 0
 
     def port_of(self, stream: int, role: Literal["learner", "tokenizer"], instance: str) -> int:
@@ -121,8 +124,8 @@ class MetricsSettings(Section):
         The number at the end of the instance counts (`tokenizer-3` is 3, a name without a number is
         0). With `port = 0` every worker takes any free port, and logs which.
         """
-        if self.port == 0:
-            return 0
+        if self.port == 0 or self.same_port:
+            return self.port
         digits = instance[len(instance.rstrip("0123456789")) :].lstrip("0")
         number = int(digits or 0) if len(digits) < 10 else PORTS_PER_ROLE
         if number >= PORTS_PER_ROLE:
@@ -181,6 +184,8 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _check_ports(self) -> Config:
+        if self.metrics.same_port:
+            return self
         last = self.metrics.port + PORTS_PER_STREAM * len(self.streams) - 1
         if self.metrics.port and last > 65_535:
             raise ValueError(

@@ -71,6 +71,11 @@ def run_workers_command(
     from consumers.worker_loop import stopped_by_signals  # noqa: PLC0415
 
     config = configured(path)
+    if config.metrics.same_port and config.metrics.port:
+        fail(
+            "metrics.same_port = true is for workers that have an address each, but `run` starts "
+            "several workers at one address: leave it out, or set metrics.port = 0."
+        )
     pages = page_ports(len(config.streams), page, page_port)
     set_up_logging("supervisor", log_level, log_format)
     log_settings(config)

@@ -8,7 +8,9 @@ from typing import Literal
 
 import pytest
 from pydantic import ValidationError
+from typer.testing import CliRunner
 
+from consumers.cli import new_app
 from consumers.config import kafka_settings, read_config
 from consumers.logs import describe_settings
 from consumers.section import Section
@@ -211,6 +213,21 @@ def test_topics_are_shown_up_to_a_number_that_has_a_limit(tmp_path: Path) -> Non
     assert read("[metrics]\ntopics = 1000\n" + SMALL, tmp_path).metrics.topics == 1000
     with pytest.raises(ConfigError, match="less than or equal to 1000"):
         read("[metrics]\ntopics = 1001\n" + SMALL, tmp_path)
+
+
+def test_workers_with_an_address_each_can_have_the_same_port(tmp_path: Path) -> None:
+    """In a container the port is known before the worker is: to probes, and to Prometheus."""
+    config = read("[metrics]\nport = 65500\nsame_port = true\n" + SMALL, tmp_path)
+    assert config.metrics.port_of(0, "learner", "3") == 65500
+    assert config.metrics.port_of(1, "tokenizer", "wirerank-5d4f7-x2k499") == 65500
+
+
+def test_run_has_one_address_for_all_workers(tmp_path: Path) -> None:
+    path = tmp_path / "wirerank.toml"
+    path.write_text("[metrics]\nsame_port = true\n" + SMALL)
+    result = CliRunner().invoke(new_app(), ["run", str(path)])
+    assert result.exit_code == 2
+    assert "leave it out, or set metrics.port = 0" in " ".join(result.stderr.split())
 
 
 def test_ports_past_the_last_are_refused(tmp_path: Path) -> None:
