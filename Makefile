@@ -12,7 +12,7 @@ LANES = mmp perceptron arow independent committee feature-focus frequency svm-ma
   multiclass-perceptron mmp:kernel=poly2 prank:kernel=poly2 mmp:shards=2,name=sharded
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lint kernels check test bounds fuzz soak bench kafka kafka-stop prometheus dashboards pictures notebooks audit lock clean
+.PHONY: kubernetes-tools help demo lint kernels check test bounds fuzz soak bench kafka kafka-stop prometheus dashboards pictures notebooks audit lock clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -72,6 +72,9 @@ prometheus:  ## Scrape Wirerank on this machine, at 127.0.0.1:9090, until Ctrl-C
 	@command -v prometheus >/dev/null || { echo "There is no prometheus here; try: apt install prometheus"; exit 1; }
 	prometheus --config.file=deploy/prometheus/prometheus.yml --web.listen-address=127.0.0.1:9090 \
 	  --storage.tsdb.path=$(or $(XDG_STATE_HOME),$(HOME)/.local/state)/wirerank/prometheus
+
+kubernetes-tools: $(VENV)/.created  ## Fetch Helm and schemas for the tests of the chart (needs Go)
+	@$(BIN)/python -m deploy.kubernetes
 
 dashboards: $(VENV)/.experiments  ## Write the Grafana dashboards again from their code
 	@$(BIN)/python -m deploy.grafana

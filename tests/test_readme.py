@@ -118,6 +118,14 @@ def test_options_that_the_documents_name_exist() -> None:
     others = {"--multilabel_oaa", "--multilabel"}  # Vowpal Wabbit's
     others |= {"--require-hashes", "--replay", "--only"}  # of pip, the fuzzer and the benchmarks
     others |= {"--config", "--storage", "--query", "--web", "--max-block-duration"}  # Prometheus's
+    others |= {
+        "--from-file",
+        "--set",
+        "--set-file",
+        "--reuse-values",
+        "--for",
+        "--timeout",
+    }  # Helm's
     unknown = {option for option in named - others if option not in shown}
     assert not unknown
 

@@ -1,0 +1,152 @@
+{{/* What the pods of all workers have in common. They get `root`, and a worker as in _config.tpl. */}}
+
+{{/* The metadata of a pod. It has the digest of the configuration, so that the pod is replaced when
+     that changes. It has no version of the chart: a new chart alone replaces no pod. */}}
+{{- define "wirerank.podMetadata" -}}
+labels:
+  {{- include "wirerank.workerSelector" . | nindent 2 }}
+  app.kubernetes.io/part-of: wirerank
+  wirerank/stream: {{ include "wirerank.slug" .stream }}
+annotations:
+  wirerank/config: {{ .root.Values.config | sha256sum }}
+  {{- with .settings.podAnnotations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end -}}
+
+{{- define "wirerank.podSpec" -}}
+serviceAccountName: {{ include "wirerank.fullname" .root }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+terminationGracePeriodSeconds: {{ .settings.terminationGracePeriodSeconds }}
+securityContext:
+  {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- with .settings.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .settings.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .settings.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .settings.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: kubernetes.io/hostname
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "wirerank.workerSelector" . | nindent 8 }}
+{{- end -}}
+
+{{- define "wirerank.container" -}}
+image: {{ include "wirerank.image" .root | quote }}
+imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+command: [wirerank]
+securityContext:
+  allowPrivilegeEscalation: false
+  privileged: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+resources:
+  {{- toYaml .settings.resources | nindent 2 }}
+# The last lines of the log are in the status of a pod that failed. Exit code 3 needs an operator.
+terminationMessagePolicy: FallbackToLogsOnError
+{{- end -}}
+
+{{/* The container of a tokenizer or a learner, without its own variables and mounts. */}}
+{{- define "wirerank.workerContainer" -}}
+{{- $values := .root.Values -}}
+{{ include "wirerank.container" . }}
+args:
+  {{- range .args }}
+  - {{ . | quote }}
+  {{- end }}
+  - --log-level={{ $values.log.level }}
+  - --log-format={{ $values.log.format }}
+ports:
+  - {name: metrics, containerPort: {{ $values.metrics.port }}}
+# A worker that is not ready yet compiles, restores or waits for the broker. It is not killed for it.
+startupProbe:
+  httpGet: {path: /readyz, port: metrics}
+  periodSeconds: 5
+  timeoutSeconds: 5
+  failureThreshold: {{ div .startupSeconds 5 }}
+readinessProbe:
+  httpGet: {path: /readyz, port: metrics}
+  periodSeconds: 10
+  timeoutSeconds: 5
+# /healthz fails after two minutes in which the loop has not turned.
+livenessProbe:
+  httpGet: {path: /healthz, port: metrics}
+  periodSeconds: 30
+  timeoutSeconds: 10
+  failureThreshold: 4
+{{- end -}}
+
+{{- define "wirerank.workerEnv" -}}
+{{- $values := .root.Values -}}
+- {name: HOME, value: /tmp}
+- {name: WIRERANK__METRICS__HOST, value: {{ $values.metrics.host | quote }}}
+- {name: WIRERANK__METRICS__PORT, value: {{ $values.metrics.port | quote }}}
+- {name: WIRERANK__METRICS__SAME_PORT, value: "true"}
+{{- with $values.kafka.passwordSecret }}
+{{- if .name }}
+- name: WIRERANK__KAFKA__SASL_PASSWORD
+  valueFrom: {secretKeyRef: {name: {{ .name }}, key: {{ .key }}}}
+{{- end }}
+{{- end }}
+{{- with $values.registry.passwordSecret }}
+{{- if .name }}
+- name: WIRERANK__REGISTRY__PASSWORD
+  valueFrom: {secretKeyRef: {name: {{ .name }}, key: {{ .key }}}}
+{{- end }}
+{{- end }}
+{{- if $values.kafka.tlsSecret }}
+- {name: WIRERANK__KAFKA__SSL_CAFILE, value: /etc/wirerank-tls/ca.crt}
+{{- if $values.kafka.clientCertificate }}
+- {name: WIRERANK__KAFKA__SSL_CERTFILE, value: /etc/wirerank-tls/tls.crt}
+- {name: WIRERANK__KAFKA__SSL_KEYFILE, value: /etc/wirerank-tls/tls.key}
+{{- end }}
+{{- end }}
+{{- with $values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "wirerank.workerMounts" -}}
+- {name: config, mountPath: /etc/wirerank, readOnly: true}
+- {name: tmp, mountPath: /tmp}
+{{- if .root.Values.kafka.tlsSecret }}
+- {name: tls, mountPath: /etc/wirerank-tls, readOnly: true}
+{{- end }}
+{{- with .root.Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "wirerank.workerVolumes" -}}
+- name: config
+  configMap: {name: {{ include "wirerank.fullname" .root }}}
+- name: tmp
+  emptyDir: {sizeLimit: 1Gi}
+{{- with .root.Values.kafka.tlsSecret }}
+- name: tls
+  secret: {secretName: {{ . }}, defaultMode: 0440}
+{{- end }}
+{{- with .root.Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
