@@ -5,12 +5,14 @@ from __future__ import annotations
 import typer
 
 import pipeline.commands.app as without_kafka
+from consumers.commands.backup import backup_command
 from consumers.commands.check import check_command
 from consumers.commands.config import config_command
 from consumers.commands.dead_letters import dead_letters_app
 from consumers.commands.init import init_command
 from consumers.commands.learn import learn_command
 from consumers.commands.play import play_into_kafka
+from consumers.commands.restore import restore_command
 from consumers.commands.run import run_workers_command
 from consumers.commands.tokenize import tokenize_command
 from pipeline.commands.plain_command import PlainCommand
@@ -26,6 +28,8 @@ def new_app() -> typer.Typer:
     app.command("check", cls=PlainCommand)(check_command)
     app.command("init", cls=PlainCommand)(init_command)
     app.add_typer(dead_letters_app, name="dead-letters")
+    app.command("backup", cls=PlainCommand)(backup_command)
+    app.command("restore", cls=PlainCommand)(restore_command)
     return app
 
 

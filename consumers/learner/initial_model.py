@@ -22,6 +22,7 @@ from consumers.sharding.resharding import shard_snapshot
 from consumers.stream_settings import StreamSettings
 from learners.specs import LaneSpec
 from pipeline.errors import UsageError
+from pipeline.models.backup import is_backup, place_of
 from pipeline.models.model import Model
 from pipeline.models.model_file import read_model
 from pipeline.snapshots.snapshot import MismatchError, Snapshot
@@ -93,7 +94,9 @@ def read_initial_model(
         raise MismatchError(f"`initial` of stream {stream.name}: {error}") from None
     check_profile(stream, model)
     digests = shared_digests(model)
-    content = {**model.snapshot.content, "position": 0, "coverage": [], "published": []}
+    content = {**model.snapshot.content, "position": 0, "published": []}
+    # A log that goes on from a backup must go on at the documents that the backup ends with.
+    content["coverage"] = place_of(content, model.name).coverage if is_backup(content) else []
     snapshot = Snapshot(content, model.snapshot.arrays, model.name)
     if shard is not None and shard.lane in snapshot.all_lanes:
         snapshot = shard_snapshot([snapshot], shard)

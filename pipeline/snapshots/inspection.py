@@ -124,18 +124,21 @@ def facts_of(container: ContainerReader) -> dict[str, Any]:
     """Return the facts about a snapshot. Raises errors of many types if it is not valid."""
     content, settings = container.content, container.content["settings"]
     model = model_facts(content["model"]) if "model" in content else None
+    backup = backup_facts(content["backup"]) if "backup" in content else None
+    covered = backup["coverage"] if backup else [] if model else content["coverage"]
     published, sizes = set(texts(content.get("published", []))), sizes_by_part(container)
     helpers = set(texts(content.get("helpers", [])))
     return {
         "position": whole(content["position"]),
         "log": None if model else text(content["log"]),
         "model": model,
+        "backup": backup,
         **{key: whole(content[key]) for key in COUNTS},
         **group_facts(content),
         "vocabulary_terms": container.entries["vocabulary/df"].shape[0],
         "topics": len(texts(content["topics"])),
         "ranks": group_facts(content["ranks"]) if has_ranks(settings["lanes"]) else None,
-        "coverage": [] if model else [coverage_entry(*entry) for entry in content["coverage"]],
+        "coverage": [coverage_entry(*entry) for entry in covered],
         "settings": {
             **{key: whole(settings[key]) for key in CEILINGS},
             # Older versions have no such limit.
@@ -166,6 +169,16 @@ def model_facts(model: dict[str, Any]) -> dict[str, Any]:
         "format": text(model["events"]["format"]),
         "profile": text(model["events"]["profile"]),
         "dead_letters": sum(whole(count) for count in model["dead_letters"].values()),
+    }
+
+
+def backup_facts(backup: dict[str, Any]) -> dict[str, Any]:
+    """Return what the backup of a stream has beside its model."""
+    return {
+        **{key: text(backup[key]) for key in ("stream", "made", "log_topic", "log")},
+        "position": whole(backup["position"]),
+        "published": {text(lane): whole(at) for lane, at in backup["published"].items()},
+        "coverage": list(backup["coverage"]),
     }
 
 

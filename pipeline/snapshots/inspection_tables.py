@@ -79,7 +79,7 @@ def description(one: Inspection) -> str:
         "\n".join(f"{name:<18}{value}" for name, value in rows(one)),
         *(
             [table(["source", "partition", "read up to"], coverage(facts), "partitions")]
-            if facts["model"] is None
+            if facts["model"] is None or facts["backup"] is not None
             else []
         ),
         table(["lane", "", "rounds", *titles(facts), "model"], lanes(facts), "lanes"),
@@ -121,6 +121,8 @@ def rows(one: Inspection) -> Iterator[tuple[str, str]]:
     yield "written", f"{moment(one)}, {age(one)} ago; {size(one.size_bytes)}"
     if facts["model"] is None:
         yield "position", f"{facts['position']:,} of the log {printable(facts['log']) or 'n.a.'}"
+    elif facts["backup"] is not None:
+        yield from backup_rows(facts["backup"], facts["model"])
     else:
         yield from model_rows(facts["model"])
     yield "documents", f"{facts['documents']:,}"
@@ -144,6 +146,16 @@ def model_rows(model: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "events read", f"{model['events_read']:,} of its source"
     yield "events", f"format={printable(model['format'])}, profile={printable(model['profile'])}"
     yield "dead letters", f"{model['dead_letters']:,}"
+
+
+def backup_rows(backup: dict[str, Any], model: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the facts that only the backup of a stream has."""
+    release = printable(model["release"])
+    yield "backup of", f"stream {printable(backup['stream'])}, made by Wirerank {release}"
+    yield "made at", printable(backup["made"])
+    log = f"{printable(backup['log_topic'])} ({printable(backup['log'])})"
+    yield "position", f"{backup['position']:,} of the log {log}"
+    yield "events", f"profile={printable(model['profile'])}"
 
 
 def coverage(facts: dict[str, Any]) -> list[list[str]]:

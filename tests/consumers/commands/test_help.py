@@ -16,6 +16,7 @@ COMMANDS = (
     "report", "inspect", "bench",
     "corpora fetch", "curves export", "tokenize", "learn", "run", "config", "check", "init",
     "dead-letters count", "dead-letters list", "dead-letters show", "dead-letters send-back",
+    "backup", "restore",
 )  # fmt: skip
 
 
@@ -63,7 +64,7 @@ def test_the_source_is_explained() -> None:
 @pytest.mark.parametrize(
     ("typed", "completions"),
     [
-        ("re", ["replay", "report"]),
+        ("re", ["replay", "report", "restore"]),
         ("replay syn", ["synthetic:"]),
         ("replay synthetic:9 --lane per", ["perceptron"]),
         ("replay - --format n", ["ninjs", "newsml-g2"]),
