@@ -25,8 +25,8 @@ LANES = ("mmp:loss=1", "prank:ranks=4")
 
 def commands(page: str) -> list[str]:
     """The commands of a page, in order."""
-    blocks = re.findall(r"```console\n(.*?)```", (GUIDE / page).read_text(), re.DOTALL)
-    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
+    blocks = re.findall(r"```shell\n(.*?)```", (GUIDE / page).read_text(), re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
 
 
 class Reader:

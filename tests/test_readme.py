@@ -108,6 +108,8 @@ def test_options_that_the_documents_name_exist() -> None:
         "diff",
         "export weights",
         "bench",
+        "backup",
+        "restore",
         *(f"dead-letters {name}" for name in ("count", "list", "show", "send-back")),
     )
     shown = "".join(
