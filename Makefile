@@ -68,10 +68,15 @@ kafka: $(VENV)/.created  ## Start Apache Kafka at 127.0.0.1:9092 (needs Java 17 
 kafka-stop: $(VENV)/.created  ## Stop it; its data stays
 	@$(BIN)/python -m deploy.kafka stop $(KAFKA)
 
+# Where the sample configuration keeps what must last.
+STATE = $(HOME)/.local/state/wirerank
 prometheus:  ## Scrape Wirerank on this machine, at 127.0.0.1:9090, until Ctrl-C (needs Debian's prometheus)
 	@command -v prometheus >/dev/null || { echo "There is no prometheus here; try: apt install prometheus"; exit 1; }
-	prometheus --config.file=deploy/prometheus/prometheus.yml --web.listen-address=127.0.0.1:9090 \
-	  --storage.tsdb.path=$(or $(XDG_STATE_HOME),$(HOME)/.local/state)/wirerank/prometheus
+	@mkdir -p $(STATE)/targets $(STATE)/prometheus
+	@sed -e 's|targets/|$(STATE)/targets/|' -e 's|- rules/|- $(CURDIR)/deploy/prometheus/rules/|' \
+	  deploy/prometheus/prometheus.yml > $(STATE)/prometheus/prometheus.yml
+	prometheus --config.file=$(STATE)/prometheus/prometheus.yml --web.listen-address=127.0.0.1:9090 \
+	  --storage.tsdb.path=$(STATE)/prometheus
 
 kubernetes-tools: $(VENV)/.created  ## Fetch Helm and schemas for the tests of the chart (needs Go)
 	@$(BIN)/python -m deploy.kubernetes

@@ -23,6 +23,7 @@ from consumers.settings import (
     ConfigError,
     KafkaSettings,
     MetricsSettings,
+    PageSettings,
     SnapshotSettings,
 )
 from consumers.stream_settings import LaneSettings, StreamSettings
@@ -30,7 +31,10 @@ from consumers.stream_settings import LaneSettings, StreamSettings
 ENVIRONMENT_PREFIX = "WIRERANK__"
 MAX_FILE_BYTES = 1 << 20
 # Taken from the environment literally: a password may look like a number or a comment.
-LITERAL_SETTINGS = {"ssl_password", "sasl_username", "sasl_password", "user", "password"}
+LITERAL_SETTINGS = {
+    "ssl_password", "sasl_username", "sasl_password", "oauth_client_id", "oauth_client_secret",
+    "user", "password", "token",
+}  # fmt: skip
 
 
 def read_config(path: Path, environment: Mapping[str, str]) -> Config:
@@ -162,6 +166,7 @@ SECTIONS: dict[tuple[str, ...], type[Section]] = {
     ("snapshots",): SnapshotSettings,
     ("metrics",): MetricsSettings,
     ("audit",): AuditSettings,
+    ("page",): PageSettings,
     ("streams",): StreamSettings,
     ("streams", "lanes"): LaneSettings,
 }

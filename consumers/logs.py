@@ -21,7 +21,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from consumers.settings import Config
+from consumers.settings import Config, PageSettings
 from pipeline.events.suggestions import toml_of
 from pipeline.printable import printable, printable_json, printable_lines
 
@@ -111,6 +111,8 @@ def log_settings(config: Config) -> None:
     """Log the settings in force: one line per section, stream and lane."""
     for line in describe_settings(config):
         log.info("settings: %s", line)
+    for path in config.loose_secret_files():
+        log.warning("every user of this machine can read the secret in %s: chmod o-r it", path)
 
 
 def describe_settings(config: Config) -> Iterator[str]:
@@ -123,6 +125,8 @@ def describe_settings(config: Config) -> Iterator[str]:
     yield f"metrics: {listed(config.metrics)}"
     if config.audit.file is not None:
         yield f"audit: {listed(config.audit)}"
+    if config.page != PageSettings():
+        yield f"page: {listed(config.page)}"
     for stream in config.streams:
         yield f"stream {stream.name}: {listed(stream)}"
         for lane in stream.lanes:

@@ -9,22 +9,24 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from consumers.section import Section
+from consumers.section import SecretsSection
 from consumers.tls import client_context
 
 EXAMPLE = "http://127.0.0.1:8081"
 
 
-class RegistrySettings(Section):
+class RegistrySettings(SecretsSection):
     """A registry with the HTTP interface of the Confluent Schema Registry."""
 
     url: str = ""
     user: str | None = None
     password: SecretStr | None = None
+    password_file: Path | None = None
     ssl_cafile: Path | None = None
     ssl_certfile: Path | None = None
     ssl_keyfile: Path | None = None
     ssl_password: SecretStr | None = None
+    ssl_password_file: Path | None = None
     timeout_seconds: Annotated[float, Field(ge=0.1, le=30)] = 10.0
 
     @property
@@ -36,7 +38,7 @@ class RegistrySettings(Section):
         """The TLS context, read again from its files, which may have been renewed."""
         if not self.uses_tls:
             return None
-        password = None if self.ssl_password is None else self.ssl_password.get_secret_value()
+        password = self.secret("ssl_password")
         return client_context(self.ssl_cafile, self.ssl_certfile, self.ssl_keyfile, password)
 
     @field_validator("url")
@@ -67,14 +69,15 @@ class RegistrySettings(Section):
         given = [name for name, value in self if name != "timeout_seconds" and value is not None]
         if not self.url and given != ["url"]:
             raise ValueError(f'url must be given; write for instance url = "{EXAMPLE}"')
-        if (self.user is None) != (self.password is None):
+        has_password = bool({"password", "password_file"} & set(given))
+        if (self.user is None) == has_password:
             raise ValueError("user and password belong together; write both, or neither")
         if self.user is not None and ":" in self.user:
             raise ValueError("user must not have a colon")
         named = [name for name in given if name.startswith("ssl_")]
         if named and not self.uses_tls:
             raise ValueError(f"{' and '.join(named)} given, but url does not begin with https:")
-        if self.ssl_certfile is None and (self.ssl_keyfile or self.ssl_password):
+        if self.ssl_certfile is None and named not in ([], ["ssl_cafile"]):
             raise ValueError("ssl_keyfile and ssl_password have no meaning without ssl_certfile")
         self.tls_context()
         return self

@@ -6,81 +6,32 @@ import ssl
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import (
-    Field,
-    SecretStr,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, field_validator, model_validator
 
+from consumers.access_settings import AccessSettings
+from consumers.kafka_settings import KafkaSettings
 from consumers.registry_settings import EXAMPLE, RegistrySettings
 from consumers.section import Section, expanded
 from consumers.stream_settings import StreamSettings
-from consumers.tls import client_context
 from learners.options import MOST
+from pipeline.access import is_readable_by_others
 from pipeline.engine.topic_index import MAX_WATCHED
+
+__all__ = [
+    "AuditSettings",
+    "Config",
+    "ConfigError",
+    "KafkaSettings",
+    "MetricsSettings",
+    "PageSettings",
+    "SnapshotSettings",
+]
 
 MAX_SNAPSHOT_SECONDS = 86_400 * 365.0
 
 
 class ConfigError(Exception):
     """A configuration that cannot be used; the message says what to write instead."""
-
-
-class KafkaSettings(Section):
-    """How to reach the broker, and how many replicas new topics get."""
-
-    bootstrap: str = "127.0.0.1:9092"
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    ssl_cafile: Path | None = None
-    ssl_certfile: Path | None = None
-    ssl_keyfile: Path | None = None
-    ssl_password: SecretStr | None = None
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
-    sasl_username: str | None = None
-    sasl_password: SecretStr | None = None
-    replication_factor: Annotated[int, Field(ge=1, le=10)] = 1
-
-    @property
-    def uses_tls(self) -> bool:
-        """Whether the connection is encrypted."""
-        return self.security_protocol in {"SSL", "SASL_SSL"}
-
-    def tls_context(self) -> ssl.SSLContext:
-        """The TLS context, read again from its files, which may have been renewed."""
-        password = None if self.ssl_password is None else self.ssl_password.get_secret_value()
-        return client_context(self.ssl_cafile, self.ssl_certfile, self.ssl_keyfile, password)
-
-    @model_validator(mode="after")
-    def _check_tls(self) -> KafkaSettings:
-        names = [name for name in type(self).model_fields if "ssl_" in name]
-        named = [name for name in names if getattr(self, name) is not None]
-        if named and not self.uses_tls:
-            raise ValueError(
-                f"{' and '.join(named)} given, but security_protocol is {self.security_protocol}; "
-                "write SSL or SASL_SSL"
-            )
-        if self.ssl_certfile is None and (self.ssl_keyfile or self.ssl_password):
-            raise ValueError("ssl_keyfile and ssl_password have no meaning without ssl_certfile")
-        if self.uses_tls:
-            self.tls_context()
-        return self
-
-    @model_validator(mode="after")
-    def _check_sasl(self) -> KafkaSettings:
-        uses_sasl = self.security_protocol.startswith("SASL")
-        given = (self.sasl_mechanism, self.sasl_username, self.sasl_password)
-        if uses_sasl and not all(given):
-            raise ValueError(
-                f"security_protocol {self.security_protocol} needs sasl_mechanism, sasl_username "
-                "and sasl_password"
-            )
-        if not uses_sasl and any(value is not None for value in given):
-            raise ValueError(
-                "sasl settings are given, but security_protocol is "
-                f"{self.security_protocol}; write SASL_SSL or SASL_PLAINTEXT"
-            )
-        return self
 
 
 class SnapshotSettings(Section):
@@ -105,18 +56,39 @@ PORTS_PER_STREAM, PORTS_PER_ROLE = 200, 100
 ROLES = ("learner", "tokenizer")
 
 
-class MetricsSettings(Section):
+class PageSettings(AccessSettings):
+    """Where learners serve their live pages."""
+
+
+class MetricsSettings(AccessSettings):
     """Where workers serve metrics: each at a port of its own, the same after every start.
 
     With `same_port` every worker takes `port` itself. This is for workers with an address each, as
     in containers: probes and scrapers then know the port. `topics` is the number of topics per
-    stream whose loss is shown one by one.
+    stream whose loss is shown one by one. In `targets_folder` each worker writes where it is, for
+    Prometheus.
     """
 
-    host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 9610
     same_port: bool = False
     topics: Annotated[int, Field(ge=0, le=MAX_WATCHED)] = 0
+    targets_folder: Path | None = None
+
+    @property
+    def verify_mode(self) -> ssl.VerifyMode:
+        """Probes need no certificate; who asks for metrics does."""
+        return ssl.CERT_OPTIONAL
+
+    @field_validator("targets_folder", mode="before")
+    @classmethod
+    def _empty_is_none(cls, folder: object) -> object:
+        """Let the environment unset a folder that the file names."""
+        return None if folder == "" else folder
+
+    @field_validator("targets_folder")
+    @classmethod
+    def _expand_home(cls, folder: Path | None) -> Path | None:
+        return None if folder is None else expanded(folder)
 
     def port_of(self, stream: int, role: Literal["learner", "tokenizer"], instance: str) -> int:
         """The port of a worker: `port` plus an offset by stream, role and instance.
@@ -155,7 +127,14 @@ class Config(Section):
     snapshots: SnapshotSettings = SnapshotSettings()
     metrics: MetricsSettings = MetricsSettings()
     audit: AuditSettings = AuditSettings()
+    page: PageSettings = PageSettings()
     streams: Annotated[tuple[StreamSettings, ...], Field(min_length=1)]
+
+    def loose_secret_files(self) -> list[Path]:
+        """The files of secrets that every user of the machine can read."""
+        sections = (self.kafka, self.registry, self.metrics, self.page)
+        files = [path for section in sections for path in section.secret_files.values()]
+        return [path for path in files if is_readable_by_others(path)]
 
     @model_validator(mode="after")
     def _check_streams_differ(self) -> Config:

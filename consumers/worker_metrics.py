@@ -21,8 +21,9 @@ class WorkerMetrics:
         ProcessMetrics(registry, self.health)
         self.lag = LagMetrics(registry, stream.name)
         self._registry, self._stream, self._topics = registry, stream.name, settings.topics
-        self._server = MetricsServer(registry, self.health, settings.host, port)
+        self._server = MetricsServer(registry, self.health, settings.host, port, settings.access())
         self.url = f"{self._server.url}/metrics"
+        self.port = self._server.port
 
     def learner_metrics(self, assignment: ShardAssignment | None = None) -> LearnerMetrics:
         """The metrics of a learner, or of one shard; to be called once per process."""

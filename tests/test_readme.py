@@ -274,7 +274,7 @@ def test_the_reference_has_every_setting() -> None:
             if isinstance(field.default, int | float):
                 assert shown == str(field.default).removesuffix(".0").lower(), name
     assert set(Config.model_fields) == {
-        "kafka", "registry", "snapshots", "metrics", "audit", "streams",
+        "kafka", "registry", "snapshots", "metrics", "page", "audit", "streams",
     }  # fmt: skip
 
 

@@ -18,8 +18,9 @@ from consumers.commands.options import (
     StreamName,
     Supervised,
 )
-from consumers.commands.worker import serve_metrics, work
+from consumers.commands.worker import ServedWorker, work
 from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
+from consumers.settings import PageSettings
 from consumers.supervisor_link import SupervisorLink
 from pipeline.commands import options
 from pipeline.commands.failure import fail
@@ -68,30 +69,33 @@ def learn_command(
         assignment = assigned_shard(settings, lane, shard)
     except UsageError as error:
         fail(str(error))
-    set_up_logging(learner_name(settings.name, lane, assignment), log_level, log_format)
+    name = learner_name(settings.name, lane, assignment)
+    set_up_logging(name, log_level, log_format)
     if not supervised:
         log_settings(config)
     title = settings.name if lane is None else f"{settings.name}, {lane} alone"
-    with live_page(title, page, page_port) as shown:
+    with live_page(title, page, page_port, config.page) as shown:
         number = learner_number(settings, lane, assignment)
-        served = serve_metrics(config, settings, "learner", str(number))
-        metrics = served.learner_metrics(assignment)
+        served = ServedWorker(config, settings, "learner", str(number), name)
+        metrics = served.metrics.learner_metrics(assignment)
         only = None if assignment else lane
         owner = LaneOwner()
         work(
             config,
             settings,
-            served.health,
+            served,
             supervisor,
             lambda: LearnerWorker(
-                config, settings, served, metrics, shown, owner, only, assignment
+                config, settings, served.metrics, metrics, shown, owner, only, assignment
             ),
             has_page=page,
         )
 
 
 @contextmanager
-def live_page(title: str, asked: bool, port: int) -> Iterator[LearnerPage]:
+def live_page(
+    title: str, asked: bool, port: int, settings: PageSettings | None = None
+) -> Iterator[LearnerPage]:
     """The page of a learner if it is asked for; it stays up when the worker is restarted."""
     from consumers.learner.live_page import LearnerPage  # noqa: PLC0415 - slow to import
 
@@ -101,8 +105,9 @@ def live_page(title: str, asked: bool, port: int) -> Iterator[LearnerPage]:
         return
     feed = PageFeed(title, counted="records")
     try:
-        server = page_server()(feed, port)
-    except UsageError as error:
+        where = settings or PageSettings()
+        server = page_server()(feed, port, where.host, where.access())
+    except (UsageError, ValueError) as error:
         fail(str(error))
     with server:
         log.info("live page: %s", server.address)

@@ -11,11 +11,14 @@ import typer
 from consumers.commands.configuration import configured
 from consumers.commands.options import ConfigFile, LogFormatOption, LogLevelOption
 from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
+from consumers.scrape_target import remove_abandoned
 from pipeline.commands.failure import fail
 from pipeline.commands.live_page import check_page, page_server
 from pipeline.errors import UsageError
 
 log = logging.getLogger(__name__)
+
+LOOPBACK = "127.0.0.1"
 
 
 def run_workers_command(
@@ -24,7 +27,7 @@ def run_workers_command(
         int, typer.Option(min=1, max=64, metavar="N", help="Tokenizers per stream.")
     ] = 1,
     page: Annotated[
-        bool, typer.Option("--page", help="Serve a live page for each stream on this machine.")
+        bool, typer.Option("--page", help="Serve a live page for each stream.")
     ] = False,
     page_port: Annotated[
         int,
@@ -76,7 +79,7 @@ def run_workers_command(
             "metrics.same_port = true is for workers that have an address each, but `run` starts "
             "several workers at one address: leave it out, or set metrics.port = 0."
         )
-    pages = page_ports(len(config.streams), page, page_port)
+    pages = page_ports(len(config.streams), page, page_port, config.page.host)
     set_up_logging("supervisor", log_level, log_format)
     log_settings(config)
     logging_options = ["--supervised", "--log-level", log_level, "--log-format", log_format]
@@ -92,12 +95,14 @@ def run_workers_command(
     except AlreadyRunningError as error:
         log.error("%s", error)
         raise typer.Exit(NEEDS_AN_OPERATOR) from None
+    if config.metrics.targets_folder is not None:
+        remove_abandoned(config.metrics.targets_folder, [s.name for s in config.streams])
     code = supervise(workers, stop, hung_after, lock.descriptors)
     lock.release()
     raise typer.Exit(code)
 
 
-def page_ports(streams: int, asked: bool, first: int) -> list[int]:
+def page_ports(streams: int, asked: bool, first: int, host: str = LOOPBACK) -> list[int]:
     """The port of each stream's page, if pages are asked for.
 
     Ends with a message if a page cannot be served at its port.
@@ -106,7 +111,7 @@ def page_ports(streams: int, asked: bool, first: int) -> list[int]:
     if not asked:
         return []
     ports = ports_from(first, streams, "--page-port")
-    check_ports(ports)
+    check_ports(ports, host)
     return ports
 
 
@@ -121,13 +126,13 @@ def ports_from(first: int, streams: int, option: str) -> list[int]:
     return ports
 
 
-def check_ports(ports: Sequence[int]) -> None:
+def check_ports(ports: Sequence[int], host: str = LOOPBACK) -> None:
     """End with a message if nothing can be served at one of these ports."""
     try:
         page_server()
         from pipeline.page.server import listening_socket  # noqa: PLC0415 - an extra
 
         for port in ports:
-            listening_socket(port).close()
+            listening_socket(port, host).close()
     except UsageError as error:
         fail(str(error))

@@ -16,7 +16,7 @@ from consumers.commands.options import (
     StreamName,
     Supervised,
 )
-from consumers.commands.worker import serve_metrics, work
+from consumers.commands.worker import ServedWorker, work
 from consumers.kafka_names import tokenizer_client_id
 from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
 from consumers.supervisor_link import SupervisorLink
@@ -45,17 +45,18 @@ def tokenize_command(
 
     config = configured(path)
     settings = stream_named(config, stream)
-    set_up_logging(tokenizer_name(settings.name, instance), log_level, log_format)
+    name = tokenizer_name(settings.name, instance)
+    set_up_logging(name, log_level, log_format)
     if not supervised:
         log_settings(config)
     member = tokenizer_client_id(socket.gethostname(), instance, supervised)
-    served = serve_metrics(config, settings, "tokenizer", instance)
-    metrics = served.tokenizer_metrics()
+    served = ServedWorker(config, settings, "tokenizer", instance, name)
+    metrics = served.metrics.tokenizer_metrics()
     written = WrittenOffsets()
     work(
         config,
         settings,
-        served.health,
+        served,
         supervisor,
-        lambda: TokenizerWorker(config, settings, member, served, metrics, written),
+        lambda: TokenizerWorker(config, settings, member, served.metrics, metrics, written),
     )

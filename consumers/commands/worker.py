@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
+from consumers.scrape_target import ScrapeTarget, target_address
 from consumers.settings import Config, ConfigError
 from consumers.stream_settings import StreamSettings
 from consumers.supervisor_link import SupervisorLink
@@ -22,9 +23,47 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Role = Literal["learner", "tokenizer"]
+
+
+class ServedWorker:
+    """A worker's name, its metrics, and the file that tells Prometheus where they are."""
+
+    def __init__(
+        self, config: Config, stream: StreamSettings, role: Role, instance: str, worker: str
+    ) -> None:
+        self.metrics = serve_metrics(config, stream, role, instance)
+        self.health = self.metrics.health
+        self._target = announce(config, stream, role, worker, self.metrics.port)
+
+    def stopped(self) -> None:
+        """Take note that the worker stops in good order, and is not to be looked for."""
+        if self._target is not None:
+            self._target.withdraw()
+
+
+def announce(
+    config: Config, stream: StreamSettings, role: Role, worker: str, port: int
+) -> ScrapeTarget | None:
+    """Write where a worker serves its metrics, if there is a folder for that."""
+    folder = config.metrics.targets_folder
+    if folder is None:
+        return None
+    address = target_address(config.metrics.host, port)
+    try:
+        return ScrapeTarget(
+            folder, f"wirerank-{role}", worker, stream.name, address, config.metrics.scheme
+        )
+    except OSError as error:
+        log.warning(
+            "metrics.targets_folder = %s cannot be written (%s), so Prometheus does not find this "
+            "worker by it", folder, error.strerror,
+        )  # fmt: skip
+        return None
+
 
 def serve_metrics(
-    config: Config, stream: StreamSettings, role: Literal["learner", "tokenizer"], instance: str
+    config: Config, stream: StreamSettings, role: Role, instance: str
 ) -> WorkerMetrics:
     """Serve the metrics of a worker at its port; ends with a message if the port cannot be used."""
     from consumers.worker_metrics import WorkerMetrics  # noqa: PLC0415 - slow to import
@@ -32,7 +71,7 @@ def serve_metrics(
     try:
         port = config.metrics.port_of(config.streams.index(stream), role, instance)
         metrics = WorkerMetrics(config.metrics, stream, port)
-    except (ConfigError, UsageError) as error:
+    except (ConfigError, UsageError, ValueError) as error:
         fail(str(error))
     log.info("metrics = %s", metrics.url)
     return metrics
@@ -47,7 +86,7 @@ def wait_alive(stop: threading.Event, health: Health) -> None:
 def work(
     config: Config,
     stream: StreamSettings,
-    health: Health,
+    served: ServedWorker,
     supervisor: SupervisorLink | None,
     new_worker: Callable[[], Worker],
     has_page: bool = False,
@@ -61,6 +100,7 @@ def work(
     from consumers.kafka.topics import ensure_topics  # noqa: PLC0415
     from consumers.supervisor import NEEDS_AN_OPERATOR  # noqa: PLC0415
 
+    health = served.health
     stop = workers.stopped_by_signals()
     if supervisor is not None:
         supervisor.attach(stop, health)
@@ -77,6 +117,7 @@ def work(
             if has_page:
                 log.info("the live page stays until Ctrl-C or SIGTERM")
                 wait_alive(stop, health)
+        served.stopped()
     except workers.FATAL as error:
         log.error("%s", error)
         raise typer.Exit(NEEDS_AN_OPERATOR) from None

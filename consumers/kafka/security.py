@@ -21,6 +21,7 @@ from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from consumers.kafka.errors import AuthorizationError, KafkaError, RefusedError
+from consumers.kafka.oauth_tokens import token_provider
 from consumers.settings import KafkaSettings
 
 PROBE_SECONDS = 3.0
@@ -28,6 +29,13 @@ MAX_RESPONSE_BYTES = 1 << 20
 MAX_REASON_CHARACTERS = 160  # of a reason that the broker gives
 TLS_ALERT = b"\x15\x03"
 UNSUPPORTED_MECHANISM, ILLEGAL_SASL_STATE = 33, 34
+OTHER_REMEDIES = {
+    "OAUTHBEARER": "check that the token is not expired, and that the broker accepts its issuer, "
+    "audience and scope",
+    "GSSAPI": "check the ticket (klist), kafka.kerberos_service_name and the keytab of the broker",
+    "AWS_MSK_IAM": "check the credentials and the region, and that the policy of the role allows "
+    "kafka-cluster:Connect",
+}
 # TLS connections that broke: the broker may be starting or stopping.
 TEMPORARY = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 
@@ -37,11 +45,26 @@ def security_options(settings: KafkaSettings) -> dict[str, Any]:
     options: dict[str, Any] = {"security_protocol": settings.security_protocol}
     if settings.uses_tls:
         options["ssl_context"] = tls_context(settings)
-    if settings.sasl_mechanism and settings.sasl_password:
+    if settings.sasl_mechanism:
         options["sasl_mechanism"] = settings.sasl_mechanism
-        options["sasl_plain_username"] = settings.sasl_username
-        options["sasl_plain_password"] = settings.sasl_password.get_secret_value()
+    match settings.sasl_mechanism:
+        case "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512":
+            options["sasl_plain_username"] = settings.sasl_username
+            options["sasl_plain_password"] = password(settings)
+        case "OAUTHBEARER":
+            options["sasl_oauth_token_provider"] = token_provider(settings)
+        case "GSSAPI":
+            options["sasl_kerberos_service_name"] = settings.kerberos_service_name or "kafka"
+            options["sasl_kerberos_domain_name"] = settings.kerberos_domain_name
     return options
+
+
+def password(settings: KafkaSettings) -> str | None:
+    """The password; raises `RefusedError` if its file has become unusable since the start."""
+    try:
+        return settings.secret("sasl_password")
+    except ValueError as error:
+        raise RefusedError(f"The password cannot be used: {error}.") from None
 
 
 def tls_context(settings: KafkaSettings) -> ssl.SSLContext:
@@ -156,6 +179,11 @@ def authenticate(broker: BrokerConnection, settings: KafkaSettings) -> None:
 
 def user_refused(where: str, settings: KafkaSettings, reason: str) -> str:
     """The message about a user or password that is refused, and what to do."""
+    if settings.sasl_mechanism not in {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}:
+        return (
+            f"the broker at {where} refuses this client with {settings.sasl_mechanism} "
+            f"({printable(reason)}): {OTHER_REMEDIES[settings.sasl_mechanism or '']}."
+        )
     return (
         f"the broker at {where} refuses the user {settings.sasl_username!r} with "
         f"{settings.sasl_mechanism} ({printable(reason)}): correct kafka.sasl_username and "

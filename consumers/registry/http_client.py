@@ -43,9 +43,6 @@ class RegistryConnection:
         parts = urlsplit(settings.url)
         self._host, self._port, self._path = parts.hostname or "", parts.port, parts.path
         self._headers = {"Accept": ACCEPT, "User-Agent": "wirerank"}
-        if settings.user is not None and settings.password is not None:
-            login = f"{settings.user}:{settings.password.get_secret_value()}".encode()
-            self._headers["Authorization"] = f"Basic {base64.b64encode(login).decode()}"
         self._connection: http.client.HTTPConnection | None = None
 
     def get(self, path: str) -> Answer:
@@ -75,7 +72,11 @@ class RegistryConnection:
             raise
 
     def _connect(self) -> http.client.HTTPConnection:
-        seconds = self._settings.timeout_seconds
+        settings, seconds = self._settings, self._settings.timeout_seconds
+        password = settings.secret("password")  # read again from its file, if it has one
+        if settings.user is not None and password is not None:
+            login = f"{settings.user}:{password}".encode()
+            self._headers["Authorization"] = f"Basic {base64.b64encode(login).decode()}"
         context = self._settings.tls_context()
         if context is None:
             return http.client.HTTPConnection(self._host, self._port, timeout=seconds)

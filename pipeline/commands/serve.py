@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from learners.options import MOST
+from pipeline.access import MAX_TOKEN_CHARACTERS, checked_token
 from pipeline.commands import options
 from pipeline.commands.failure import fail
 from pipeline.errors import UsageError
@@ -17,7 +18,6 @@ from pipeline.printable import printable
 from pipeline.storage.container import DamagedError
 
 TOKEN_VARIABLE = "WIRERANK_SERVE_TOKEN"  # noqa: S105 - the name of a variable
-MIN_TOKEN_CHARACTERS, MAX_TOKEN_CHARACTERS = 16, 1024
 
 
 def serve_command(
@@ -48,6 +48,19 @@ def serve_command(
             metavar="FILE",
             help="Answer only clients that send the token in this file. The variable "
             f"{TOKEN_VARIABLE} does the same.",
+        ),
+    ] = None,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Use TLS with the certificate in this file (PEM)."),
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The key of --tls-cert, if it is not there.")
+    ] = None,
+    client_ca: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Answer only clients with a certificate of this authority (PEM)."
         ),
     ] = None,
     top: Annotated[
@@ -125,7 +138,8 @@ def serve_command(
     try:
         settings = ServeSettings(
             model=model, lanes=tuple(lane or ()), host=host, port=port,
-            token=read_token(token_file), top=top, profile=profile, refresh_seconds=refresh,
+            token=read_token(token_file), tls_certfile=tls_cert, tls_keyfile=tls_key,
+            client_cafile=client_ca, top=top, profile=profile, refresh_seconds=refresh,
             processes=processes or cores(), max_body_bytes=max_body_bytes,
             max_documents=max_documents, max_waiting=max_waiting, timeout_seconds=timeout,
             wait=wait,
@@ -151,11 +165,4 @@ def read_token(path: Path | None) -> bytes | None:
         token = os.fsencode(os.environ[TOKEN_VARIABLE])
     else:
         return None
-    token = token.strip()
-    is_plain = all(33 <= byte <= 126 for byte in token)
-    if not is_plain or not MIN_TOKEN_CHARACTERS <= len(token) <= MAX_TOKEN_CHARACTERS:
-        raise UsageError(
-            f"The token in {origin} must have {MIN_TOKEN_CHARACTERS} to {MAX_TOKEN_CHARACTERS:,} "
-            f"printable ASCII characters without spaces; found {len(token):,} bytes."
-        )
-    return token
+    return checked_token(token, origin)

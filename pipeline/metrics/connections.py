@@ -14,9 +14,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import ssl
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from pipeline.metrics.channels import Channel, PlainChannel, TlsChannel
 from pipeline.metrics.http_messages import (
     MAX_REQUEST_BYTES,
     REQUEST_END,
@@ -54,10 +56,17 @@ class Site(Protocol):
 class Connections:
     """Accepts connections, answers one request on each, and closes it."""
 
-    def __init__(self, listening: socket.socket, site: Site, loopback: bool) -> None:
+    def __init__(
+        self,
+        listening: socket.socket,
+        site: Site,
+        loopback: bool,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._listening = listening
         self._site = site
         self._loopback = loopback
+        self._tls = tls
         self._waiting: Tasks = {}
         self._answered: Tasks = {}
         self._stopped = asyncio.Event()
@@ -101,7 +110,12 @@ class Connections:
     async def _handle(self, connection: socket.socket) -> None:
         try:
             async with asyncio.timeout(TOTAL_SECONDS):
-                await self._respond(connection)
+                if self._tls is None:
+                    await self._respond(connection, PlainChannel(connection))
+                else:
+                    channel = TlsChannel(connection, self._tls)
+                    await channel.shake_hands()
+                    await self._respond(connection, channel)
             async with asyncio.timeout(LINGER_SECONDS):
                 await linger(connection)
         except (OSError, TimeoutError):
@@ -109,15 +123,15 @@ class Connections:
         except Exception:
             log.exception("a request to the metrics server failed")
 
-    async def _respond(self, connection: socket.socket) -> None:
+    async def _respond(self, connection: socket.socket, channel: Channel) -> None:
         loop = asyncio.get_running_loop()
         method = "GET"
         try:
-            head = await read_head(connection)
+            head = await read_head(channel)
             if head is None:
                 return
             self._begin_answer(connection)
-            request = parse_request(head)
+            request = parse_request(head)._replace(has_certificate=channel.has_certificate)
             method = request.method
             check_host(request, self._loopback)
             answer = self._site.quick_answer(request)
@@ -125,8 +139,8 @@ class Connections:
                 answer = await loop.run_in_executor(self._scraper, self._site.answer, request)
         except BadRequest as error:
             answer = error.answer
-        await loop.sock_sendall(connection, response_bytes(answer, method))
-        connection.shutdown(socket.SHUT_WR)
+        await channel.send(response_bytes(answer, method))
+        await channel.end()
 
     def _begin_answer(self, connection: socket.socket) -> None:
         task = asyncio.current_task()
@@ -145,14 +159,13 @@ def close_oldest(tasks: Tasks) -> None:
             return
 
 
-async def read_head(connection: socket.socket) -> bytes | None:
+async def read_head(channel: Channel) -> bytes | None:
     """Read up to the empty line after the headers; None if the client ends before."""
-    loop = asyncio.get_running_loop()
     head = b""
     while (match := REQUEST_END.search(head)) is None:
         if len(head) > MAX_REQUEST_BYTES:
             raise BadRequest(431, f"a request must have at most {MAX_REQUEST_BYTES:,} bytes")
-        chunk = await loop.sock_recv(connection, CHUNK_BYTES)
+        chunk = await channel.receive(CHUNK_BYTES)
         if not chunk:
             return None
         head += chunk

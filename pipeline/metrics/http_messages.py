@@ -24,6 +24,7 @@ class Answer(NamedTuple):
     status: int
     content_type: str
     body: bytes
+    headers: tuple[str, ...] = ()  # further lines of the head
 
 
 class Request(NamedTuple):
@@ -34,6 +35,8 @@ class Request(NamedTuple):
     hosts: tuple[str, ...]  # the values of all Host headers
     accept: str
     needs_host: bool  # HTTP/1.1 requires a Host header
+    authorization: str = ""
+    has_certificate: bool = False  # the client has shown one that is accepted
 
 
 class BadRequest(Exception):  # noqa: N818 - the name of the HTTP status
@@ -57,7 +60,7 @@ def parse_request(head: bytes) -> Request:
     method, target, minor = match.groups()
     if method not in METHODS:
         raise BadRequest(501, f"only {' and '.join(METHODS)} are answered")
-    values: dict[str, list[str]] = {"host": [], "accept": []}
+    values: dict[str, list[str]] = {"host": [], "accept": [], "authorization": []}
     for line in lines:
         name, colon, value = line.partition(":")
         if not colon or name != name.strip():
@@ -70,6 +73,7 @@ def parse_request(head: bytes) -> Request:
         tuple(values["host"]),
         ",".join(values["accept"]),
         minor != "0",
+        ",".join(values["authorization"]),
     )
 
 
@@ -115,6 +119,7 @@ def response_bytes(answer: Answer, method: str = "GET") -> bytes:
         "X-Content-Type-Options: nosniff",
         "Server: wirerank",
         "Connection: close",
+        *answer.headers,
     )
     head = "".join(f"{line}\r\n" for line in lines).encode() + b"\r\n"
     return head if method == "HEAD" else head + answer.body

@@ -1,6 +1,7 @@
 """A small HTTP server per process: /metrics for Prometheus, /healthz and /readyz for probes.
 
-It has no authentication, so it listens on the loopback address unless configured otherwise. How
+It listens on the loopback address unless configured otherwise, and may ask for a token or for a
+certificate (`pipeline/access.py`). Probes need neither: they tell nothing about the stream. How
 connections are handled, and what a client can do to them, is in `pipeline/metrics/connections.py`.
 """
 
@@ -8,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
 import socket
 import threading
 from types import TracebackType
@@ -16,12 +16,14 @@ from types import TracebackType
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 
+from pipeline.access import Access, is_loopback
 from pipeline.errors import UsageError
 from pipeline.metrics.connections import Connections
 from pipeline.metrics.health import Health
 from pipeline.metrics.http_messages import TEXT, Answer, Request
 
 LOOPBACK = "127.0.0.1"
+OPEN = Access()  # who reaches the server is answered
 BACKLOG = 512  # connections that the system holds while others are accepted
 INDEX = b"Wirerank: /metrics (Prometheus text or OpenMetrics), /healthz, /readyz\n"
 
@@ -50,18 +52,31 @@ def ready_answer(health: Health) -> Answer:
     return Answer(503, TEXT, b"not ready: starting, recovering, ending or stuck\n")
 
 
+def unauthorized(access: Access) -> Answer:
+    """Say what a client that is not known has to send."""
+    needed = ["a certificate of a client that is accepted"] if access.needs_certificate else []
+    if access.token is not None:
+        needed.append("the header `Authorization: Bearer TOKEN` with the right token")
+    text = f"expected {' and '.join(needed)}\n"
+    return Answer(401, TEXT, text.encode(), ("WWW-Authenticate: Bearer",))
+
+
 class Site:
     """What is served: the registry and the health of a process."""
 
-    def __init__(self, registry: CollectorRegistry, health: Health) -> None:
+    def __init__(self, registry: CollectorRegistry, health: Health, access: Access = OPEN) -> None:
         self._registry = registry
         self._health = health
+        self._access = access
 
     def quick_answer(self, request: Request) -> Answer | None:
         """Answer a request at once; return None if that takes work, which is for `answer`."""
         match request.path:
             case "/metrics":
-                return None
+                authorization = request.authorization.encode("latin-1")
+                if self._access.permits(authorization, request.has_certificate):
+                    return None
+                return unauthorized(self._access)
             case "/healthz":
                 return health_answer(self._health)
             case "/readyz":
@@ -80,16 +95,25 @@ class MetricsServer:
     """Serves a registry and the health of a process, in a thread of its own, until it is closed."""
 
     def __init__(
-        self, registry: CollectorRegistry, health: Health, host: str = LOOPBACK, port: int = 0
+        self,
+        registry: CollectorRegistry,
+        health: Health,
+        host: str = LOOPBACK,
+        port: int = 0,
+        access: Access = OPEN,
     ) -> None:
         try:
             listening = listening_socket(host, port)
         except OSError as error:
             raise UsageError(refusal(host, port, error)) from None
         self.port: int = listening.getsockname()[1]
-        self.url = f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        scheme = "http" if access.tls is None else "https"
+        self.url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
         self._connections = Connections(
-            listening, Site(registry, health), is_loopback(listening.getsockname()[0])
+            listening,
+            Site(registry, health, access),
+            is_loopback(listening.getsockname()[0]),
+            access.tls,
         )
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="metrics", daemon=True)
@@ -123,15 +147,6 @@ def listening_socket(host: str, port: int) -> socket.socket:
     listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     listening.setblocking(False)
     return listening
-
-
-def is_loopback(address: str) -> bool:
-    """Return whether only this machine can reach an address.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0")
-    (True, True, False)
-    """
-    return ipaddress.ip_address(address).is_loopback
 
 
 def refusal(host: str, port: int, error: OSError) -> str:

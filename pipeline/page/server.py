@@ -1,4 +1,4 @@
-"""Serves the live page on this machine, from a thread beside the run.
+"""Serves the live page, from a thread beside the run: on this machine, unless configured otherwise.
 
 Nothing is loaded from the network: plotly's script comes from the installed package. Clients are
 not trusted. Requests that name another host are refused, the content of documents is data and never
@@ -31,6 +31,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from pipeline.access import Access, is_loopback
 from pipeline.errors import UsageError
 from pipeline.page.feed import PageFeed
 from pipeline.page.updates import run_header, update_since
@@ -38,6 +39,7 @@ from pipeline.page.updates import run_header, update_since
 log = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
+OPEN = Access()
 STATIC = Path(__file__).parent / "static"
 PATIENCE_SECONDS = 20.0  # before a client that does nothing is dropped
 CONNECTIONS = 100
@@ -50,6 +52,25 @@ SECURITY = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
+
+
+class RequireAccess:
+    """Refuses requests without the token; a browser asks its user for a password and sends it."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on the requests of those who know the token."""
+        given = dict(scope.get("headers", ())).get(b"authorization", b"")
+        # Certificates were checked when the connection was made.
+        if scope["type"] == "http" and not self._access.permits(given, has_certificate=True):
+            text = "This page needs its token: as the password of any user, or as a bearer token."
+            challenge = {"www-authenticate": 'Basic realm="Wirerank", charset="UTF-8"'}
+            await Response(text, 401, challenge)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
 
 
 class SecurityHeaders:
@@ -91,7 +112,7 @@ def page_html(script: Path) -> bytes:
     return (STATIC / "page.html").read_bytes().replace(b"<!-- STYLE IDS OF PLOTLY -->", templates)
 
 
-def page_app(feed: PageFeed) -> Starlette:
+def page_app(feed: PageFeed, host: str = HOST, access: Access = OPEN) -> Starlette:
     """Return the application: the page, its files, and the updates."""
     run = secrets.token_hex(8)  # a browser that showed an earlier run starts over
     script = plotly_script()
@@ -136,8 +157,13 @@ def page_app(feed: PageFeed) -> Starlette:
         ],
         middleware=[
             Middleware(SecurityHeaders),
-            # A foreign page whose host name resolves to this machine must not read documents.
-            Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"]),
+            # A foreign page whose host name resolves to this machine must not read documents. At
+            # other addresses clients use any name, and a foreign page does not have the token.
+            Middleware(
+                TrustedHostMiddleware,
+                allowed_hosts=[HOST, "localhost"] if is_loopback(host) else ["*"],
+            ),
+            Middleware(RequireAccess, access=access),
         ],
     )
 
@@ -165,14 +191,16 @@ class ImpatientProtocol(H11Protocol):
             self._be_patient()
 
 
-def listening_socket(port: int) -> socket.socket:
-    """Return a socket for this machine only; the system drops clients that do not read."""
+def listening_socket(port: int, host: str = HOST) -> socket.socket:
+    """Return a socket; the system drops clients that do not read."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((HOST, port))
+        listening = socket.create_server((host, port), family=family)
     except OSError as error:
+        where = "" if host == HOST else f" of {host}"
         raise UsageError(
-            f"The page cannot be served at port {port}: {os.strerror(error.errno or 0)}. Choose "
-            "another port with --page-port, or leave the option out to get a free port."
+            f"The page cannot be served at port {port}{where}: {os.strerror(error.errno or 0)}. "
+            "Choose another port with --page-port, or leave the option out to get a free port."
         ) from None
     listening.setsockopt(
         socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * PATIENCE_SECONDS)
@@ -183,15 +211,22 @@ def listening_socket(port: int) -> socket.socket:
 class PageServer:
     """Serves the page of a feed while the context lasts."""
 
-    def __init__(self, feed: PageFeed, port: int = 0) -> None:
-        self._socket = listening_socket(port)
-        self.address = f"http://{HOST}:{self._socket.getsockname()[1]}/"
+    def __init__(
+        self, feed: PageFeed, port: int = 0, host: str = HOST, access: Access = OPEN
+    ) -> None:
+        self._socket = listening_socket(port, host)
+        name = f"[{host}]" if ":" in host else host
+        scheme = "http" if access.tls is None else "https"
+        self.address = f"{scheme}://{name}:{self._socket.getsockname()[1]}/"
         config = uvicorn.Config(
-            page_app(feed), http=ImpatientProtocol, ws="none", lifespan="off", loop="asyncio",
+            page_app(feed, host, access), http=ImpatientProtocol, ws="none", lifespan="off",
+            loop="asyncio",
             log_config=None, log_level="critical", access_log=False, server_header=False,
             proxy_headers=False, limit_concurrency=CONNECTIONS,
             timeout_keep_alive=round(PATIENCE_SECONDS), timeout_graceful_shutdown=1,
         )  # fmt: skip
+        config.load()
+        config.ssl = access.tls
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
             target=self._server.run, args=([self._socket],), name="page", daemon=True

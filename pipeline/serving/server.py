@@ -12,6 +12,7 @@ import ipaddress
 import os
 import signal
 import socket
+import ssl
 import sys
 import time
 import traceback
@@ -21,9 +22,9 @@ from pathlib import Path
 
 import uvicorn
 
+from pipeline.access import is_loopback, server_tls
 from pipeline.errors import UsageError
 from pipeline.interruption import Interruption
-from pipeline.metrics.server import is_loopback
 from pipeline.replay.replay import SWITCH_INTERVAL_SECONDS
 from pipeline.serving.app import Access, ServeApp
 from pipeline.serving.connections import (
@@ -52,6 +53,9 @@ class ServeSettings:
     host: str = "127.0.0.1"
     port: int = 0
     token: bytes | None = None
+    tls_certfile: Path | None = None
+    tls_keyfile: Path | None = None
+    client_cafile: Path | None = None
     top: int = 10
     profile: str | None = None
     refresh_seconds: float = 5.0
@@ -71,11 +75,22 @@ class ServeSettings:
                 f"--host must be an address of this machine, such as 127.0.0.1 or 0.0.0.0, found "
                 f"{self.host!r}."
             ) from None
-        if self.token is None and not is_loopback(self.host):
+        if self.tls_certfile is None and (self.tls_keyfile or self.client_cafile):
+            raise UsageError("--tls-key and --client-ca have no meaning without --tls-cert.")
+        if self.token is None and self.client_cafile is None and not is_loopback(self.host):
             raise UsageError(
                 f"Others can reach {self.host}, so a token is needed: give --token-file FILE, or "
                 "set WIRERANK_SERVE_TOKEN. Without a token, leave --host out."
             )
+
+    def tls(self) -> ssl.SSLContext | None:
+        """The TLS context; None for plain HTTP."""
+        if self.tls_certfile is None:
+            return None
+        try:
+            return server_tls(self.tls_certfile, self.tls_keyfile, self.client_cafile)
+        except ValueError as error:
+            raise UsageError(f"{error}.") from None
 
 
 class ServingProcess:
@@ -83,9 +98,10 @@ class ServingProcess:
 
     def __init__(
         self, settings: ServeSettings, current: CurrentModel, counters: Counters, number: int,
-        listening: socket.socket, say: Callable[[str], None],
+        listening: socket.socket, say: Callable[[str], None], tls: ssl.SSLContext | None,
     ) -> None:  # fmt: skip
         self._settings = settings
+        self._tls = tls
         self._current = current
         self._counters = counters
         self._number = number
@@ -156,6 +172,8 @@ class ServingProcess:
             limit_concurrency=2 * MOST_CONNECTIONS, timeout_keep_alive=round(PATIENCE_SECONDS),
             timeout_graceful_shutdown=round(END_SECONDS) - 2,
         )  # fmt: skip
+        config.load()
+        config.ssl = self._tls
         server = uvicorn.Server(config)
         loop = asyncio.get_running_loop()
 
@@ -188,6 +206,7 @@ class ServingProcess:
 def serve(settings: ServeSettings, say: Callable[[str], None]) -> int | None:
     """Serve until a signal asks to stop; return the signal."""
     settings.check()
+    tls = settings.tls()
     limits = Limits(settings.max_documents)
     source = ModelSource(settings.model, settings.lanes, settings.profile, settings.top, limits)
     interruption = Interruption()
@@ -201,7 +220,7 @@ def serve(settings: ServeSettings, say: Callable[[str], None]) -> int | None:
     current = CurrentModel(source, source.load(say), state)
     counters = Counters(settings.processes)
     processes = [
-        ServingProcess(settings, current, counters, number, listening, say)
+        ServingProcess(settings, current, counters, number, listening, say, tls)
         for number, listening in enumerate(sockets)
     ]
     parent_lives, parent_end = os.pipe()
@@ -214,7 +233,8 @@ def serve(settings: ServeSettings, say: Callable[[str], None]) -> int | None:
             for process in processes:
                 process.start(parent_lives, parent_end)
             host = f"[{settings.host}]" if ":" in settings.host else settings.host
-            say(f"serving {settings.model} at http://{host}:{sockets[0].getsockname()[1]}/")
+            scheme = "http" if tls is None else "https"
+            say(f"serving {settings.model} at {scheme}://{host}:{sockets[0].getsockname()[1]}/")
             while interruption.signal is None:
                 time.sleep(LOOK_SECONDS)
                 revive(processes, counters, parent_lives, parent_end, say)

@@ -66,14 +66,30 @@ def test_every_alert_is_explained() -> None:
     assert re.findall(r"^### (\w+)$", text, re.M) == ALERTS
 
 
-def test_the_ports_are_those_of_the_example_configuration() -> None:
-    metrics = read_config(REPOSITORY / "consumers" / "example.toml", {}).metrics
+def test_workers_are_looked_for_where_the_example_configuration_puts_them() -> None:
+    """`make prometheus` puts the folder of the sample in place of `targets`."""
+    folder = read_config(REPOSITORY / "consumers" / "example.toml", {}).metrics.targets_folder
     text = (DEPLOYED / "prometheus.yml").read_text()
-    targets = dict(re.findall(r'job_name: (\S+)\n.*\n\s+- targets: \["(\S+)"\]', text))
-    assert targets["wirerank-learner"] == f"{metrics.host}:{metrics.port_of(0, 'learner', '0')}"
-    assert targets["wirerank-tokenizer"] == f"{metrics.host}:{metrics.port_of(0, 'tokenizer', '0')}"
+    assert "- files: [targets/*.json]" in text
+    dry_run = subprocess.run(
+        ["make", "--dry-run", "prometheus"],
+        cwd=REPOSITORY, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert f"s|targets/|{folder}/|" in dry_run.stdout
     assert "--metrics 9609" in text
-    assert targets["wirerank-replay"] == "127.0.0.1:9609"
+    targets = dict(re.findall(r'job_name: (\S+)\n.*\n\s+- targets: \["(\S+)"\]', text))
+    assert targets == {"wirerank-replay": "127.0.0.1:9609"}
+
+
+def test_workers_are_found_by_their_files(monitoring: Monitored) -> None:
+    """The job and the name of a worker come from its file."""
+    found = {
+        (s["metric"]["job"], s["metric"]["worker"])
+        for s in monitoring.query('up{job=~"wirerank-(learner|tokenizer)"}')
+    }
+    assert found == {
+        (f"wirerank-{role}", f"{role} of stream wire") for role in ("learner", "tokenizer")
+    }
 
 
 def test_runs_are_scraped_every_second(monitoring: Monitored) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from consumers.scrape_target import ScrapeTarget, target_address
 from pipeline.engine.engine import Engine
 from pipeline.events.event import MalformedEvent, parse_event
 from pipeline.log.block_reader import SourceBlock
@@ -44,16 +45,27 @@ PACE_SECONDS = 0.15
 BLOCKS_TO_A_SNAPSHOT = 30
 
 
+ANNOUNCED: list[ScrapeTarget] = []  # kept: they are locked while the process lives
+
+
+def announce(folder: Path, role: str, port: int) -> None:
+    """Let Prometheus find the worker, as the workers on Kafka do."""
+    address = target_address("127.0.0.1", port)
+    name = f"{role} of stream {STREAM}"
+    ANNOUNCED.append(ScrapeTarget(folder / "targets", f"wirerank-{role}", name, STREAM, address))
+
+
 class FedTokenizer:
     """Reads events, some of them malformed, and makes blocks of them."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, folder: Path, port: int) -> None:
         registry = CollectorRegistry()
         self.health = Health()
         ProcessMetrics(registry, self.health)
         self._metrics = TokenizerMetrics(registry, STREAM)
         self._lag = LagMetrics(registry, STREAM)
         MetricsServer(registry, self.health, port=port)
+        announce(folder, "tokenizer", port)
 
     def write(self, number: int) -> None:
         reasons = []
@@ -86,6 +98,7 @@ class FedLearner:
         self._metrics = LearnerMetrics(registry, STREAM, topics=10)
         self._lag = LagMetrics(registry, STREAM)
         MetricsServer(registry, self.health, port=port)
+        announce(folder, "learner", port)
 
     def recover(self) -> Iterator[tuple[int, SourceBlock]]:
         """Follow the log up to the committed block; yields the blocks after it."""
@@ -136,7 +149,7 @@ def main() -> None:
         ended.set()
 
     threading.Thread(target=wait_for_the_end, daemon=True).start()
-    tokenizer = FedTokenizer(tokenizer_port)
+    tokenizer = FedTokenizer(folder, tokenizer_port)
     learner = FedLearner(folder, learner_port)
     for number, reading in learner.recover():
         tokenizer.write(number)

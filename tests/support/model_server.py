@@ -52,7 +52,7 @@ class ModelServer:
             [*WIRERANK, "serve", str(model), "--port", "0", *options],
             stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})},
         )  # fmt: skip
-        self.port = int(re.findall(r":([0-9]+)/", self.wait_for("at http://"))[0])
+        self.port = int(re.findall(r":([0-9]+)/", self.wait_for("at http"))[0])
 
     @property
     def pid(self) -> int:

@@ -28,13 +28,15 @@ PATIENCE_SECONDS = 120.0
 ORDINAL = "prank:ranks=3"  # a lane of the replay, which learns how many topics a document has
 
 
-def configuration(targets: dict[str, int]) -> str:
-    """The shipped configuration, but for the ports, which are free ones."""
+def configuration(replay: int) -> str:
+    """The shipped configuration, but for the port of a replay, which is a free one.
+
+    Workers are found by their files in `targets`, beside the configuration.
+    """
     text = (DEPLOYED / "prometheus.yml").read_text()
-    for job, port in targets.items():
-        pattern = rf'(job_name: {job}\n\s+static_configs:\n\s+- targets: )\["[^]]*"\]'
-        text, replaced = re.subn(pattern, rf'\g<1>["{LOOPBACK}:{port}"]', text)
-        assert replaced == 1, f"prometheus.yml has no job {job}"
+    pattern = r'(job_name: wirerank-replay\n\s+static_configs:\n\s+- targets: )\["[^]]*"\]'
+    text, replaced = re.subn(pattern, rf'\g<1>["{LOOPBACK}:{replay}"]', text)
+    assert replaced == 1, "prometheus.yml has no job wirerank-replay"
     return re.sub(r"- (rules/)", rf"- {DEPLOYED}/\1", text)
 
 
@@ -177,7 +179,7 @@ def monitored(folder: Path) -> Iterator[Monitored]:
     program("prometheus")
     leases = {job: PortLease() for job in ("learner", "tokenizer", "replay")}
     ports = {f"wirerank-{job}": lease.port for job, lease in leases.items()}
-    prometheus = Prometheus(folder, configuration(ports), folder / "data")
+    prometheus = Prometheus(folder, configuration(ports["wirerank-replay"]), folder / "data")
     try:
         wait_for(prometheus.ready, "Prometheus")
         worker = Worker(folder, ports["wirerank-learner"], ports["wirerank-tokenizer"])

@@ -100,6 +100,9 @@ livenessProbe:
 {{- $values := .root.Values -}}
 - {name: HOME, value: /tmp}
 - {name: WIRERANK__METRICS__HOST, value: {{ $values.metrics.host | quote }}}
+# The NetworkPolicy decides who reaches the port. Kubernetes finds pods itself, without files.
+- {name: WIRERANK__METRICS__ALLOW_WITHOUT_TOKEN, value: "true"}
+- {name: WIRERANK__METRICS__TARGETS_FOLDER, value: ""}
 - {name: WIRERANK__METRICS__PORT, value: {{ $values.metrics.port | quote }}}
 - {name: WIRERANK__METRICS__SAME_PORT, value: "true"}
 {{- with $values.kafka.passwordSecret }}
