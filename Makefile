@@ -8,11 +8,14 @@ LOCKED := $(PIP) install --require-hashes --requirement
 ITSELF := $(PIP) install --no-deps --no-build-isolation --editable .
 # Twice as many as cores: about half of the time of the tests is waiting for brokers and browsers.
 TEST_PROCESSES = $(shell expr 2 \* $$(nproc))
-LANES = mmp perceptron arow independent committee feature-focus frequency svm-map prank widrow-hoff \
-  multiclass-perceptron mmp:kernel=poly2 prank:kernel=poly2 mmp:shards=2,name=sharded
+# The image: how it is called, and what builds it. IMAGE_OPTIONS goes to the builder as it is.
+IMAGE ?= localhost/wirerank:latest
+BUILDER ?= $(or $(shell command -v podman),docker)
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+REVISION = $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: kubernetes-tools help demo lint kernels check test bounds fuzz soak bench kafka kafka-stop prometheus dashboards pictures notebooks audit lock clean
+.PHONY: kubernetes-tools help demo lint kernels check test bounds fuzz soak bench kafka kafka-stop prometheus dashboards pictures notebooks image image-base image-test sbom audit lock clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -53,7 +56,7 @@ lint: $(VENV)/.dev  ## Run the linters and the type checker
 	$(BIN)/lint-imports
 
 kernels: $(VENV)/.experiments  ## Compile the kernels, before several processes need them at once
-	$(BIN)/wirerank bench --documents 64 $(LANES:%=--lane %)
+	$(BIN)/python -m deploy.kernels
 
 check: lint  ## Run the linters, the type checker and the fast tests: two minutes
 	$(BIN)/pytest --quiet --numprocesses auto --dist worksteal -m 'not slow'
@@ -109,6 +112,27 @@ soak: $(VENV)/.dev  ## Let faults happen to workers on three brokers (MINUTES=5 
 bench: $(VENV)/.bench  ## Measure speed and memory, as ratios in one run
 	$(BIN)/python -m tests.bench
 
+# Podman keeps the health check only in images of docker's format.
+image:  ## Build the image (BUILDER=podman|docker BASE=.. IMAGE=.. KERNEL_CPU=.. SOURCE=.. IMAGE_OPTIONS=..)
+	$(BUILDER) build $(if $(findstring podman,$(BUILDER)),--format docker) --file deploy/image/Containerfile \
+	  --tag $(IMAGE) --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) \
+	  $(BASE:%=--build-arg BASE=%) $(KERNEL_CPU:%=--build-arg KERNEL_CPU=%) $(SOURCE:%=--build-arg SOURCE=%) \
+	  $(IMAGE_OPTIONS) .
+
+image-base:  ## Make a base image from Debian's packages, where no registry can be reached (root, debootstrap)
+	deploy/image/debian_base.sh $(BUILDER)
+
+image-test: $(VENV)/.dev  ## Run the image: replay, workers and server, any user, read-only root (RUN_OPTIONS=..)
+	WIRERANK_IMAGE=$(IMAGE) WIRERANK_BUILDER=$(BUILDER) WIRERANK_RUN_OPTIONS="$(RUN_OPTIONS)" \
+	  $(BIN)/pytest -n 0 tests/deploy/test_image.py
+
+sbom: $(VENV)/.audit  ## Write what an installation contains to sbom.json (CycloneDX)
+	$(PYTHON) -m venv --clear $(VENV)/sbom
+	$(VENV)/sbom/bin/pip --disable-pip-version-check --quiet install --require-hashes --requirement locks/deploy.txt
+	$(VENV)/sbom/bin/pip --disable-pip-version-check --quiet install --no-deps --no-build-isolation .
+	$(VENV)/sbom/bin/pip --disable-pip-version-check --quiet uninstall --yes setuptools
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-file sbom.json $(VENV)/sbom/bin/python
+
 audit: $(VENV)/.audit  ## Check locks, versions and licences of dependencies, and known vulnerabilities
 	$(BIN)/python -m tests.audit
 
@@ -120,6 +144,7 @@ lock: $(VENV)/.audit  ## Write locks/ again: versions and hashes of all dependen
 	$(COMPILE) pyproject.toml locks/build.in --extra experiments --extra page --extra dev --output-file locks/dev.txt
 	$(COMPILE) pyproject.toml locks/build.in --extra experiments --extra page --constraint locks/dev.txt --output-file locks/experiments.txt
 	$(COMPILE) pyproject.toml locks/build.in --extra experiments --extra page --extra bench --constraint locks/dev.txt --output-file locks/bench.txt
+	$(COMPILE) pyproject.toml locks/build.in --extra page --constraint locks/dev.txt --output-file locks/deploy.txt
 	$(COMPILE) locks/audit.in --constraint locks/dev.txt --output-file locks/audit.txt
 
 clean:  ## Remove what was made

@@ -10,6 +10,8 @@ from typing import ParamSpec, TypeVar
 
 import numba
 
+from learners.shipped_kernels import ShippedCache, shipped_kernel
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -26,13 +28,18 @@ def njit(function: Callable[P, R], forceinline: bool = False) -> Callable[P, R]:
     So equal prototypes give equal scores to the last bit. The last bit matters, since a tie is an
     error in these algorithms.
     """
+    source = Path(function.__code__.co_filename)
     try:
         compiled: Callable[P, R] = numba.njit(cache=True, nogil=True, forceinline=forceinline)(
             function
         )
     except RuntimeError:  # no place for a cache, neither beside the source nor in the home folder
-        return numba.njit(nogil=True, forceinline=forceinline)(function)
-    mark(compiled, Path(function.__code__.co_filename))
+        compiled = numba.njit(nogil=True, forceinline=forceinline)(function)
+    mark(cache_of(compiled), source)
+    shipped = shipped_kernel(function)
+    if shipped is not None:
+        mark(shipped, source)
+        compiled._cache = ShippedCache(shipped, cache_of(compiled))  # type: ignore[attr-defined]
     return compiled
 
 
@@ -44,13 +51,18 @@ def njit_inline(function: Callable[P, R]) -> Callable[P, R]:
     return njit(function, forceinline=True)
 
 
-def mark(compiled: Callable[P, R], source: Path) -> None:
+def cache_of(compiled: Callable[P, R]) -> object:
+    """The cache of a compiled function."""
+    return getattr(compiled, "_cache", None)
+
+
+def mark(kernel_cache: object, source: Path) -> None:
     """Make a cached kernel invalid when any other file with kernels has changed.
 
     Numba looks only at the kernel's own file. But a compiled kernel contains the code of all
     kernels that it calls, in any file, so after an upgrade it would go on with their old code.
     """
-    cache_file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    cache_file = getattr(kernel_cache, "_cache_file", None)
     if cache_file is not None:
         others = kernels_below(PACKAGES), kernels_below((source.parent,))
         cache_file._source_stamp = (cache_file._source_stamp, *others)

@@ -23,12 +23,14 @@ from packaging.utils import canonicalize_name
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 LOCKS = {
-    name: REPOSITORY / "locks" / f"{name}.txt" for name in ("experiments", "dev", "bench", "audit")
+    name: REPOSITORY / "locks" / f"{name}.txt"
+    for name in ("experiments", "dev", "bench", "deploy", "audit")
 }
 EXTRAS = {
     "experiments": ("experiments", "page"),
     "dev": ("experiments", "page", "dev"),
     "bench": ("experiments", "page", "bench"),
+    "deploy": ("page",),
 }
 PROBLEM, NOT_ASKED = 1, 3
 NOT_LOCKED = {"pip", "wirerank"}  # what installs, and what is installed from here
