@@ -5,7 +5,9 @@ Every line says when (RFC 3339, UTC), how serious, and which worker speaks:
     2026-03-01T09:30:00.125Z INFO [tokenizer 0 of stream newswire] consumers.commands.worker: ...
 
 With `--log-format json` a line is one JSON object with the keys time, level, worker, logger,
-message and, if there was one, exception. Passwords never appear: settings hold them as
+message and, if there was one, exception. With `--log-format journal` a line has no time, which
+the journal of systemd has itself, but begins with its priority, as in `<6>[learner of stream
+newswire] ...`, so that `journalctl --priority` works. Passwords never appear: settings hold them as
 `SecretStr`, and the client library, which might log what it sends, is kept silent.
 """
 
@@ -42,10 +44,16 @@ class LogFormat(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    JOURNAL = "journal"
+
+
+# The priorities of syslog, which the journal reads at the beginning of a line.
+PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
+OTHER_PRIORITY = 5
 
 
 class LineFormatter(logging.Formatter):
-    """Formats the records of one worker, in text or in JSON."""
+    """Formats the records of one worker, in text, in JSON or for the journal."""
 
     def __init__(self, worker: str, log_format: LogFormat) -> None:
         super().__init__("%(message)s")
@@ -55,11 +63,15 @@ class LineFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The log line of a record; exceptions follow in text, and are a key in JSON."""
         time = timestamp(record.created)
-        if self._log_format is LogFormat.TEXT:
+        if self._log_format is not LogFormat.JSON:
             message = printable(record.getMessage())  # one line, whatever a name in it holds
             if record.exc_info:
                 message += f"\n{printable_lines(self.formatException(record.exc_info))}"
-            return f"{time} {record.levelname} [{self._worker}] {record.name}: {message}"
+            spoken = f"[{self._worker}] {record.name}: {message}"
+            if self._log_format is LogFormat.TEXT:
+                return f"{time} {record.levelname} {spoken}"
+            priority = PRIORITIES.get(record.levelname, OTHER_PRIORITY)
+            return "\n".join(f"<{priority}>{line}" for line in spoken.split("\n"))
         line = {
             "time": time,
             "level": record.levelname,

@@ -115,6 +115,22 @@ def test_an_exception_follows_its_line_in_text() -> None:
     assert lines[-1] == "ValueError: no such offset"
 
 
+def test_every_line_for_the_journal_has_its_priority() -> None:
+    """Also those of an exception; systemd removes the prefix, and adds the time."""
+    try:
+        raise ValueError("no such offset")
+    except ValueError:
+        record = logging.LogRecord("a", logging.ERROR, "", 0, "failed", None, sys.exc_info())
+    formatter = LineFormatter(WORKER, LogFormat.JOURNAL)
+    first, *rest = formatter.format(record).splitlines()
+    assert first == f"<3>[{WORKER}] a: failed"
+    assert len(rest) > 1
+    assert all(line.startswith("<3>") for line in rest)
+    for level, priority in (("DEBUG", 7), ("INFO", 6), ("WARNING", 4), ("CRITICAL", 2)):
+        record = logging.LogRecord("a", getattr(logging, level), "", 0, "done", None, None)
+        assert formatter.format(record) == f"<{priority}>[{WORKER}] a: done"
+
+
 def test_settings_are_readable_and_without_secrets(
     config: Config, capsys: pytest.CaptureFixture[str]
 ) -> None:

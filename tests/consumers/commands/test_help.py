@@ -72,7 +72,7 @@ def test_the_source_is_explained() -> None:
         ("replay - --until", ["--until-ranked"]),
         ("experiment mmp-reuters", ["mmp-reuters21578"]),
         ("corpora fetch reuters", ["reuters21578"]),
-        ("run x.toml --log-format j", ["json"]),
+        ("run x.toml --log-format j", ["json", "journal"]),
     ],
 )
 def test_completion(typed: str, completions: list[str]) -> None:
