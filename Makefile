@@ -15,10 +15,10 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 REVISION = $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: kubernetes-tools help demo lint kernels check test bounds fuzz soak bench kafka kafka-stop prometheus dashboards pictures notebooks image image-base image-test sbom audit lock clean
+.PHONY: kubernetes-tools help demo lint kernels check test bounds fuzz soak bench kafka kafka-stop prometheus dashboards pictures notebooks image image-base image-test sbom audit lock release-check clean
 
 help:  ## Show what there is
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -147,6 +147,11 @@ lock: $(VENV)/.audit  ## Write locks/ again: versions and hashes of all dependen
 	$(COMPILE) pyproject.toml locks/build.in --extra page --constraint locks/dev.txt --output-file locks/deploy.txt
 	$(COMPILE) locks/audit.in --constraint locks/dev.txt --output-file locks/audit.txt
 
+release-check: $(VENV)/.audit  ## Check that this commit can be released: version, changelog, wheel, tests, audit
+	$(BIN)/python -m tests.release
+	$(MAKE) test
+	$(MAKE) audit
+
 clean:  ## Remove what was made
-	rm -rf $(VENV) demo build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -147,7 +147,7 @@ def test_experiments_are_listed(installed: Installed) -> None:
 
 def test_version(installed: Installed) -> None:
     version = installed.wheel.name.split("-")[1]
-    assert installed.run("--version").stdout == f"wirerank {version}\n"
+    assert installed.run("--version").stdout == f"wirerank {version} (commit unknown)\n"
 
 
 def test_the_example_configuration_runs(installed: Installed, broker: str) -> None:

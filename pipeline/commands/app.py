@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -24,6 +23,7 @@ from pipeline.commands.replay import replay_command
 from pipeline.commands.report import report_command
 from pipeline.commands.serve import serve_command
 from pipeline.printable import printable
+from pipeline.release import describe_release
 from pipeline.replay.playback import KafkaPlayer
 
 NAME = "wirerank"
@@ -55,7 +55,7 @@ def new_app(kafka_player: KafkaPlayer | None = None) -> typer.Typer:
 def show_version(asked: bool) -> None:
     """Print the version and exit."""
     if asked:
-        typer.echo(f"wirerank {version('wirerank')}")
+        typer.echo(describe_release())
         raise typer.Exit
 
 
@@ -63,7 +63,7 @@ def common_options(
     asked: Annotated[
         bool,
         typer.Option(
-            "--version", callback=show_version, is_eager=True, help="Show the version and exit."
+            "--version", callback=show_version, is_eager=True, help="Show version and commit."
         ),
     ] = False,
 ) -> None:

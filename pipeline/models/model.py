@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any
 
 from learners.specs import LaneSpec
@@ -20,6 +19,7 @@ from pipeline.events.fields import FieldMapping, parse_fields
 from pipeline.events.formats import check_format as check_event_format
 from pipeline.log.read_events import ReadEvents
 from pipeline.models.lane_specs import lane_specs
+from pipeline.release import release
 from pipeline.snapshots.content import damage_of, part, text, texts, whole
 from pipeline.snapshots.snapshot import Snapshot, take_snapshot
 from pipeline.storage.container import DamagedError
@@ -79,7 +79,7 @@ def take_model(engine: Engine, input_: InputSettings, run: RunState) -> Snapshot
     fields = input_.fields
     snapshot.content["model"] = {
         "format": FORMAT,
-        "release": version("wirerank"),
+        "release": release(),
         "events": {
             "format": input_.format,
             "fields": None if fields is None else dict(fields.settings),
@@ -136,7 +136,7 @@ def check_format(model: dict[str, Any], name: str) -> None:
     if not 1 <= format_ <= FORMAT:
         raise DamagedError(
             f"{name} has model format {format_}, written by Wirerank {text(model['release'])}, but "
-            f"this is Wirerank {version('wirerank')}, which reads formats up to {FORMAT}: use "
+            f"this is Wirerank {release()}, which reads formats up to {FORMAT}: use "
             "that release or a newer one"
         )
 

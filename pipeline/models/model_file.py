@@ -14,7 +14,6 @@ import os
 import secrets
 import stat
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
@@ -22,6 +21,7 @@ import orjson
 
 from pipeline.errors import UsageError
 from pipeline.models.model import Model, model_of
+from pipeline.release import release
 from pipeline.snapshots.content import describe
 from pipeline.snapshots.folder import KIND, VERSION
 from pipeline.snapshots.snapshot import Snapshot
@@ -137,11 +137,11 @@ def check_version(path: Path, file: IO[bytes]) -> None:
         return
     (length,) = LENGTH.unpack_from(prefix, PREFIX.size)
     try:
-        release = str(orjson.loads(file.read(length))["content"]["model"]["release"])
+        writer = str(orjson.loads(file.read(length))["content"]["model"]["release"])
     except (orjson.JSONDecodeError, LookupError, TypeError):
         return  # `unpack` says which version it is
-    if release != version("wirerank"):
+    if writer != release():
         raise DamagedError(
-            f"{path} has version {actual} and was written by Wirerank {release}; this is Wirerank "
-            f"{version('wirerank')}, which reads version {VERSION}: use Wirerank {release}"
+            f"{path} has version {actual} and was written by Wirerank {writer}; this is Wirerank "
+            f"{release()}, which reads version {VERSION}: use Wirerank {writer}"
         )

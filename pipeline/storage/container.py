@@ -25,6 +25,8 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
+from pipeline.release import release
+
 Arrays = dict[str, npt.NDArray[Any]]
 
 PREFIX = struct.Struct("<4sHHI")
@@ -44,8 +46,21 @@ UNREADABLE_HEADER = "{} is damaged: its header cannot be read"
 WRONG_CHECKSUM = "{} is damaged: its checksum does not match its content"
 
 
+# What to do about a container that a newer release wrote.
+UPGRADES = {
+    b"WRBK": "Upgrade the learners first: they must read what the newer tokenizers write. Nothing "
+    "is lost until then",
+    b"WRSC": "Upgrade all shards of the lane together",
+}
+UPGRADE = "Use that release or a newer one"
+
+
 class DamagedError(Exception):
     """A container that cannot be read; the message says what was found and what was expected."""
+
+
+class NewerFormatError(DamagedError):
+    """A container that a newer release wrote; the message says what to upgrade."""
 
 
 def body_parts(
@@ -102,10 +117,16 @@ def check_prefix(data: bytes, kind: bytes, version: int, name: str) -> int:
             f"{name} begins with {actual_kind!r}, expected {kind!r}: wrong file type"
             f"{PURPOSES.get(actual_kind, '')}"
         )
-    if actual_version != version:
+    if actual_version > version:
+        raise NewerFormatError(
+            f"{name} has version {actual_version}, which a newer release wrote; this is Wirerank "
+            f"{release()}, which reads version {version}. {UPGRADES.get(kind, UPGRADE)}"
+        )
+    if actual_version < version:
         raise DamagedError(
-            f"{name} has version {actual_version}, but this program reads version {version}: use "
-            "the release that wrote it, or start again from the beginning of the log"
+            f"{name} has version {actual_version}, which an older release wrote; this is Wirerank "
+            f"{release()}, which reads version {version}: use the release that wrote it, or start "
+            "again from the beginning of the log"
         )
     if zero != 0:  # the checksum does not cover these two bytes
         raise DamagedError(f"{name} is damaged: its bytes 6 and 7 are {zero}, expected 0")

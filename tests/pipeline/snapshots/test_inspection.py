@@ -177,7 +177,7 @@ def test_a_folder_is_listed_newest_first(path: Path, follower: Follower, tmp_pat
         (lambda data: data[: len(data) // 2] + b"\x07" + data[len(data) // 2 + 1 :], "checksum"),
         (lambda data: b"", "cut off: 0 bytes"),
         (lambda data: b"%PDF" + data[4:], "wrong file type"),
-        (lambda data: data[:4] + b"\x63" + data[5:], "version 99, but this program reads"),
+        (lambda data: data[:4] + b"\x63" + data[5:], "version 99, which a newer release wrote"),
     ],
 )
 def test_damage_is_named(damage: Any, reason: str, path: Path, follower: Follower) -> None:  # noqa: ANN401

@@ -1,0 +1,1 @@
+"""What each release wrote: log records, snapshots, models, learners, scores. Later ones read it."""
