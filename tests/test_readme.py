@@ -128,6 +128,11 @@ def test_options_that_the_documents_name_exist() -> None:
         "--for",
         "--timeout",
     }  # Helm's
+    # Of podman, docker, systemd and the installation script.
+    others |= {"--rm", "--read-only", "--tmpfs", "--cap-drop", "--network", "--volume", "--user"}
+    others |= {"--stop-timeout", "--build-arg", "--secret", "--ulimit", "--no-healthcheck"}
+    others |= {"--detach", "--follow", "--scale", "--volumes", "--now", "--unit", "--priority"}
+    others |= {"--wheel", "--uninstall", "--purge"}
     unknown = {option for option in named - others if option not in shown}
     assert not unknown
 
