@@ -106,7 +106,7 @@ def test_no_kernel_is_compiled_at_the_start() -> None:
     done = finished(container("-c", COUNT_MISSES, options=options))
     match = re.search(r"hits (\d+) misses (\d+)", done.stdout)
     assert match is not None
-    assert int(match[1]) > 100
+    assert int(match[1]) > 40  # kernels that other kernels call are part of those
     assert int(match[2]) == 0
 
 
