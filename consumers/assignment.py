@@ -87,3 +87,19 @@ def learner_name(stream: str, lane: str | None, assignment: ShardAssignment | No
     parts = [] if lane is None else [lane]
     parts += [] if assignment is None else [f"shard {assignment.shard}/{assignment.shards}"]
     return " ".join(["learner", *parts, "of stream", stream])
+
+
+def learner_fields(
+    stream: str, lane: str | None, assignment: ShardAssignment | None
+) -> dict[str, str]:
+    """What log lines in JSON say of a learner, by key.
+
+    >>> learner_fields("newswire", "mmp:loss=1", ShardAssignment("mmp:loss=1", 0, 2))
+    {'role': 'learner', 'stream': 'newswire', 'lane': 'mmp:loss=1', 'shard': '0/2'}
+    """
+    fields = {"role": "learner", "stream": stream}
+    if lane is not None:
+        fields["lane"] = lane
+    if assignment is not None:
+        fields["shard"] = f"{assignment.shard}/{assignment.shards}"
+    return fields

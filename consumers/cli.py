@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 import pipeline.commands.app as without_kafka
+from consumers.commands.acls import acls_command
 from consumers.commands.backup import backup_command
 from consumers.commands.check import check_command
 from consumers.commands.config import config_command
@@ -27,6 +28,7 @@ def new_app() -> typer.Typer:
     app.command("config", cls=PlainCommand)(config_command)
     app.command("check", cls=PlainCommand)(check_command)
     app.command("init", cls=PlainCommand)(init_command)
+    app.command("acls", cls=PlainCommand)(acls_command)
     app.add_typer(dead_letters_app, name="dead-letters")
     app.command("backup", cls=PlainCommand)(backup_command)
     app.command("restore", cls=PlainCommand)(restore_command)

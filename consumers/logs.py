@@ -5,9 +5,11 @@ Every line says when (RFC 3339, UTC), how serious, and which worker speaks:
     2026-03-01T09:30:00.125Z INFO [tokenizer 0 of stream newswire] consumers.commands.worker: ...
 
 With `--log-format json` a line is one JSON object with the keys time, level, worker, logger,
-message and, if there was one, exception. With `--log-format journal` a line has no time, which
-the journal of systemd has itself, but begins with its priority, as in `<6>[learner of stream
-newswire] ...`, so that `journalctl --priority` works. Passwords never appear: settings hold them as
+message and, if there was one, exception. What the worker works on has keys of its own: role,
+stream, lane, shard, instance. A line about an event has the key event, with the origin of the event
+(`about_event`). With `--log-format journal` a line has no time, which the journal of systemd has
+itself, but begins with its priority, as in `<6>[learner of stream newswire] ...`, so that
+`journalctl --priority` works. Passwords never appear: settings hold them as
 `SecretStr`, and the client library, which might log what it sends, is kept silent.
 """
 
@@ -16,10 +18,10 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -27,7 +29,13 @@ from consumers.settings import Config, PageSettings
 from pipeline.events.suggestions import toml_of
 from pipeline.printable import printable, printable_json, printable_lines
 
+if TYPE_CHECKING:
+    from consumers.kafka.client_types import Message
+
 log = logging.getLogger(__name__)
+
+EVENT, TRACE = "event", "traceparent"
+MAX_SHOWN_BYTES = 200  # of a key or header
 
 
 class LogLevel(StrEnum):
@@ -55,10 +63,13 @@ OTHER_PRIORITY = 5
 class LineFormatter(logging.Formatter):
     """Formats the records of one worker, in text, in JSON or for the journal."""
 
-    def __init__(self, worker: str, log_format: LogFormat) -> None:
+    def __init__(
+        self, worker: str, log_format: LogFormat, fields: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__("%(message)s")
         self._worker = worker
         self._log_format = log_format
+        self._fields = dict(fields or {})
 
     def format(self, record: logging.LogRecord) -> str:
         """The log line of a record; exceptions follow in text, and are a key in JSON."""
@@ -72,13 +83,16 @@ class LineFormatter(logging.Formatter):
                 return f"{time} {record.levelname} {spoken}"
             priority = PRIORITIES.get(record.levelname, OTHER_PRIORITY)
             return "\n".join(f"<{priority}>{line}" for line in spoken.split("\n"))
-        line = {
+        line: dict[str, Any] = {
             "time": time,
             "level": record.levelname,
             "worker": self._worker,
+            **self._fields,
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if (event := getattr(record, EVENT, None)) is not None:
+            line[EVENT] = event
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return printable_json(json.dumps(line, ensure_ascii=False))
@@ -106,13 +120,40 @@ def timestamp(seconds: float) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def set_up_logging(worker: str, level: LogLevel, log_format: LogFormat) -> None:
-    """Write the log of this process to standard error, each line with the name of the worker."""
+def about_event(message: Message) -> dict[str, Any]:
+    """For `extra` of a log line about an event: where the event comes from.
+
+    The key is often the id of the document. `traceparent` (W3C Trace Context) is the trace in which
+    the sender wrote the event, if the record has such a header.
+    """
+    event: dict[str, Any] = {
+        "topic": message.topic,
+        "partition": message.partition,
+        "offset": message.offset,
+    }
+    if message.key is not None:
+        event["key"] = message.key[:MAX_SHOWN_BYTES].decode(errors="replace")
+    for name, value in message.headers or ():
+        if name.lower() == TRACE and value is not None:
+            event[TRACE] = value[:MAX_SHOWN_BYTES].decode(errors="replace")
+    return {EVENT: event}
+
+
+def set_up_logging(
+    worker: str,
+    level: LogLevel,
+    log_format: LogFormat,
+    fields: Mapping[str, str] | None = None,
+) -> None:
+    """Write the log of this process to standard error, each line with the name of the worker.
+
+    In JSON each line also has these fields.
+    """
     root = logging.getLogger()
     for handler in [handler for handler in root.handlers if type(handler) is StandardErrorHandler]:
         root.removeHandler(handler)
     handler = StandardErrorHandler()
-    handler.setFormatter(LineFormatter(worker, log_format))
+    handler.setFormatter(LineFormatter(worker, log_format, fields))
     root.addHandler(handler)
     root.setLevel(level.upper())
     # kafka-python repeats itself while a broker is away; the workers log what matters.

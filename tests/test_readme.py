@@ -104,6 +104,7 @@ def test_options_that_the_documents_name_exist() -> None:
         "config",
         "check",
         "init",
+        "acls",
         "inspect",
         "diff",
         "export weights",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from consumers.assignment import assigned_shard, learner_name, learner_number
+from consumers.assignment import assigned_shard, learner_fields, learner_name, learner_number
 from consumers.commands.configuration import configured, stream_named
 from consumers.commands.options import (
     ConfigFile,
@@ -70,7 +70,8 @@ def learn_command(
     except UsageError as error:
         fail(str(error))
     name = learner_name(settings.name, lane, assignment)
-    set_up_logging(name, log_level, log_format)
+    fields = learner_fields(settings.name, lane, assignment)
+    set_up_logging(name, log_level, log_format, fields)
     if not supervised:
         log_settings(config)
     title = settings.name if lane is None else f"{settings.name}, {lane} alone"

@@ -80,7 +80,7 @@ def run_workers_command(
             "several workers at one address: leave it out, or set metrics.port = 0."
         )
     pages = page_ports(len(config.streams), page, page_port, config.page.host)
-    set_up_logging("supervisor", log_level, log_format)
+    set_up_logging("supervisor", log_level, log_format, {"role": "supervisor"})
     log_settings(config)
     logging_options = ["--supervised", "--log-level", log_level, "--log-format", log_format]
     workers = children(config, path, tokenizers, pages, logging_options)

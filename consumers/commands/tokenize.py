@@ -46,7 +46,8 @@ def tokenize_command(
     config = configured(path)
     settings = stream_named(config, stream)
     name = tokenizer_name(settings.name, instance)
-    set_up_logging(name, log_level, log_format)
+    fields = {"role": "tokenizer", "stream": settings.name, "instance": instance}
+    set_up_logging(name, log_level, log_format, fields)
     if not supervised:
         log_settings(config)
     member = tokenizer_client_id(socket.gethostname(), instance, supervised)

@@ -23,6 +23,7 @@ from consumers.kafka.clients import MAX_RECORD_BYTES
 from consumers.kafka.clock import ClockCheck
 from consumers.kafka.errors import BrokerAwayError, KafkaError
 from consumers.kafka.log_reader import LogError, describe_log
+from consumers.logs import about_event
 from consumers.registry.resolver import new_resolver
 from consumers.settings import Config
 from consumers.stream_settings import StreamSettings
@@ -83,6 +84,7 @@ class TokenizerWorker:
         self._unacknowledged: tuple[int, list[str]] = (0, [])
         self._to_commit: dict[Any, int] = {}  # by partition
         self._events = self._dead_letters = 0  # acknowledged since the start of this worker
+        self._logged_reasons: set[str] = set()  # of dead letters
         make_block([Event("1", "warm up", None, None, None)], self._tokenizer)
         self._delivery = Delivery(config, stream, ClockCheck(self._health.set_clock_ahead))
         self._reader = DocumentReader(config, stream, instance)
@@ -165,7 +167,7 @@ class TokenizerWorker:
         """A record of the log that covers a message without its event, which is a dead letter."""
         detail = f"{MAX_TRIALS} processes died or hung while they tokenized this event"
         span = self._reader.span(partition, [message])
-        log.error("the event at %s is a dead letter: %s", span, detail)
+        log.error("the event at %s is a dead letter: %s", span, detail, extra=about_event(message))
         letter = DeadLetter.of(message, "worker_died", detail)
         batch = EventBatch(span, [], [], message.timestamp)
         records = list(encode_batches([batch], self._tokenizer, MAX_BLOCK_BYTES))
@@ -208,11 +210,26 @@ class TokenizerWorker:
                     event = self._decode(message)
                 except MalformedEvent as error:
                     letters.append(DeadLetter.of(message, error.reason, error.detail))
+                    self._log_letter(message, error.reason)
                     continue
                 batch.offsets.append(message.offset)
                 batch.events.append(event)
             batches.append(batch)
         return batches, letters
+
+    def _log_letter(self, message: Message, reason: str) -> None:
+        """Log a dead letter: the first of each reason, and all of them at level debug.
+
+        The detail is in the dead-letter topic only, because it may quote the event.
+        """
+        is_first = reason not in self._logged_reasons
+        self._logged_reasons.add(reason)
+        log.log(
+            logging.INFO if is_first else logging.DEBUG,
+            "the event at offset %s of %s-%s is a dead letter: %s",
+            message.offset, message.topic, message.partition, reason,
+            extra=about_event(message),
+        )  # fmt: skip
 
     def _write(self, tokenized: Tokenized) -> None:
         """Write records to the log, once all that comes before them is written.

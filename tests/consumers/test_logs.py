@@ -7,17 +7,21 @@ import logging
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from consumers.assignment import ShardAssignment, learner_fields
 from consumers.config import read_config
+from consumers.kafka.client_types import Header
 from consumers.logs import (
     LineFormatter,
     LogFormat,
     LogLevel,
     StandardErrorHandler,
+    about_event,
     describe_settings,
     log_settings,
     set_up_logging,
@@ -45,6 +49,20 @@ folder = "~/state/snapshots"
 name = "newswire"
 lanes = [{spec = "mmp:loss=1", shards = 2}, {spec = "perceptron", publish = false}]
 """
+
+
+@dataclass
+class ReadRecord:
+    """A record as a consumer reads it."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[Header]
+    damage: str = ""
 
 
 @pytest.fixture
@@ -103,6 +121,31 @@ def test_json_is_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None
     }
     assert second["level"] == "ERROR"
     assert second["exception"].endswith("ValueError: no such offset")
+
+
+def test_json_names_what_the_worker_works_on_and_where_an_event_comes_from(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assignment = ShardAssignment("mmp:loss=1", 0, 2)
+    fields = learner_fields("newswire", "mmp:loss=1", assignment)
+    set_up_logging("learner", LogLevel.INFO, LogFormat.JSON, fields)
+    headers: list[Header] = [
+        ("traceparent", b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    ]
+    message = ReadRecord("newswire.documents", 3, 1234, 0, b"n\xff1", None, headers)
+    logging.getLogger("consumers.test").info("dead", extra=about_event(message))
+    logging.getLogger("consumers.test").info("alive")
+    first, second = map(json.loads, capsys.readouterr().err.splitlines())
+    named = {"role": "learner", "stream": "newswire", "lane": "mmp:loss=1", "shard": "0/2"}
+    assert {**first, **named} == first
+    assert first["event"] == {
+        "topic": "newswire.documents",
+        "partition": 3,
+        "offset": 1234,
+        "key": "n\ufffd1",
+        "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+    }
+    assert "event" not in second
 
 
 def test_an_exception_follows_its_line_in_text() -> None:

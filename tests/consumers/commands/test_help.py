@@ -14,7 +14,7 @@ GROUPS = ("", "corpora", "curves", "export", "dead-letters")
 COMMANDS = (
     "replay", "rank", "serve", "diff", "export weights", "export model", "lanes", "experiment",
     "report", "inspect", "bench",
-    "corpora fetch", "curves export", "tokenize", "learn", "run", "config", "check", "init",
+    "corpora fetch", "curves export", "tokenize", "learn", "run", "config", "check", "init", "acls",
     "dead-letters count", "dead-letters list", "dead-letters show", "dead-letters send-back",
     "backup", "restore",
 )  # fmt: skip
