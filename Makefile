@@ -81,8 +81,8 @@ prometheus:  ## Scrape Wirerank on this machine, at 127.0.0.1:9090, until Ctrl-C
 	prometheus --config.file=$(STATE)/prometheus/prometheus.yml --web.listen-address=127.0.0.1:9090 \
 	  --storage.tsdb.path=$(STATE)/prometheus
 
-kubernetes-tools: $(VENV)/.created  ## Fetch Helm and schemas for the tests of the chart (needs Go)
-	@$(BIN)/python -m deploy.kubernetes
+kubernetes-tools: $(VENV)/.created  ## Fetch Helm and schemas for the tests of the chart (needs Go; API_SERVER=1)
+	@$(BIN)/python -m deploy.kubernetes $(if $(API_SERVER),--api-server)
 
 dashboards: $(VENV)/.experiments  ## Write the Grafana dashboards again from their code
 	@$(BIN)/python -m deploy.grafana

@@ -125,7 +125,6 @@ def test_options_that_the_documents_name_exist() -> None:
         "--from-file",
         "--set",
         "--set-file",
-        "--reuse-values",
         "--for",
         "--timeout",
     }  # Helm's

@@ -97,21 +97,23 @@ def definitions_folder() -> Path:
 
 
 def fetch() -> None:
-    """Fetch what is not there yet. Only a complete folder gets its final name."""
-    home().mkdir(parents=True, exist_ok=True)
-    steps: tuple[tuple[Path, Callable[[Path], None]], ...] = (
-        (helm_folder(), build_helm),
-        (schemas_folder(), fetch_schemas),
-        (definitions_folder(), fetch_definitions),
-    )
-    for folder, fill in steps:
-        if not folder.exists():
-            print(f"Fetching {folder} ...", file=sys.stderr, flush=True)
-            with tempfile.TemporaryDirectory(dir=home(), prefix="fetching-") as name:
-                partial = Path(name) / "complete"
-                partial.mkdir()
-                fill(partial)
-                partial.rename(folder)
+    """Fetch what is not there yet."""
+    complete(helm_folder(), build_helm)
+    complete(schemas_folder(), fetch_schemas)
+    complete(definitions_folder(), fetch_definitions)
+
+
+def complete(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Fill a folder if it does not exist; only a complete folder gets its name."""
+    if folder.exists():
+        return
+    print(f"Fetching {folder} ...", file=sys.stderr, flush=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="fetching-") as name:
+        partial = Path(name) / "complete"
+        partial.mkdir()
+        fill(partial)
+        partial.rename(folder)
 
 
 def build_helm(folder: Path) -> None:

@@ -12,6 +12,7 @@ import yaml
 from consumers.assignment import ShardAssignment, assigned_shard
 from consumers.commands.configuration import stream_named
 from consumers.config import read_config
+from deploy.kubernetes import api_server, tools
 from deploy.kubernetes.tools import KUBERNETES, OLDEST_HELM
 from tests.conftest import REPOSITORY
 from tests.support.chart_values import CONFIG, EVERYTHING, SECRETS
@@ -238,6 +239,16 @@ def test_every_value_is_in_the_schema_and_explained_once() -> None:
         if isinstance(values.get(name), dict) and "properties" in section:
             extra = set(section["properties"]) - set(values[name])
             assert not extra, (name, extra)
+
+
+def test_missing_tools_say_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WIRERANK_KUBERNETES_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for tool in (tools.helm, tools.custom_definitions, api_server.api_server):
+        with pytest.raises(tools.ToolUnavailableError, match="make kubernetes-tools"):
+            tool()
+    with pytest.raises(tools.ToolUnavailableError, match="apt install etcd-server"):
+        api_server.etcd()
 
 
 def test_the_guide_names_versions_as_they_are() -> None:

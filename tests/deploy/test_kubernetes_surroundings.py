@@ -72,6 +72,8 @@ def test_the_rules_are_those_of_prometheus(tmp_path: Path) -> None:
     check_rules({"groups": [*groups, added]}, tmp_path)
     stopped = rendered_rules(CONFIG, tmp_path, {"learner": {"stopped": True}})
     assert stopped == known
+    second = {"monitoring": {"rules": True, "sharedRules": False}}
+    assert rendered_rules(CONFIG, tmp_path, second) == [added]
 
 
 def test_learners_that_do_not_exist_are_an_alert(tmp_path: Path) -> None:

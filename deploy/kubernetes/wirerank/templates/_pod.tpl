@@ -130,23 +130,24 @@ livenessProbe:
 {{- end -}}
 
 {{- define "wirerank.workerMounts" -}}
-- {name: config, mountPath: /etc/wirerank, readOnly: true}
-- {name: tmp, mountPath: /tmp}
+- {name: wirerank-config, mountPath: /etc/wirerank, readOnly: true}
+- {name: wirerank-tmp, mountPath: /tmp}
 {{- if .root.Values.kafka.tlsSecret }}
-- {name: tls, mountPath: /etc/wirerank-tls, readOnly: true}
+- {name: wirerank-tls, mountPath: /etc/wirerank-tls, readOnly: true}
 {{- end }}
 {{- with .root.Values.extraVolumeMounts }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
 
+{{/* Volumes have a prefix that those of extraVolumes are not likely to have. */}}
 {{- define "wirerank.workerVolumes" -}}
-- name: config
+- name: wirerank-config
   configMap: {name: {{ include "wirerank.fullname" .root }}}
-- name: tmp
+- name: wirerank-tmp
   emptyDir: {sizeLimit: 1Gi}
 {{- with .root.Values.kafka.tlsSecret }}
-- name: tls
+- name: wirerank-tls
   secret: {secretName: {{ . }}, defaultMode: 0440}
 {{- end }}
 {{- with .root.Values.extraVolumes }}
