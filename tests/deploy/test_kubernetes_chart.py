@@ -166,17 +166,47 @@ def test_secrets_reach_the_workers_and_no_config_map(tmp_path: Path) -> None:
     assert not of_kind(manifests, "Secret")
     path = tmp_path / "wirerank.toml"
     path.write_text(CONFIG.replace("SASL_SSL", "SASL_PLAINTEXT"))
-    for pod in pods(manifests):
-        environment = pod.environment({"kafka/password": "pa:ss", "registry/password": "wo=rd"})
-        files = {name: environment.pop(name) for name in list(environment) if "KAFKA__SSL" in name}
+    secrets = {
+        "kafka/password": "pa:ss\n",
+        "registry/password": "wo=rd",
+        "metrics/token": "a-token-of-the-metrics",
+    }
+    for number, pod in enumerate(pods(manifests)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        inside = pod.mount_secrets("wirerank-secrets", secrets, folder)
+        found = pod.environment()
+        environment = {name: value.replace(inside, str(folder)) for name, value in found.items()}
+        files = {name: environment.pop(name) for name in found if "KAFKA__SSL" in name}
         mounts = [mount["mountPath"] for mount in pod.container["volumeMounts"]]
         assert len(files) == 3
         assert all(file.rpartition("/")[0] in mounts for file in files.values())
         config = read_config(path, environment)
-        assert config.kafka.sasl_password is not None
-        assert config.kafka.sasl_password.get_secret_value() == "pa:ss"
-        assert config.registry.password is not None
-        assert config.registry.password.get_secret_value() == "wo=rd"
+        assert config.loose_secret_files() == []
+        assert config.kafka.secret("sasl_password") == "pa:ss"
+        assert config.registry.secret("password") == "wo=rd"
+        assert config.metrics.access().is_protected
+        assert not config.metrics.allow_without_token
+
+
+def test_metrics_are_protected_by_a_token_or_by_the_network(tmp_path: Path) -> None:
+    (monitor,) = of_kind(render(CONFIG, EVERYTHING, tmp_path), "PodMonitor")
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    assert endpoint["authorization"]["credentials"] == {"name": "metrics", "key": "token"}
+    open_pods = pods(render(CONFIG, {}, tmp_path))
+    allowed = {pod.environment()["WIRERANK__METRICS__ALLOW_WITHOUT_TOKEN"] for pod in open_pods}
+    assert allowed == {"true"}
+
+
+def test_probes_use_tls_where_workers_do(tmp_path: Path) -> None:
+    secured = CONFIG.replace("[registry]", '[metrics]\ntls_certfile = "/tls/x.pem"\n[registry]')
+    for config, scheme in ((CONFIG, "HTTP"), (secured, "HTTPS")):
+        manifests = render(config, {"monitoring": {"podMonitor": True}}, tmp_path)
+        for pod in pods(manifests):
+            assert pod.container["readinessProbe"]["httpGet"]["scheme"] == scheme
+        (monitor,) = of_kind(manifests, "PodMonitor")
+        (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+        assert endpoint["scheme"] == scheme.lower()
 
 
 REFUSED: dict[str, tuple[str, Manifest, str]] = {
@@ -187,6 +217,10 @@ REFUSED: dict[str, tuple[str, Manifest, str]] = {
     "tls-password": ('kafka.ssl_password = "x"\n' + ODD, {}, "[kafka] ssl_password"),
     "registry": ('registry.password = "x"\n' + ODD, {}, "[registry] password"),
     "url": ('registry.url = "http://me:pw@here"\n' + ODD, {}, "a password in the address"),
+    "token": ('metrics.token = "x"\n' + ODD, {}, "[metrics] token"),
+    "open-metrics": (
+        CONFIG, {"networkPolicy": {"enabled": False}}, "everybody in the cluster could read",
+    ),
     "streams": (
         ODD, {"extraEnv": [{"name": "WIRERANK__STREAMS__0__LANES__0__SHARDS", "value": "3"}]},
         "streams and shards belong in config",

@@ -18,7 +18,8 @@ VALUES: dict[str, Manifest] = {
     "own-volumes": {**SECRETS, "learner": {"snapshots": {"storageClass": "fast", "size": "1Ti"}}},
     "hpa": {"tokenizer": {"autoscaling": {"provider": "hpa", "minReplicas": 2}}},
     "nothing": {
-        "networkPolicy": {"enabled": False}, "podDisruptionBudget": {"enabled": False},
+        "networkPolicy": {"enabled": False}, "metrics": {"allowWithoutToken": True},
+        "podDisruptionBudget": {"enabled": False},
         "learner": {"stopped": True}, "tokenizer": {"replicas": 0},
     },
 }  # fmt: skip

@@ -26,6 +26,7 @@ SECRETS: Manifest = {
         "passwordSecret": {"name": "kafka"}, "tlsSecret": "kafka-tls", "clientCertificate": True,
     },
     "registry": {"passwordSecret": {"name": "registry"}},
+    "metrics": {"tokenSecret": {"name": "metrics"}},
 }  # fmt: skip
 PLACES: Manifest = {
     "podAnnotations": {"a": "b"},

@@ -77,7 +77,7 @@ def pod_of(manifest: Manifest) -> Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """One pod, as the kubelet would start it: variables are filled in, and secrets are read."""
+    """One pod, as the kubelet would start it: variables are filled in, and secrets are files."""
 
     workload: Manifest
     ordinal: int
@@ -89,7 +89,7 @@ class Pod:
         found: Manifest = container
         return found
 
-    def environment(self, secrets: dict[str, str] | None = None) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         """The variables of the container."""
         found = {}
         for variable in self.container["env"]:
@@ -98,16 +98,24 @@ class Pod:
                 path = source["fieldRef"]["fieldPath"]
                 assert path == "metadata.labels['apps.kubernetes.io/pod-index']"
                 found[variable["name"]] = str(self.ordinal)
-            elif "secretKeyRef" in source:
-                key = source["secretKeyRef"]
-                found[variable["name"]] = (secrets or {})[f"{key['name']}/{key['key']}"]
             else:
                 found[variable["name"]] = variable["value"]
         return found
 
+    def mount_secrets(self, volume: str, secrets: dict[str, str], folder: Path) -> str:
+        """Write the files of a volume of Secrets to a folder; returns where the pod has them."""
+        (mount,) = [m for m in self.container["volumeMounts"] if m["name"] == volume]
+        (found,) = [v for v in pod_of(self.workload)["volumes"] if v["name"] == volume]
+        for source in found["projected"]["sources"]:
+            for item in source["secret"]["items"]:
+                path = folder / item["path"]
+                path.write_text(secrets[f"{source['secret']['name']}/{item['key']}"])
+                path.chmod(found["projected"]["defaultMode"])
+        return str(mount["mountPath"])
+
     def arguments(self) -> list[str]:
         """The arguments of the container."""
-        environment = self.environment({"kafka/password": "x", "registry/password": "x"})
+        environment = self.environment()
         arguments = []
         for argument in self.container["args"]:
             text = str(argument)

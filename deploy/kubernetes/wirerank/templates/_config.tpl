@@ -26,6 +26,9 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- if not (or .Values.metrics.tokenSecret.name .Values.networkPolicy.enabled .Values.metrics.allowWithoutToken) -}}
+{{- fail "everybody in the cluster could read the metrics: set metrics.tokenSecret, or networkPolicy.enabled, or metrics.allowWithoutToken if policies of your own protect them" -}}
+{{- end -}}
 {{- range .Values.extraEnv -}}
 {{- if hasPrefix "WIRERANK__STREAMS__" .name -}}
 {{- fail (printf "extraEnv sets %s: streams and shards belong in config, since the workloads follow from it" .name) -}}

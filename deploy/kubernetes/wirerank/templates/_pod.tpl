@@ -66,9 +66,15 @@ resources:
 terminationMessagePolicy: FallbackToLogsOnError
 {{- end -}}
 
+{{/* How metrics are served: over TLS, if the configuration names a certificate. */}}
+{{- define "wirerank.scheme" -}}
+{{- dig "metrics" "tls_certfile" "" (include "wirerank.config" . | fromJson) | empty | ternary "http" "https" -}}
+{{- end -}}
+
 {{/* The container of a tokenizer or a learner, without its own variables and mounts. */}}
 {{- define "wirerank.workerContainer" -}}
 {{- $values := .root.Values -}}
+{{- $scheme := include "wirerank.scheme" .root | upper -}}
 {{ include "wirerank.container" . }}
 args:
   {{- range .args }}
@@ -80,42 +86,51 @@ ports:
   - {name: metrics, containerPort: {{ $values.metrics.port }}}
 # A worker that is not ready yet compiles, restores or waits for the broker. It is not killed for it.
 startupProbe:
-  httpGet: {path: /readyz, port: metrics}
+  httpGet: {path: /readyz, port: metrics, scheme: {{ $scheme }}}
   periodSeconds: 5
   timeoutSeconds: 5
   failureThreshold: {{ div .startupSeconds 5 }}
 readinessProbe:
-  httpGet: {path: /readyz, port: metrics}
+  httpGet: {path: /readyz, port: metrics, scheme: {{ $scheme }}}
   periodSeconds: 10
   timeoutSeconds: 5
 # /healthz fails after two minutes in which the loop has not turned.
 livenessProbe:
-  httpGet: {path: /healthz, port: metrics}
+  httpGet: {path: /healthz, port: metrics, scheme: {{ $scheme }}}
   periodSeconds: 30
   timeoutSeconds: 10
   failureThreshold: 4
+{{- end -}}
+
+{{/* The secrets of workers as a JSON list: the Secret, its key, the file, and the setting. Workers
+     read files again, so that a new password needs no restart. */}}
+{{- define "wirerank.secrets" -}}
+{{- $secrets := list -}}
+{{- $known := dict "kafka" (list .Values.kafka.passwordSecret "WIRERANK__KAFKA__SASL_PASSWORD_FILE")
+      "registry" (list .Values.registry.passwordSecret "WIRERANK__REGISTRY__PASSWORD_FILE")
+      "metrics" (list .Values.metrics.tokenSecret "WIRERANK__METRICS__TOKEN_FILE") -}}
+{{- range $file, $given := $known -}}
+{{- if (first $given).name -}}
+{{- $secrets = append $secrets (dict "name" (first $given).name "key" (first $given).key "file" $file "variable" (last $given)) -}}
+{{- end -}}
+{{- end -}}
+{{- dict "secrets" $secrets | toJson -}}
 {{- end -}}
 
 {{- define "wirerank.workerEnv" -}}
 {{- $values := .root.Values -}}
 - {name: HOME, value: /tmp}
 - {name: WIRERANK__METRICS__HOST, value: {{ $values.metrics.host | quote }}}
-# The NetworkPolicy decides who reaches the port. Kubernetes finds pods itself, without files.
-- {name: WIRERANK__METRICS__ALLOW_WITHOUT_TOKEN, value: "true"}
-- {name: WIRERANK__METRICS__TARGETS_FOLDER, value: ""}
 - {name: WIRERANK__METRICS__PORT, value: {{ $values.metrics.port | quote }}}
 - {name: WIRERANK__METRICS__SAME_PORT, value: "true"}
-{{- with $values.kafka.passwordSecret }}
-{{- if .name }}
-- name: WIRERANK__KAFKA__SASL_PASSWORD
-  valueFrom: {secretKeyRef: {name: {{ .name }}, key: {{ .key }}}}
+# Kubernetes finds pods by itself, without files.
+- {name: WIRERANK__METRICS__TARGETS_FOLDER, value: ""}
+{{- if not $values.metrics.tokenSecret.name }}
+# The chart has made sure that a NetworkPolicy, or the word of the operator, protects the port.
+- {name: WIRERANK__METRICS__ALLOW_WITHOUT_TOKEN, value: "true"}
 {{- end }}
-{{- end }}
-{{- with $values.registry.passwordSecret }}
-{{- if .name }}
-- name: WIRERANK__REGISTRY__PASSWORD
-  valueFrom: {secretKeyRef: {name: {{ .name }}, key: {{ .key }}}}
-{{- end }}
+{{- range (include "wirerank.secrets" .root | fromJson).secrets }}
+- {name: {{ .variable }}, value: /etc/wirerank-secrets/{{ .file }}}
 {{- end }}
 {{- if $values.kafka.tlsSecret }}
 - {name: WIRERANK__KAFKA__SSL_CAFILE, value: /etc/wirerank-tls/ca.crt}
@@ -132,6 +147,9 @@ livenessProbe:
 {{- define "wirerank.workerMounts" -}}
 - {name: wirerank-config, mountPath: /etc/wirerank, readOnly: true}
 - {name: wirerank-tmp, mountPath: /tmp}
+{{- if (include "wirerank.secrets" .root | fromJson).secrets }}
+- {name: wirerank-secrets, mountPath: /etc/wirerank-secrets, readOnly: true}
+{{- end }}
 {{- if .root.Values.kafka.tlsSecret }}
 - {name: wirerank-tls, mountPath: /etc/wirerank-tls, readOnly: true}
 {{- end }}
@@ -146,6 +164,15 @@ livenessProbe:
   configMap: {name: {{ include "wirerank.fullname" .root }}}
 - name: wirerank-tmp
   emptyDir: {sizeLimit: 1Gi}
+{{- with (include "wirerank.secrets" .root | fromJson).secrets }}
+- name: wirerank-secrets
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- range . }}
+      - secret: {name: {{ .name }}, items: [{key: {{ .key }}, path: {{ .file }}}]}
+      {{- end }}
+{{- end }}
 {{- with .root.Values.kafka.tlsSecret }}
 - name: wirerank-tls
   secret: {secretName: {{ . }}, defaultMode: 0440}
