@@ -77,9 +77,10 @@ install_software() {
   build=$(mktemp -d)
   trap 'rm -rf "$build"' EXIT
   if [ -z "$wheel" ]; then
-    (cd "$source" && cp -R learners pipeline consumers pyproject.toml README.md LICENSE "$build")
+    (cd "$source" && cp -R learners pipeline consumers pyproject.toml setup.py README.md LICENSE "$build")
     find "$build" -name __pycache__ -prune -exec rm -rf {} +
-    $pip wheel --no-index --no-deps --no-build-isolation --wheel-dir "$build" "$build"
+    commit=$(git -C "$source" rev-parse HEAD 2> /dev/null || true)
+    WIRERANK_COMMIT=$commit $pip wheel --no-index --no-deps --no-build-isolation --wheel-dir "$build" "$build"
     wheel=$(find "$build" -maxdepth 1 -name 'wirerank-*.whl')
   fi
   $pip install --no-index --no-deps --force-reinstall "$wheel"
