@@ -326,6 +326,17 @@ def test_the_scripts_on_comparing_lanes_print_what_the_page_says(
     assert float(wrong) == pytest.approx(0.39, abs=0.01)
 
 
+def test_the_example_of_sizes_is_right() -> None:
+    """It computes with numbers of the tables, which come from measurements."""
+    page = REPOSITORY / "docs/guide/operate/size.md"
+    failures, tried = doctest.testfile(str(page), False)
+    assert (failures, tried > 5) == (0, True)
+    measured = (REPOSITORY / "docs/measurements/storage.md").read_text()
+    for number in ("821", "1,555", "892", "445", "242"):
+        assert f"| {number} |" in measured
+        assert number in page.read_text()
+
+
 @pytest.mark.slow
 def test_the_examples_of_learners_are_right() -> None:
     page = REPOSITORY / "docs/guide/use-from-python.md"

@@ -24,6 +24,7 @@ from tests.bench import (
     shards,
     speed,
     startup,
+    storage,
     stream,
 )
 from tests.support.rcv1_standin import FULL_SIZE
@@ -57,6 +58,7 @@ def main() -> None:
             "rankers",
             "ranking",
             "serve",
+            "storage",
             "stream",
             "shards",
             "memory",
@@ -70,6 +72,7 @@ def main() -> None:
         folder = Path(name)
         parts: dict[str, Callable[[], None]] = {
             "startup": startup.run,
+            "storage": lambda: storage.run(documents),
             "speed": lambda: speed.run(documents, folder),
             "formats": lambda: formats.run(documents, folder),
             "mapping": lambda: mapping.run(documents),
