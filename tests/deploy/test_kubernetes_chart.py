@@ -221,6 +221,9 @@ REFUSED: dict[str, tuple[str, Manifest, str]] = {
     "open-metrics": (
         CONFIG, {"networkPolicy": {"enabled": False}}, "everybody in the cluster could read",
     ),
+    "store": (
+        'snapshots.copy_to = "s3://bucket"\n' + ODD, {}, "add it to networkPolicy.extraEgress",
+    ),
     "streams": (
         ODD, {"extraEnv": [{"name": "WIRERANK__STREAMS__0__LANES__0__SHARDS", "value": "3"}]},
         "streams and shards belong in config",
@@ -273,6 +276,15 @@ def test_every_value_is_in_the_schema_and_explained_once() -> None:
         if isinstance(values.get(name), dict) and "properties" in section:
             extra = set(section["properties"]) - set(values[name])
             assert not extra, (name, extra)
+
+
+def test_the_values_of_the_guide_are_accepted(tmp_path: Path) -> None:
+    text = (REPOSITORY / "docs/guide/operate/kubernetes.md").read_text()
+    shown = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.S)]
+    values = [block for block in shown if "externalRules" not in block]
+    assert len(values) == len(shown) - 1 == 2
+    for block in values:
+        assert len(pods(render(EXAMPLE, block, tmp_path))) > 1
 
 
 def test_missing_tools_say_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.conftest import REPOSITORY
@@ -139,3 +140,26 @@ def test_the_network_is_closed_but_for_what_is_needed(tmp_path: Path) -> None:
     (ingress,) = policies["wirerank-workers"]["ingress"]
     assert ingress["ports"] == [{"protocol": "TCP", "port": "metrics"}]
     assert ingress["from"]
+
+
+@pytest.mark.parametrize(
+    ("url", "port"),
+    [
+        ("http://registry", 80),
+        ("https://registry/apis/ccompat/v7", 443),
+        ("http://registry:8081", 8081),
+        ("https://registry:8443/a:1/", 8443),
+        ("http://[2001:db8::1]:8081/", 8081),
+    ],
+)
+def test_the_ports_of_addresses_are_open(url: str, port: int, tmp_path: Path) -> None:
+    start = f'kafka.bootstrap = "kafka"\nkafka.oauth_token_url = "{url}"\nregistry.url = "{url}"\n'
+    stream = '[[streams]]\nname = "a"\nlanes = [{spec = "mmp"}]\n'
+    policies = of_kind(render(start + stream, {}, tmp_path), "NetworkPolicy")
+    (egress,) = [policy["spec"]["egress"] for policy in policies if "egress" in policy["spec"]]
+    assert [[p["port"] for p in rule["ports"]] for rule in egress] == [
+        [53, 53],
+        [9092],
+        [port],
+        [port],
+    ]
