@@ -7,6 +7,7 @@ checkout, git is asked. Without either, the commit is not known, which is no err
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -29,7 +30,7 @@ def release() -> str:
 def commit() -> str | None:
     """The commit that this program was built from, or runs from; None if it is not known."""
     with suppress(OSError, UnicodeDecodeError):
-        return (PACKAGE / BUILT_FROM).read_text(encoding="ascii").strip() or None
+        return shortened((PACKAGE / BUILT_FROM).read_text(encoding="ascii").strip()) or None
     if not (PACKAGE.parent / ".git").exists():
         return None
     return commit_of_checkout(PACKAGE.parent)
@@ -41,7 +42,12 @@ def commit_of_checkout(folder: Path) -> str | None:
     if found is None:
         return None
     changed = git(folder, "status", "--porcelain", "--untracked-files=no")
-    return found[:SHOWN_DIGITS] + ("" if changed == "" else "-changed")
+    return shortened(found) + ("" if changed == "" else "-changed")
+
+
+def shortened(commit: str) -> str:
+    """A commit with as many digits as are shown; what is no commit stays as it is."""
+    return commit[:SHOWN_DIGITS] if re.fullmatch(r"[0-9a-f]{40,64}", commit) else commit
 
 
 def git(folder: Path, *arguments: str) -> str | None:

@@ -54,6 +54,9 @@ def problems(repository: Path) -> Iterator[str]:
         )
     if not (repository / "tests" / "releases" / version).is_dir():
         yield f"tests/releases/{version} is missing: run `python -m tests.releases`, and commit it"
+    chart = repository / "deploy" / "kubernetes" / "wirerank" / "Chart.yaml"
+    if chart.exists() and f'appVersion: "{version}"' not in chart.read_text():
+        yield f"{chart.relative_to(repository)} has another appVersion: set it to {version}"
     tags = {tag.removeprefix("v") for tag in git(repository, "tag", "--list", "v*").split()}
     released = [tag for tag in tags if VERSION.fullmatch(tag)]
     if newer := [tag for tag in released if numbers(tag) >= numbers(version)]:

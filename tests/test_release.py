@@ -46,6 +46,9 @@ def repository(tmp_path: Path) -> Path:
     (folder / "tests" / "releases" / "1.2.3" / "log.json").write_text("[]")
     (folder / "pyproject.toml").write_text('[project]\nname = "wirerank"\nversion = "1.2.3"\n')
     (folder / "CHANGELOG.md").write_text(READY)
+    chart = folder / "deploy" / "kubernetes" / "wirerank" / "Chart.yaml"
+    chart.parent.mkdir(parents=True)
+    chart.write_text('appVersion: "1.2.3"\n')
     subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
     commit_all(folder)
     return folder
@@ -62,8 +65,8 @@ def test_a_repository_that_is_ready(repository: Path) -> None:
     ("version", "said"),
     [("1.2", "not MAJOR.MINOR.PATCH"), ("1.2.3rc1", "not MAJOR.MINOR.PATCH"),
      ("01.2.3", "not MAJOR.MINOR.PATCH"), ("1.3.0", "CHANGELOG.md has no heading `## 1.3.0 - "),
-     ("1.3.0", "tests/releases/1.3.0 is missing")],
-    ids=["two numbers", "candidate", "zero", "changelog", "releases"],
+     ("1.3.0", "tests/releases/1.3.0 is missing"), ("1.3.0", "Chart.yaml has another appVersion")],
+    ids=["two numbers", "candidate", "zero", "changelog", "releases", "chart"],
 )  # fmt: skip
 def test_a_version_that_is_not_ready(repository: Path, version: str, said: str) -> None:
     path = repository / "pyproject.toml"
@@ -91,6 +94,8 @@ def test_the_version_is_the_same_everywhere() -> None:
     version = version_in(REPOSITORY)
     assert VERSION.fullmatch(version)
     assert release() == version
+    chart = (REPOSITORY / "deploy/kubernetes/wirerank/Chart.yaml").read_text()
+    assert f'appVersion: "{version}"' in chart
     text = (REPOSITORY / "CHANGELOG.md").read_text()
     assert re.search(rf"^## (Unreleased|{re.escape(version)} - )", text, re.M)
 

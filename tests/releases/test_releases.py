@@ -17,11 +17,13 @@ from consumers.kafka.batch_decoder import ConsumedRecord
 from consumers.sharding.score_records import ScoreRecords
 from pipeline import load
 from pipeline.log.record import decode_record
-from pipeline.models.model_file import read_model
+from pipeline.models.backup import place_of, snapshot_in_log
+from pipeline.models.model_file import read_model, read_whole
 from pipeline.release import release
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
 from pipeline.storage.container import NewerFormatError
 from tests.releases.writing import (
+    BACKUP_PLACE,
     FOLDER,
     LANES,
     PASSED_ON,
@@ -92,6 +94,15 @@ def test_a_snapshot_is_restored(folder: Path) -> None:
     expected = (folder / "rankings.jsonl").read_bytes().splitlines()
     assert 0 < len(made) < len(expected)
     assert made == expected[-len(made) :]
+
+
+def test_a_stream_goes_on_from_a_backup(folder: Path) -> None:
+    backup = read_whole(folder / "news.backup")
+    assert place_of(backup.content, backup.name) == BACKUP_PLACE
+    follower = new_follower()
+    follower.restore(snapshot_in_log(backup))
+    made = list(rankings(follower, read_log(folder), SNAPSHOT_AT))
+    assert made == (folder / "rankings.jsonl").read_bytes().splitlines()[-len(made) :]
 
 
 def test_a_replay_goes_on_from_a_model(folder: Path, tmp_path: Path) -> None:

@@ -27,6 +27,9 @@ from pipeline.events.event import PassedOn, parse_event
 from pipeline.follower import Follower
 from pipeline.log.record import Span
 from pipeline.log.writer import EventBatch, encode_batches
+from pipeline.models.backup import BackupPlace, with_place
+from pipeline.models.from_snapshot import model_from_snapshot
+from pipeline.models.model_file import write_model
 from pipeline.snapshots.folder import SnapshotFolder
 from pipeline.text.tokenizer import Tokenizer
 
@@ -41,6 +44,11 @@ KEPT_LANES = ("mmp:loss=1", "perceptron")  # of the model
 EVENTS, RECORDS, SNAPSHOT_AT, MODEL_AT = 24, 6, 3, 16
 TOP = 2
 PASSED_ON = PassedOn(b"key \xff", (("trace", b"1"),))
+COVERAGE = [["news.documents", "AAAAAAAAAAAAAAAAAAAAAA", 0, 15]]
+BACKUP_PLACE = BackupPlace(
+    "news", "2026-03-01T09:30:00Z", "news.blocks", "a log", SNAPSHOT_AT, COVERAGE, COVERAGE,
+    dict.fromkeys(LANES, SNAPSHOT_AT), {}, '[[streams]]\nname = "news"\n',
+)  # fmt: skip
 SCORES = b"scores of a shard"
 
 
@@ -141,12 +149,14 @@ def write_release(folder: Path) -> None:
     snapshots = SnapshotFolder(folder / "snapshots")
     extra = {"log": "a log", "published": list(LANES), "profile": "reuters2000"}
     snapshots.write(follower.snapshot(**extra))
+    model = model_from_snapshot(folder / "snapshots", None, lambda message: None)
+    write_model(folder / "news.backup", with_place(model, BACKUP_PLACE))
     made += rankings(follower, log, SNAPSHOT_AT)
     (folder / "rankings.jsonl").write_bytes(b"\n".join(made) + b"\n")
 
-    model = str(folder / "news.model")
-    replay(folder, "--limit", str(MODEL_AT), "--save", model)
-    replay(folder, "--resume", model, "--rankings", str(folder / "resumed.jsonl"))
+    saved = str(folder / "news.model")
+    replay(folder, "--limit", str(MODEL_AT), "--save", saved)
+    replay(folder, "--resume", saved, "--rankings", str(folder / "resumed.jsonl"))
 
     answers = {}
     for name, learner in learners().items():
