@@ -7,6 +7,8 @@ from pathlib import Path
 
 from deploy.grafana.learning_curves import learning_curves
 from deploy.grafana.operations import operations
+from deploy.grafana.overview import overview
+from deploy.grafana.topics_and_cost import topics_and_cost
 
 FOLDER = Path(__file__).resolve().parent / "provisioning"
 IN_CONTAINER = "/etc/grafana/provisioning"
@@ -49,6 +51,8 @@ def files(prometheus: str = PROMETHEUS, where: str = IN_CONTAINER) -> dict[str, 
     for name, dashboard in (
         ("learning-curves", learning_curves()),
         ("operations", operations()),
+        ("overview", overview()),
+        ("topics-and-cost", topics_and_cost()),
     ):
         made[f"dashboards/wirerank/{name}.json"] = json.dumps(dashboard, indent=1) + "\n"
     return made

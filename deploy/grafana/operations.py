@@ -204,7 +204,7 @@ def resource_panels() -> list[Panel]:
                   "{{job}} {{instance}}"),
         ),
         table(
-            "Alerts", "Pending and firing alerts. What to do: docs/guide/operate/workers.md.",
+            "Alerts", "Pending and firing alerts. What to do: docs/guide/operate/runbook.md.",
             Query('ALERTS{alertname=~"Wirerank.*"}'),
             [{"id": "organize", "options": {"excludeByName": {"Time": True, "Value": True}}}],
             width=12,

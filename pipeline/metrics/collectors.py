@@ -58,6 +58,7 @@ class LaneSample:
     rounds_with_topics: int
     sums: Mapping[str, float]  # of the measures that are means of rounds
     averages: Mapping[str, float | None]
+    seconds: float
     model_bytes: int
     sizes: Mapping[str, float]
     timings: Mapping[str, float]
@@ -86,6 +87,7 @@ def sample_engine(engine: Engine, topics: int) -> EngineSample:
                 lane.curve.rounds_with_topics,
                 lane.curve.sums(lane.curve.tally()),
                 lane.curve.last().values,
+                lane.seconds,
                 lane.learner.size_bytes(),
                 lane.learner.sizes(),
                 lane.learner.timings(),
@@ -241,6 +243,7 @@ class LearnerMetrics:
 def collect_models(scrape: Scrape, engine: EngineSample) -> None:
     """Add memory and times of each lane's model, or of this shard's part of it."""
     for lane in engine.lanes:
+        scrape.add(families.LANE_SECONDS, lane.seconds, lane.name)
         scrape.add(families.MODEL_BYTES, lane.model_bytes, lane.name)
         for size, value in lane.sizes.items():
             scrape.add(families.MODEL_SIZES[size], value, lane.name)

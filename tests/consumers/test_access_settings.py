@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from consumers import kafka_settings
 from consumers.config import read_config
+from consumers.kafka.security import security_options
 from consumers.logs import describe_settings, log_settings
 from consumers.settings import Config, ConfigError
 
@@ -108,3 +110,33 @@ def test_the_other_mechanisms(folder: Path) -> None:
     for more in (endpoint, "oauth_token_file = 'secret'\n"):
         kafka = configuration(folder, f"[kafka]\n{OAUTH}{more}").kafka
         assert kafka.sasl_mechanism == "OAUTHBEARER"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "package"), [("GSSAPI", "gssapi"), ("AWS_MSK_IAM", "botocore")]
+)
+def test_a_mechanism_whose_package_is_missing_names_it(
+    folder: Path, mechanism: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_settings, "find_spec", lambda name: None)
+    text = f"[kafka]\n{SASL}'{mechanism}'\n"
+    with pytest.raises(ConfigError, match=f"not installed: pip install {package}"):
+        configuration(folder, text)
+
+
+def test_the_settings_of_other_mechanisms_reach_the_client(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As far as it can be tested without Kerberos and AWS: the packages count as installed."""
+    monkeypatch.setattr(kafka_settings, "find_spec", lambda name: name)
+    kerberos = f"[kafka]\n{SASL}'GSSAPI'\nkerberos_domain_name = 'broker.example'\n"
+    options = security_options(configuration(folder, kerberos).kafka)
+    assert options["sasl_mechanism"] == "GSSAPI"
+    assert options["sasl_kerberos_service_name"] == "kafka"
+    assert options["sasl_kerberos_domain_name"] == "broker.example"
+    with pytest.raises(ConfigError, match="AWS_MSK_IAM needs security_protocol SASL_SSL"):
+        configuration(folder, f"[kafka]\n{SASL}'AWS_MSK_IAM'\n")
+    tls = "[kafka]\nsecurity_protocol = 'SASL_SSL'\nsasl_mechanism = 'AWS_MSK_IAM'\n"
+    options = security_options(configuration(folder, tls).kafka)
+    assert options["sasl_mechanism"] == "AWS_MSK_IAM"
+    assert "sasl_plain_password" not in options

@@ -64,16 +64,16 @@ def test_they_can_be_written_elsewhere(tmp_path: Path) -> None:
         [sys.executable, "-m", "deploy.grafana", str(tmp_path), "--prometheus", "http://p:1"],
         cwd=REPOSITORY, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert len(done.stdout.splitlines()) == 4
+    assert len(done.stdout.splitlines()) == 6
     assert 'url: "http://p:1"' in (tmp_path / "datasources" / "prometheus.yaml").read_text()
     provider = (tmp_path / "dashboards" / "wirerank.yaml").read_text()
     (path,) = re.findall(r'path: "(.*)"', provider)
     assert {file.name for file in Path(path).iterdir()} == {f"{name}.json" for name in DASHBOARDS}
 
 
-def test_there_are_two_and_they_have_names_of_their_own() -> None:
-    assert set(DASHBOARDS) == {"learning-curves", "operations"}
-    assert len({dashboard["uid"] for dashboard in DASHBOARDS.values()}) == 2
+def test_they_have_names_of_their_own() -> None:
+    assert set(DASHBOARDS) == {"learning-curves", "operations", "overview", "topics-and-cost"}
+    assert len({dashboard["uid"] for dashboard in DASHBOARDS.values()}) == 4
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)

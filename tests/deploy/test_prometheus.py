@@ -19,6 +19,7 @@ from tests.support.scraping import everything
 
 RULES = sorted((DEPLOYED / "rules").glob("*.yml"))
 RULE_TESTS = sorted((REPOSITORY / "tests" / "deploy" / "rules").glob("*.yml"))
+OTHER_ALERTS = {"WirerankLearnersMissing"}  # of the Helm chart
 ALERTS = re.findall(r"alert: (\w+)", (DEPLOYED / "rules" / "alerts.yml").read_text())
 
 
@@ -62,8 +63,24 @@ def test_every_alert_has_a_test_that_fires_and_one_that_does_not() -> None:
 
 
 def test_every_alert_is_explained() -> None:
-    text = (REPOSITORY / "docs" / "guide" / "operate" / "workers.md").read_text()
-    assert re.findall(r"^### (\w+)$", text, re.M) == ALERTS
+    """Each alert has a section of the runbook, and says the same in short."""
+    runbook = (REPOSITORY / "docs" / "guide" / "operate" / "runbook.md").read_text()
+    assert re.findall(r"^### (\w+)$", runbook, re.M) == ALERTS
+    sections = dict(re.findall(r"^### (\w+)\n(.*?)(?=^### |\Z)", runbook, re.S | re.M))
+    rules = (DEPLOYED / "rules" / "alerts.yml").read_text()
+    described = dict(re.findall(r"- alert: (\w+)\n(.*?)(?=- alert: |\Z)", rules, re.S))
+    for alert in ALERTS:
+        said = dict(re.findall(r"^          (\w+): \"?(.*?)\"?$", described[alert], re.M))
+        assert said["runbook_url"] == f"docs/guide/operate/runbook.md#{alert.lower()}"
+        section = " ".join(sections[alert].split())
+        for name, label in (("cause", "Cause"), ("look", "Look"), ("action", "Do")):
+            assert f"- **{label}.** {said[name]}" in section, (alert, name)
+
+
+def test_every_alert_that_a_page_names_exists() -> None:
+    for page in (REPOSITORY / "docs" / "guide").rglob("*.md"):
+        named = set(re.findall(r"\bWirerank[A-Z]\w+", page.read_text()))
+        assert named - OTHER_ALERTS <= set(ALERTS), page
 
 
 def test_workers_are_looked_for_where_the_example_configuration_puts_them() -> None:
@@ -122,7 +139,7 @@ def test_no_learning_counter_went_backwards_when_the_worker_was_killed(
 ) -> None:
     """The raw samples before and after the kill, and what Prometheus itself says of resets."""
     learner = 'job="wirerank-learner"'
-    of_the_process = '__name__!="wirerank_snapshots_total"'
+    of_the_process = '__name__!~"wirerank_(snapshots|lane_seconds)_total"'
     counters = f'{{{learner},__name__=~"wirerank_.*_total",{of_the_process}}}'
     answer = monitoring.samples(counters)
     names = {labels["__name__"] for labels, _ in answer}
