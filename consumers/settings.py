@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
@@ -27,6 +28,7 @@ __all__ = [
     "SnapshotSettings",
 ]
 
+STORES = ("s3", "gs", "az", "file")  # schemes of the addresses of object stores
 MAX_SNAPSHOT_SECONDS = 86_400 * 365.0
 
 
@@ -38,12 +40,31 @@ class SnapshotSettings(Section):
     """Where snapshots are kept, how often one is taken, and how many are kept.
 
     A folder may begin with `~`, the home folder. A relative folder is relative to the folder that
-    the worker was started in.
+    the worker was started in. `copy_to` is an object store that each snapshot is copied to.
     """
 
     folder: Path = Path("snapshots")
     every_seconds: Annotated[float, Field(ge=0.001, le=MAX_SNAPSHOT_SECONDS)] = 60.0
     keep: Annotated[int, Field(ge=1, le=MOST)] = 3
+    copy_to: str = ""
+
+    @field_validator("copy_to")
+    @classmethod
+    def _check_store(cls, url: str) -> str:
+        if not url:
+            return url
+        parts = urlsplit(url)
+        if parts.scheme not in STORES or not (parts.netloc or parts.path.strip("/")):
+            schemes = ", ".join(f"{scheme}://" for scheme in STORES)
+            raise ValueError(
+                f"this is no address of an object store; write for instance s3://bucket/prefix "
+                f"(known: {schemes})"
+            )
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise ValueError(
+                "an address has no user, password or options here; give them in the environment"
+            )
+        return url.rstrip("/")
 
     @field_validator("folder")
     @classmethod

@@ -17,6 +17,7 @@ pytest_plugins = [
     "tests.support.browser_fixture",
     "tests.support.kafka_fixture",
     "tests.support.registry_fixture",
+    "tests.support.s3.server",
 ]
 
 REPOSITORY = Path(__file__).resolve().parent.parent

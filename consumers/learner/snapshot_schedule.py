@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from consumers.task import Task
 from pipeline.metrics.collectors import LearnerMetrics
@@ -29,12 +30,18 @@ class SnapshotSchedule:
     """The times of a learner's snapshots, and the thread that writes them."""
 
     def __init__(
-        self, folder: SnapshotFolder, every_seconds: float, sharded: bool, metrics: LearnerMetrics
+        self,
+        folder: SnapshotFolder,
+        every_seconds: float,
+        sharded: bool,
+        metrics: LearnerMetrics,
+        written: Callable[[Path], None] = lambda path: None,
     ) -> None:
         self._folder = folder
         self._every_seconds = every_seconds
         self._sharded = sharded
         self._metrics = metrics
+        self._written = written  # called with each new file
         self._last = time.monotonic()
         self._last_positions: Mapping[str, int] = {}
         self._period: int | None = None  # the newest period that the log has reached
@@ -126,6 +133,7 @@ class SnapshotSchedule:
                 )  # fmt: skip
                 continue
             self._metrics.snapshot(time.time(), size, seconds)
+            self._written(path)
             log.info(
                 "snapshot written: offset %s, %s bytes, %.2f s, lanes %s",
                 snapshot.position, f"{size:,}", seconds, ", ".join(snapshot.lanes),

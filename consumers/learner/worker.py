@@ -47,6 +47,7 @@ from consumers.sharding.lane_shard import LaneShard
 from consumers.sharding.resharding import reshard_snapshots
 from consumers.sharding.score_exchange import StoppedError
 from consumers.sharding.snapshot_folders import shard_folder, stream_folder
+from consumers.snapshot_copies.copies import SnapshotCopies
 from consumers.stream_settings import StreamSettings
 from consumers.worker_metrics import WorkerMetrics
 from learners.specs import LaneSpec, helpers_of, resolved
@@ -110,8 +111,13 @@ class LearnerWorker:
         self._stream_folder = stream_folder(config, stream)
         folder = shard_folder(self._stream_folder, self._assignments[0])
         self._snapshots = SnapshotFolder(folder, config.snapshots.keep)
+        self._copies = SnapshotCopies(config, stream, folder, metrics)
         self._schedule = SnapshotSchedule(
-            self._snapshots, config.snapshots.every_seconds, assignment is not None, metrics
+            self._snapshots,
+            config.snapshots.every_seconds,
+            assignment is not None,
+            metrics,
+            self._copies.offer,
         )
         # By lane: the offset that it had reached before this start. Its counters are shown from
         # there on, so that they never go backwards.
@@ -152,6 +158,7 @@ class LearnerWorker:
             log.warning("stopped without a last snapshot: %s", stopped)
         finally:
             self._publisher.close()
+            self._copies.close()
             if self._shard is not None:
                 self._shard.close()
             if self._last_end is None:
@@ -174,6 +181,9 @@ class LearnerWorker:
     def _recover(self, stop: threading.Event) -> None:
         """Restore each lane at its offset of the log."""
         self._log_identity = topic_identity(self._config.kafka, self._stream.blocks)
+        lanes = [assignment.lane for assignment in self._assignments]
+        self._copies.fetch(lanes, self._log_identity, stop, self._health.moved)
+        self._copies.start()
         for assignment in self._assignments:
             settings = self._specs[assignment.lane].settings
             reshard_snapshots(

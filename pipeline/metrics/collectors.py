@@ -166,6 +166,8 @@ class LearnerMetrics:
         self._sample = LearnerSample()
         self._snapshot: SnapshotSample | None = None
         self._snapshot_problems: dict[SnapshotProblem, int] = {"not_written": 0, "damaged": 0}
+        self._uploads = self._upload_failures = 0
+        self._uploaded: float | None = None  # Unix time
         self.begin()
         registry.register(self)
 
@@ -207,6 +209,15 @@ class LearnerMetrics:
         """Count snapshots that could not be written, or that were skipped because of damage."""
         self._snapshot_problems[problem] += times
 
+    def copied(self, now: float) -> None:
+        """Count a snapshot that was copied to an object store."""
+        self._uploads += 1
+        self._uploaded = now
+
+    def copy_failed(self) -> None:
+        """Count an attempt to copy a snapshot that failed."""
+        self._upload_failures += 1
+
     def describe(self) -> Iterable[Metric]:
         """Declare the metrics to the registry."""
         return families.described(families.LEARNER)
@@ -232,6 +243,10 @@ class LearnerMetrics:
         scrape.add(families.SNAPSHOTS, snapshot.by_this_process if snapshot else 0)
         for problem, times in self._snapshot_problems.items():
             scrape.add(families.SNAPSHOT_PROBLEMS, times, problem)
+        scrape.add(families.SNAPSHOT_UPLOADS, self._uploads)
+        scrape.add(families.SNAPSHOT_UPLOAD_FAILURES, self._upload_failures)
+        if self._uploaded is not None:
+            scrape.add(families.SNAPSHOT_UPLOAD_AGE, max(0.0, self._clock() - self._uploaded))
         if snapshot is not None:
             scrape.add(families.SNAPSHOT_AGE, max(0.0, self._clock() - snapshot.written))
             scrape.add(families.SNAPSHOT_BYTES, snapshot.size_bytes)

@@ -170,6 +170,19 @@ SNAPSHOT_PROBLEMS = counter(
     (*SHARD, "reason"),
     "Snapshots that this process could not write (not_written), or skipped at a start (damaged).",
 )
+SNAPSHOT_UPLOADS = counter(
+    "snapshot_uploads", SHARD, "Snapshots that this process copied to the object store."
+)
+SNAPSHOT_UPLOAD_FAILURES = counter(
+    "snapshot_upload_failures",
+    SHARD,
+    "Attempts of this process to copy a snapshot to the object store that failed.",
+)
+SNAPSHOT_UPLOAD_AGE = gauge(
+    "snapshot_upload_age_seconds",
+    SHARD,
+    "Time since the newest snapshot was copied to the object store.",
+)
 EVENTS_READ = counter(
     "events_read", STREAM, "Events read by this process, including malformed events."
 )
@@ -204,6 +217,9 @@ LEARNER = (
     MEMORY_BYTES, MEMORY_CEILING, DOCUMENTS_GIVEN_UP, UNMATCHED_LABELS, BLOCK_SECONDS,
     EVENT_TO_RANKING, SNAPSHOTS, SNAPSHOT_AGE, SNAPSHOT_SECONDS, SNAPSHOT_BYTES,
     SNAPSHOT_PROBLEMS,
+    SNAPSHOT_UPLOADS,
+    SNAPSHOT_UPLOAD_FAILURES,
+    SNAPSHOT_UPLOAD_AGE,
 )  # fmt: skip
 TOKENIZER = (EVENTS_READ, DEAD_LETTERS, BLOCKS_WRITTEN)
 LAG = (LAG_RECORDS, LAG_SECONDS)
