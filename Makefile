@@ -141,10 +141,10 @@ audit: $(VENV)/.audit  ## Check locks, versions and licences of dependencies, an
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
   --no-header $(if $(UPGRADE),--upgrade)
 lock: $(VENV)/.audit  ## Write locks/ again: versions and hashes of all dependencies (UPGRADE=1: newer ones)
-	$(COMPILE) pyproject.toml locks/build.in --extra experiments --extra page --extra dev --output-file locks/dev.txt
+	$(COMPILE) pyproject.toml locks/build.in --extra experiments --extra page --extra object-store --extra dev --output-file locks/dev.txt
 	$(COMPILE) pyproject.toml locks/build.in --extra experiments --extra page --constraint locks/dev.txt --output-file locks/experiments.txt
 	$(COMPILE) pyproject.toml locks/build.in --extra experiments --extra page --extra bench --constraint locks/dev.txt --output-file locks/bench.txt
-	$(COMPILE) pyproject.toml locks/build.in --extra page --constraint locks/dev.txt --output-file locks/deploy.txt
+	$(COMPILE) pyproject.toml locks/build.in --extra page --extra object-store --constraint locks/dev.txt --output-file locks/deploy.txt
 	$(COMPILE) locks/audit.in --constraint locks/dev.txt --output-file locks/audit.txt
 
 release-check: $(VENV)/.audit  ## Check that this commit can be released: version, changelog, wheel, tests, audit
