@@ -11,7 +11,7 @@ from pathlib import Path
 from consumers.settings import Config
 from consumers.sharding.snapshot_folders import lane_shards_folder, stream_folder
 from consumers.snapshot_copies.fetching import CopyFetcher
-from consumers.snapshot_copies.object_store import ObjectStore, StoreError
+from consumers.snapshot_copies.object_store import MissingClientError, ObjectStore, StoreError
 from consumers.snapshot_copies.uploader import SNAPSHOT_NAME, Uploader
 from consumers.stream_settings import StreamSettings
 from pipeline.metrics.collectors import LearnerMetrics
@@ -54,6 +54,7 @@ class SnapshotCopies:
             return
         until = time.monotonic() + FETCH_SECONDS
         fetcher: CopyFetcher | None = None
+        waiting = False
         others = [self._root, *(lane_shards_folder(self._root, lane) for lane in lanes)]
         while not stop.is_set():
             alive()
@@ -62,13 +63,19 @@ class SnapshotCopies:
                 fetcher.fetch(self._folder, lanes, others)
             except (StoreError, OSError) as error:
                 has_some = any(SNAPSHOT_NAME.fullmatch(p.name) for p in self._local_files())
-                if has_some or time.monotonic() > until:
+                hopeless = isinstance(error, MissingClientError)
+                if has_some or hopeless or time.monotonic() > until:
                     log.warning(
                         "copies of snapshots cannot be fetched: %s. Going on with %s", error,
                         "the snapshots of this machine" if has_some else "the log",
                     )  # fmt: skip
                     return
-                log.warning("copies of snapshots cannot be fetched: %s. Trying again", error)
+                if not waiting:
+                    log.warning(
+                        "copies of snapshots cannot be fetched: %s. Trying again for %.0f s", error,
+                        FETCH_SECONDS,
+                    )  # fmt: skip
+                waiting = True
                 stop.wait(PAUSE_SECONDS)
             else:
                 return

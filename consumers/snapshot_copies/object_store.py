@@ -32,6 +32,10 @@ class StoreError(Exception):
     """The store does not answer, or refuses; the message has no secrets."""
 
 
+class MissingClientError(StoreError):
+    """The package that speaks to object stores is not installed."""
+
+
 class StoredObject(NamedTuple):
     """An object below the address of a store."""
 
@@ -48,7 +52,7 @@ class ObjectStore:
             import obstore  # noqa: PLC0415 - an extra
             from obstore.store import from_url  # noqa: PLC0415
         except ImportError:
-            raise StoreError(f"copy_to = {url!r} needs obstore; {HOW_TO_INSTALL}") from None
+            raise MissingClientError(f"copy_to = {url!r} needs obstore; {HOW_TO_INSTALL}") from None
         self._obstore = obstore
         # Uploads are tried again by their thread, which also knows when a newer snapshot is there.
         client: ClientConfig = {
