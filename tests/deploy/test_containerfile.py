@@ -92,6 +92,19 @@ def test_what_is_copied_is_let_into_the_build_and_nothing_else() -> None:
     assert all(rest.startswith("--from=build") for rest in arguments_of(final, "COPY"))
 
 
+def test_make_gives_the_builder_version_and_commit() -> None:
+    given = ("BUILDER=docker", "BASE=python:3.11", "KERNEL_CPU=x86-64-v3", "IMAGE_OPTIONS=--pull")
+    command = ["make", "--dry-run", "image", *given]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    project = (REPOSITORY / "pyproject.toml").read_text()
+    (version,) = re.findall(r'^version = "(.*)"$', project, re.M)
+    words = done.stdout.replace("\\\n", " ").split()
+    assert words[:2] == ["docker", "build"]
+    assert words[-2:] == ["--pull", "."]
+    assert {f"VERSION={version}", "BASE=python:3.11", "KERNEL_CPU=x86-64-v3"} <= set(words)
+    assert any(re.fullmatch("REVISION=([0-9a-f]{40}|unknown)", word) for word in words)
+
+
 def test_the_labels_are_those_of_oci() -> None:
     *_, final = stages()
     (labels,) = arguments_of(final, "LABEL")

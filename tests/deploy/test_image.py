@@ -124,6 +124,15 @@ def test_a_replay_has_the_rankings_of_this_machine(tmp_path: Path) -> None:
     assert inside.stdout == here.stdout
 
 
+def test_the_first_command_of_the_book_runs() -> None:
+    """As the page has it, but with the builder and the image of this test."""
+    page = (REPOSITORY / "docs/guide/operate/install.md").read_text()
+    first, *_ = re.findall(r"^    podman run (.*localhost/wirerank .*)$", page, re.M)
+    more = shlex.split(os.environ.get("WIRERANK_RUN_OPTIONS", ""))
+    words = [IMAGE if word == "localhost/wirerank" else word for word in shlex.split(first)]
+    assert "2,000" in finished([BUILDER, "run", "--network=host", *more, *words]).stdout
+
+
 def test_the_system_calls_of_the_units_are_enough(tmp_path: Path) -> None:
     """The filter of the systemd units, as a seccomp profile of the container."""
     if shutil.which("systemd-analyze") is None:
