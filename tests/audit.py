@@ -28,9 +28,9 @@ LOCKS = {
 }
 EXTRAS = {
     "experiments": ("experiments", "page"),
-    "dev": ("experiments", "page", "dev"),
+    "dev": ("experiments", "page", "object-store", "dev"),
     "bench": ("experiments", "page", "bench"),
-    "deploy": ("page",),
+    "deploy": ("page", "object-store"),
 }
 PROBLEM, NOT_ASKED = 1, 3
 NOT_LOCKED = {"pip", "wirerank"}  # what installs, and what is installed from here
