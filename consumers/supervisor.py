@@ -18,6 +18,7 @@ from pathlib import Path
 from consumers.assignment import ShardAssignment, learner_name, tokenizer_name
 from consumers.settings import Config
 from consumers.sharding.snapshot_folders import stream_folder
+from consumers.stream_settings import StreamSettings
 from consumers.supervisor_link import WorkerLink
 
 log = logging.getLogger(__name__)
@@ -87,16 +88,18 @@ def children(
     return made
 
 
-def serving_children(config: Config, ports: Sequence[int]) -> list[Child]:
-    """For each stream, a process that serves its newest snapshots at a port; 0: any free port."""
-    made = []
-    for stream, port in zip(config.streams, ports, strict=True):
-        folder = str(stream_folder(config, stream))
-        options = ["--port", str(port), "--wait", "--supervised"]
-        made.append(
-            Child(f"server of stream {stream.name}", ["serve", folder, *options], beats=False)
-        )
-    return made
+def serving_child(
+    config: Config, stream: StreamSettings, port: int, lane: str | None = None
+) -> Child:
+    """A process that serves the newest snapshots of a stream, or of one of its lanes.
+
+    Port 0 stands for any free port.
+    """
+    arguments = ["serve", str(stream_folder(config, stream)), "--port", str(port)]
+    if lane is not None:
+        arguments += ["--lane", lane]
+    name = f"server of stream {stream.name}"
+    return Child(name, [*arguments, "--wait", "--supervised"], beats=False)
 
 
 def supervise(

@@ -132,6 +132,13 @@ class NamedLearner(Learner):
         return Rows(rows.starts, rows.terms, unit_length(rows))
 
 
+def one(document: Document) -> list[Document]:
+    """Return one document as a list; `DocumentError` unless it is a dictionary."""
+    if not isinstance(document, Mapping):
+        raise DocumentError(f"A document must be {{term: value}}. Got {document!r:.80}.")
+    return [document]
+
+
 def is_dictionaries(documents: Documents) -> bool:
     """Return whether documents are a list of dictionaries and not a matrix."""
     return isinstance(documents, list | tuple) and (

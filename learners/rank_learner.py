@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
 from learners.arrays import Bools, Longs
 from learners.label_steps import Labels, learning_steps, rank_then_learn_steps, ranking_steps
-from learners.named_learner import Document, DocumentError, Documents, NamedLearner
+from learners.named_learner import Document, DocumentError, Documents, NamedLearner, one
 from learners.rankings import PredictedRank, PredictedRanks
 from learners.scores import RANK, SCORE, RankScores
 
@@ -24,11 +25,11 @@ class RankLearner(NamedLearner):
 
     def learn_one(self, document: Document, rank: int) -> None:
         """Learn a document, given as {term: value}, with its rank."""
-        self.learn_only([document], [rank])
+        self.learn_only(one(document), [rank])
 
     def rank_one(self, document: Document) -> PredictedRank:
         """Return the predicted rank of a document, and the score that it is derived from."""
-        ranks, scores = self.rank_many([document])
+        ranks, scores = self.rank_many(one(document))
         return PredictedRank(int(ranks[0]), float(scores[0]))
 
     def learn_many(self, documents: Documents, ranks: Ranks) -> PredictedRanks:
@@ -57,6 +58,8 @@ class RankLearner(NamedLearner):
         return predictions(scores)
 
     def _labels(self, ranks: Ranks, documents: int) -> Labels:
+        if not isinstance(ranks, Collection):
+            raise DocumentError(f"The ranks must be a list or array. Got {ranks!r:.80}.")
         if len(ranks) != documents:
             raise DocumentError(f"There are {documents} documents, but {len(ranks)} ranks.")
         given: Bools = np.fromiter((rank is not None for rank in ranks), np.bool_, documents)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from learners.arrays import Floats, Ints, Longs
 from learners.scores import Scores
@@ -41,7 +41,14 @@ class Rankings:
     def __len__(self) -> int:
         return len(self.known)
 
-    def __getitem__(self, document: int) -> Ranking:
+    @overload
+    def __getitem__(self, document: int) -> Ranking: ...
+    @overload
+    def __getitem__(self, document: slice) -> list[Ranking]: ...
+
+    def __getitem__(self, document: int | slice) -> Ranking | list[Ranking]:
+        if isinstance(document, slice):
+            return [self[number] for number in range(len(self))[document]]
         number = range(len(self))[document]
         scores = self._scores.row(number, int(self.known[number])).tolist()
         pairs = zip(self.topics, scores, strict=False)  # later topics are not in this ranking

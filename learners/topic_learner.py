@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sized
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from learners.arrays import Ints, Longs
 from learners.foreign_matrix import is_matrix, read_matrix
 from learners.label_steps import Labels, learning_steps, rank_then_learn_steps, ranking_steps
-from learners.named_learner import Document, DocumentError, Documents, NamedLearner
+from learners.named_learner import Document, DocumentError, Documents, NamedLearner, one
 from learners.rankings import Name, Ranking, Rankings
 from learners.scores import Scores
 
@@ -46,19 +46,22 @@ class TopicLearner(NamedLearner):
         return list(self.names.topics)
 
     def declare_topics(self, topics: Iterable[Name]) -> Self:
-        """Make topics known before their first document; returns the learner itself."""
+        """Make topics known before their first document; returns the learner itself.
+
+        One word is one topic, as everywhere.
+        """
         numbers = self.names.topics
-        for topic in topics:
+        for topic in [topics] if isinstance(topics, str) else topics:
             numbers.setdefault(topic, len(numbers))
         return self
 
     def learn_one(self, document: Document, topics: Topics) -> None:
         """Learn a document, given as {term: value}, with its topics."""
-        self.learn_only([document], [topics])
+        self.learn_only(one(document), [topics])
 
     def rank_one(self, document: Document) -> Ranking:
         """Return the topics that are known with their scores for a document, best first."""
-        return self.rank_many([document])[0]
+        return self.rank_many(one(document))[0]
 
     def learn_many(self, documents: Documents, topics: ManyTopics) -> Rankings:
         """Learn documents in order; return their rankings, each made before its topics were used.
@@ -111,6 +114,11 @@ class TopicLearner(NamedLearner):
 
     def _labels(self, topics: ManyTopics, documents: int) -> Labels:
         """The topics of documents as numbers; new topics become known with their document."""
+        if not is_matrix(topics) and not isinstance(topics, Sized):
+            raise DocumentError(
+                "The topics must be a list with one entry per document, or a matrix. Got "
+                f"{topics!r:.80}."
+            )
         count = topics.shape[0] if is_matrix(topics) else len(topics)
         if count != documents:
             raise DocumentError(f"There are {documents} documents, but topics for {count}.")

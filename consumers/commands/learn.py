@@ -18,6 +18,7 @@ from consumers.commands.options import (
     StreamName,
     Supervised,
 )
+from consumers.commands.serving import learn_and_serve
 from consumers.commands.worker import ServedWorker, work
 from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
 from consumers.settings import PageSettings
@@ -51,6 +52,16 @@ def learn_command(
     ] = None,
     page: options.Page = False,
     page_port: options.PagePort = 0,
+    serve: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65_535,
+            metavar="PORT",
+            help="Serve what this learner learns over HTTP, as `wirerank serve` does. 0 takes any "
+            "free port.",
+        ),
+    ] = None,
     log_level: LogLevelOption = LogLevel.INFO,
     log_format: LogFormatOption = LogFormat.TEXT,
     supervised: Supervised = False,
@@ -74,6 +85,17 @@ def learn_command(
     set_up_logging(name, log_level, log_format, fields)
     if not supervised:
         log_settings(config)
+    if serve is not None:
+        if assignment:
+            fail(
+                "--serve needs whole lanes: one shard cannot rank alone. Serve the snapshots of "
+                "all shards with: wirerank serve FOLDER"
+            )
+        worker = [str(path), "--stream", settings.name]
+        worker += ["--log-level", log_level, "--log-format", log_format]
+        worker += ["--lane", lane] if lane else []
+        worker += ["--page", "--page-port", str(page_port)] if page else []
+        learn_and_serve(config, settings, lane, serve, worker)
     title = settings.name if lane is None else f"{settings.name}, {lane} alone"
     with live_page(title, page, page_port, config.page) as shown:
         number = learner_number(settings, lane, assignment)

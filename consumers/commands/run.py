@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from itertools import repeat
 from typing import Annotated
 
 import typer
 
 from consumers.commands.configuration import configured
 from consumers.commands.options import ConfigFile, LogFormatOption, LogLevelOption
+from consumers.commands.serving import LOOPBACK, check_ports
 from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
 from consumers.scrape_target import remove_abandoned
 from pipeline.commands.failure import fail
-from pipeline.commands.live_page import check_page, page_server
-from pipeline.errors import UsageError
+from pipeline.commands.live_page import check_page
 
 log = logging.getLogger(__name__)
-
-LOOPBACK = "127.0.0.1"
 
 
 def run_workers_command(
@@ -68,7 +66,7 @@ def run_workers_command(
     from consumers.supervisor import (  # noqa: PLC0415
         NEEDS_AN_OPERATOR,
         children,
-        serving_children,
+        serving_child,
         supervise,
     )
     from consumers.worker_loop import stopped_by_signals  # noqa: PLC0415
@@ -87,7 +85,7 @@ def run_workers_command(
     if serve is not None:
         ports = ports_from(serve, len(config.streams), "--serve")
         check_ports(ports)
-        workers += serving_children(config, ports)
+        workers += map(serving_child, repeat(config), config.streams, ports)
     lock = RunLock(config)
     stop = stopped_by_signals()
     try:
@@ -124,15 +122,3 @@ def ports_from(first: int, streams: int, option: str) -> list[int]:
             "is 65535. Choose a lower one, or 0."
         )
     return ports
-
-
-def check_ports(ports: Sequence[int], host: str = LOOPBACK) -> None:
-    """End with a message if nothing can be served at one of these ports."""
-    try:
-        page_server()
-        from pipeline.page.server import listening_socket  # noqa: PLC0415 - an extra
-
-        for port in ports:
-            listening_socket(port, host).close()
-    except UsageError as error:
-        fail(str(error))

@@ -57,7 +57,7 @@ class OrdinalLearner(RankLearner):
     def __init__(
         self, ranks: int = 5, kernel: str = "linear", budget: int = 1000, average: bool = False
     ) -> None:
-        self.ranks = ranks
+        self.ranks = int(RANKS.check(ranks, type(self).__name__))
         self.kernel = kernel
         self.budget = budget
         self.average = average

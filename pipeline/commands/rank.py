@@ -134,6 +134,12 @@ def show(settings: RankSettings, result: RankResult, quiet: bool) -> None:
         typer.echo(f"documents {result.documents:,}   documents/s {speed:,.0f}", err=True)
     if result.late_labels:
         typer.echo(f"late labels, which are not used here: {result.late_labels:,}", err=True)
+    if result.unknown_labels:
+        typer.echo(
+            "labels of topics that the model does not know, which count with the score 0: "
+            f"{result.unknown_labels:,}",
+            err=True,
+        )
     letters = result.dead_letters
     if letters.counts:
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in sorted(letters.counts.items()))

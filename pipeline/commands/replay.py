@@ -48,7 +48,11 @@ def replay_command(
     block: Annotated[
         int,
         typer.Option(
-            min=1, max=100_000, metavar="N", help="Events per block; results do not depend on it."
+            min=1,
+            max=100_000,
+            metavar="N",
+            help="Events per block; results do not depend on it, apart from the last digits of "
+            "scores of lanes with shards.",
         ),
     ] = 1024,
     format_: options.Format = DEFAULTS.format,

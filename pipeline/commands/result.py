@@ -34,12 +34,20 @@ def show_result(
         total = f"{letters.counts.total():,} ({reasons})"
         kept = printable(str(letters.path))
         typer.echo(f"events that could not be used, kept in {kept}: {total}", err=True)
+    missing = {Path(error.filename) for error in result.unwritten if error.filename}
     saved = [settings.save] if settings.save else []
     names = ", ".join(
-        printable(str(path)) for path in (*written, *saved) if path != STANDARD_OUTPUT
+        printable(str(path))
+        for path in (*written, *saved)
+        if path != STANDARD_OUTPUT and path not in missing
     )
     if names and not quiet:
         typer.echo(f"written: {names}", err=True)
+    for error in result.unwritten[1:]:
+        where = printable(str(error.filename or "an output"))
+        typer.echo(f"wirerank: {where} cannot be written: {error.strerror}.", err=True)
+    if result.unwritten:
+        raise result.unwritten[0]  # the program ends with its message
     if result.failure is not None:
         fail(str(result.failure), 1)
     if result.interrupted is not None:

@@ -9,9 +9,6 @@ from itertools import chain
 
 from pipeline.errors import UsageError
 
-# The first events of a source, up to this many and this many bytes, tell whether a source is known.
-# They are held in memory until that is decided, so that it works with a pipe as well.
-FIRST_EVENTS, FIRST_BYTES = 1000, 1 << 20
 DIGEST_BYTES = 16
 
 Line = tuple[int, bytes]  # the number of a line in the source, and its bytes
@@ -19,11 +16,13 @@ Line = tuple[int, bytes]  # the number of a line in the source, and its bytes
 
 @dataclass(frozen=True, slots=True)
 class ReadEvents:
-    """How many events were read, with digests of the first of them and of all."""
+    """How many events were read, with digests of all of them and of the first one.
+
+    The first event tells whether a source is known.
+    """
 
     events: int
     digest: str
-    first_events: int
     first_digest: str
 
 
@@ -32,8 +31,8 @@ class EventDigest:
 
     def __init__(self) -> None:
         self._digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
-        self.events = self._bytes = 0
-        self._first: tuple[int, str] | None = None
+        self.events = 0
+        self._first: str | None = None
 
     def add(self, event: bytes) -> None:
         """Take note of the next event."""
@@ -41,15 +40,13 @@ class EventDigest:
         self._digest.update(event)
         self.events += 1
         if self._first is None:
-            self._bytes += len(event)
-            if self.events >= FIRST_EVENTS or self._bytes >= FIRST_BYTES:
-                self._first = self.events, self._digest.hexdigest()
+            self._first = self._digest.hexdigest()
 
     @property
     def so_far(self) -> ReadEvents:
         """What was read so far."""
         digest = self._digest.hexdigest()
-        return ReadEvents(self.events, digest, *(self._first or (self.events, digest)))
+        return ReadEvents(self.events, digest, self._first or digest)
 
 
 def as_event(raw: bytes) -> bytes:
@@ -77,22 +74,22 @@ def find_place(
 ) -> FoundPlace:
     """Skip the events that were read before, if the source begins with them.
 
-    A source with other first events is a new one, and nothing of it is skipped. A source that
-    begins with the same events but differs later, or is shorter, is a UsageError.
+    A source with another first event is a new one, and nothing of it is skipped. A source that
+    begins with the same event but differs later, or is shorter, is a UsageError.
     """
     digest = EventDigest()
     held = list[Line]()
-    while digest.events < before.first_events:
+    while not digest.events and before.events:
         line = next_line(lines, is_interrupted)
         if line is None:
             break
         held.append(line)
         if event := as_event(line[1]):
             digest.add(event)
-    if digest.so_far.digest != before.first_digest:
+    if digest.so_far.first_digest != before.first_digest:
         return FoundPlace(chain(held, lines), EventDigest(), is_known=False)
     del held
-    for _ in range(before.events - before.first_events):
+    while digest.events < before.events:
         skipped = next_event(lines, is_interrupted)
         if skipped is None:
             raise UsageError(

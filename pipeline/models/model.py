@@ -92,7 +92,6 @@ def take_model(engine: Engine, input_: InputSettings, run: RunState) -> Snapshot
         "read": {
             "events": run.read.events,
             "digest": run.read.digest,
-            "first_events": run.read.first_events,
             "first_digest": run.read.first_digest,
         },
         "dead_letters": dict(sorted(run.dead_letters.items())),
@@ -178,14 +177,8 @@ def input_settings_of(content: dict[str, Any]) -> InputSettings:
 def run_state_of(model: dict[str, Any]) -> RunState:
     """Return what the run knew beside its engine."""
     read, rankings = model["read"], model["rankings"]
-    events = whole(read["events"])
     return RunState(
-        ReadEvents(
-            events,
-            text(read["digest"]),
-            whole(read["first_events"], events),
-            text(read["first_digest"]),
-        ),
+        ReadEvents(whole(read["events"]), text(read["digest"]), text(read["first_digest"])),
         Counter({text(reason): whole(count) for reason, count in model["dead_letters"].items()}),
         None
         if rankings is None

@@ -28,6 +28,8 @@ from pipeline.snapshots.snapshot import Snapshot
 from pipeline.storage.container import LENGTH, PREFIX, DamagedError, pack_into, unpack
 from pipeline.storage.output_files import GROUP, NEW, PARTIAL, naming, replaced_mode
 
+LEARNER_KIND = b"WRLN"  # see `pipeline/learner_files.py`
+
 LONGEST_NAME = 200  # bytes of a name that a temporary file takes over
 
 
@@ -117,6 +119,11 @@ def check_kind(path: Path, first: bytes) -> None:
     """Raise an error that tells an empty file and a file of another kind from a damaged model."""
     if not first:
         raise DamagedError(f"{path} is empty; expected a model, as --save writes it")
+    if first == LEARNER_KIND:
+        raise UsageError(
+            f"{path} is a learner that was saved from Python, without the terms of texts: "
+            "`pipeline.load` reads it. `wirerank replay SOURCE --save MODEL` writes models."
+        )
     if first != KIND[: len(first)]:
         raise UsageError(
             f"{path} is not a model: it begins with {first!r}, and a model with {KIND!r}. "

@@ -58,7 +58,15 @@ class EventList:
         return len(self._events)
 
     def __iter__(self) -> Iterator[bytes]:
-        return map(orjson.dumps, self._events)
+        return map(as_json, self._events)
+
+
+def as_json(event: object) -> bytes:
+    """Return an event as JSON. What JSON cannot express becomes a dead letter, as in a file."""
+    try:
+        return orjson.dumps(event)
+    except TypeError:
+        return ascii(event).encode()
 
 
 class Replay:
@@ -109,8 +117,13 @@ class Replay:
         check_fields(format, self._mapping)
         if isinstance(source, str | PathLike):
             self.title = named = fspath(source)
-        else:
+        elif isinstance(source, Sequence):
             self.title, named = f"{len(source)} events", ""
+        else:
+            raise UsageError(
+                "The source must be the name of a file or corpus, or a list of events. Got "
+                f"{type(source).__name__}; list(...) makes a list of an iterator."
+            )
         chosen = choose_lanes(named, [lanes] if isinstance(lanes, str) else lanes)
         self._specs = parse_lanes(chosen)
         pending = (ENGINE_DEFAULTS.max_pending, ENGINE_DEFAULTS.max_pending_bytes)

@@ -202,6 +202,8 @@ def listening_socket(port: int, host: str = HOST) -> socket.socket:
             f"The page cannot be served at port {port}{where}: {os.strerror(error.errno or 0)}. "
             "Choose another port with --page-port, or leave the option out to get a free port."
         ) from None
+    # Or the second part of an answer waits until the client has confirmed the first: 40 ms.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listening.setsockopt(
         socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * PATIENCE_SECONDS)
     )

@@ -112,11 +112,13 @@ class Evaluation:
         self.lanes: list[Lane] = engine.lanes
         self.curves: list[LearningCurve] = [new_curve(lane.learner) for lane in engine.lanes]
         self._topics = len(engine.topics)
+        self.unknown_labels = 0  # labels of topics that the model does not know
 
     def add(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Add the documents of a block, in the order of the source."""
         known = arrays["topics/known"]
         topics = max(self._topics, int(known.max(initial=0)))
+        self.unknown_labels += int((arrays["topics/labels"] >= self._topics).sum())
         topic_steps = steps_of(
             known, arrays["topics/ranked"], arrays["topics/counts"], arrays["topics/labels"]
         )

@@ -74,6 +74,7 @@ class RankResult:
 
     documents: int
     late_labels: int
+    unknown_labels: int  # of those that were evaluated: topics that the model does not know
     seconds: float
     report: Report | None  # the measures by lane, if labels were evaluated
     dead_letters: DeadLetterFile
@@ -95,6 +96,8 @@ def check_rank_settings(settings: RankSettings) -> None:
     written += [settings.report] if settings.report else []
     read = [settings.model]
     read += [] if settings.source == "-" else [source_path(settings.source)]
+    if settings.model == STANDARD_OUTPUT:
+        raise UsageError("A model cannot be read from standard input; give the name of its file.")
     check_outputs(written, read)
 
 
@@ -176,8 +179,8 @@ def rank(settings: RankSettings, progress: Progress) -> RankResult:
             run.take(done, answer)
         report = run.end(settings, input_) if settings.evaluate else None
     return RankResult(
-        run.documents, run.late_labels, run.seconds, report, dead_letters, interruption.signal,
-        failure,
+        run.documents, run.late_labels, run.unknown_labels, run.seconds, report, dead_letters,
+        interruption.signal, failure,
     )  # fmt: skip
 
 
@@ -203,6 +206,11 @@ class RankRun:
     def seconds(self) -> float:
         """Seconds since the run began."""
         return time.perf_counter() - self._started
+
+    @property
+    def unknown_labels(self) -> int:
+        """Labels of topics that a model does not know."""
+        return max((evaluation.unknown_labels for evaluation in self._evaluations), default=0)
 
     def take(self, batch: Batch, answer: Answer) -> None:
         """Write what became of a batch."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,7 @@ class ReplayResult:
     dead_letters: DeadLetterFile
     interrupted: int | None  # the signal that stopped it
     failure: SourceError | None
+    unwritten: list[OSError]  # why outputs of the whole run are missing
 
 
 def describe(settings: ReplaySettings, engine: Engine) -> Iterator[str]:
@@ -104,6 +106,7 @@ def replay(
     dead_letters = DeadLetterFile(settings.dead_letters, settings.source, settings.max_event_bytes)
     interruption = Interruption()
     failure: SourceError | None = None
+    unwritten = list[OSError]()
     with ExitStack() as stack:
         stack.callback(sys.setswitchinterval, sys.getswitchinterval())
         sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
@@ -140,13 +143,13 @@ def replay(
             except SourceError as error:
                 failure = error
             if place.is_found:
-                saver.finish(progress)
+                unwritten += failures([partial(saver.finish, progress)])
         finally:  # however a run ends, keep the results so far
             report = run.end(run_settings(settings, interruption))
             state = FAILED if failure else INTERRUPTED if interruption.signal else ENDED
             feed.end(state, run.seconds, str(failure or ""))
-            write_results(settings, engine, report)
-    return ReplayResult(report, dead_letters, interruption.signal, failure)
+            unwritten += failures(final_outputs(settings, engine, report))
+    return ReplayResult(report, dead_letters, interruption.signal, failure, unwritten)
 
 
 class Run:
@@ -305,11 +308,22 @@ def expected_events(source: Source, limit: int) -> int | None:
     return min(limit, source.total) if limit and source.total else limit or source.total
 
 
-def write_results(settings: ReplaySettings, engine: Engine, report: Report) -> None:
-    """Write the outputs that need the whole run: curves, report and plot."""
+def final_outputs(
+    settings: ReplaySettings, engine: Engine, report: Report
+) -> Iterator[Callable[[], None]]:
+    """Yield what writes the outputs that need the whole run: curves, report and plot."""
     if settings.curves:
-        write_curves(settings.curves, engine.lanes)
+        yield partial(write_curves, settings.curves, engine.lanes)
     if settings.report:
-        write_report(settings.report, report)
+        yield partial(write_report, settings.report, report)
     if settings.plot:
-        plot_curves(settings.plot, engine.lanes, settings.source)
+        yield partial(plot_curves, settings.plot, engine.lanes, settings.source)
+
+
+def failures(writers: Iterable[Callable[[], None]]) -> Iterator[OSError]:
+    """Call all writers, and yield the errors: an output that fails does not cost the others."""
+    for write in writers:
+        try:
+            write()
+        except OSError as error:
+            yield error

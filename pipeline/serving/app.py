@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -83,7 +83,7 @@ class ServeApp:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         refused = self._refusal(scope, headers)
         if refused is not None:
-            await self._send_last(receive, send, refused)
+            await self._send_last(receive, send, refused, allowed(scope["path"]))
         elif scope["path"] == RANK:
             await self._rank(receive, send)
         else:
@@ -98,10 +98,14 @@ class ServeApp:
         if path not in self._pages and path not in (RANK, "/metrics"):
             known = ", ".join((RANK, "/metrics", *self._pages))
             return problem(404, "not_found", f"expected one of: {known}")
-        expected = ("POST",) if path == RANK else ("GET", "HEAD")
+        expected = allowed(path)
         if method not in expected:
             detail = f"expected {' or '.join(expected)}, found {method[:20]}"
             return problem(405, "wrong_method", detail)
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            # A proxy may believe one, and this server the other: where would the request end?
+            detail = "expected Content-Length or Transfer-Encoding, found both"
+            return problem(400, "bad_request", detail)
         if access.token is not None and path not in OPEN_PATHS:
             kind, _, given = headers.get(b"authorization", b"").partition(b" ")
             is_right = hmac.compare_digest(given.strip(), access.token)
@@ -191,10 +195,14 @@ class ServeApp:
         finally:
             self._hold(-size)
 
-    async def _send_last(self, receive: Receive, send: Send, reply: Reply) -> None:
+    async def _send_last(
+        self, receive: Receive, send: Send, reply: Reply, methods: Sequence[str] = ()
+    ) -> None:
         """Refuse a request whose body is not read, and close the connection."""
         self._own.count_reply(reply.status)
         headers = [*answer_headers(reply), (b"connection", b"close")]
+        if reply.status == 405:
+            headers.append((b"allow", ", ".join(methods).encode()))
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": reply.body, "more_body": True})
         await discard(receive)
@@ -217,6 +225,11 @@ class ServeApp:
             text = f"stuck: one batch has been ranked for {busy_for:.0f} s\n"
             return Reply(503, text.encode(), content_type=TEXT)
         return Reply(200, b"ok: the model is loaded and answers\n", content_type=TEXT)
+
+
+def allowed(path: str) -> tuple[str, ...]:
+    """Return the methods of a path."""
+    return ("POST",) if path == RANK else ("GET", "HEAD")
 
 
 def as_it_is(reply: Reply) -> Reply:

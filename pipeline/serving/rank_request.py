@@ -103,6 +103,9 @@ def parse_request(
             "too_many_places",
             413,
         )
+    for number, document in enumerate(raw if is_batch else ()):
+        if isinstance(document, dict) and not document.keys() <= NATIVE_KEYS:
+            check_keys(document, sorted(NATIVE_KEYS), f"document {number} has ")
     documents, refused = parse_documents(raw, limits)
     if refused and not is_batch:
         raise BadRequest(refused[0].refusal.detail, refused[0].refusal.reason)
@@ -120,12 +123,14 @@ def parse_body(body: bytes) -> dict[str, Any]:
     return asked
 
 
-def check_keys(asked: Mapping[str, Any], known: Sequence[str]) -> None:
+def check_keys(asked: Mapping[str, Any], known: Sequence[str], where: str = "") -> None:
     """Refuse unknown keys: a misspelt option would otherwise be ignored."""
     unknown = sorted(asked.keys() - set(known))
     if unknown:
         named = ", ".join(repr(key[:40]) for key in unknown[:5])
-        raise BadRequest(f"unknown keys: {named}; expected {', '.join(known)}", "unknown_keys")
+        raise BadRequest(
+            f"{where}unknown keys: {named}; expected {', '.join(known)}", "unknown_keys"
+        )
 
 
 def parse_lanes(asked: object, known: Sequence[str]) -> tuple[int, ...]:

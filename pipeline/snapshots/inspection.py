@@ -107,7 +107,7 @@ def inspect_file(path: Path) -> Inspection:
         status = os.fstat(file.fileno())
         size_and_time = status.st_size, min(max(0.0, status.st_mtime), MAX_TIME)
         if path.suffix != SUFFIX and file.read(len(KIND)) != KIND:
-            raise UsageError(f"{path} is not a snapshot; expected a file that ends in {SUFFIX}.")
+            raise UsageError(f"{path} is neither a model nor a snapshot.")
         file.seek(0)
         try:
             return Inspection(

@@ -31,7 +31,7 @@ NEW = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path]) -> None:
     """Raise UsageError if an output cannot be written, or would overwrite an input or output."""
-    uses = {path.resolve(): "read" for path in inputs}
+    uses = {resolved(path): "read" for path in inputs}
     for path in outputs:
         if path != STANDARD_OUTPUT:
             if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
@@ -41,10 +41,18 @@ def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path]) -> None:
                 )
             if path.is_dir():
                 raise UsageError(f"{path} is a folder; expected the name of a file to write.")
-        use = uses.get(path.resolve())
+        use = uses.get(resolved(path))
         if use is not None and path != Path(os.devnull):
             raise UsageError(f"{path} is already {use} by this run; write to another file.")
-        uses[path.resolve()] = "written"
+        uses[resolved(path)] = "written"
+
+
+def resolved(path: Path) -> Path:
+    """Return the file that a path leads to, or raise UsageError if links lead in a circle."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # RuntimeError until Python 3.12
+        raise UsageError(f"{path} cannot be followed: its links lead in a circle.") from None
 
 
 def write_whole(path: Path, content: bytes, mode: int = BY_UMASK) -> None:

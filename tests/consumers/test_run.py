@@ -17,7 +17,7 @@ import orjson
 from consumers.run_lock import LOCK_FILE
 from pipeline.corpora import open_source
 from tests.conftest import REPOSITORY
-from tests.support.kafka_stream import Streaming, eventually
+from tests.support.kafka_stream import SMALL, Streaming, eventually
 
 LANE = "mmp:loss=1"
 PART = 60
@@ -25,11 +25,13 @@ HUNG_AFTER = "30"  # a busy machine may take long to start a worker
 
 
 @contextmanager
-def running(path: Path, log: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    """`wirerank run` with a configuration, as an operator starts it."""
+def running(
+    path: Path, log: Path, *options: str, command: str = "run"
+) -> Iterator[subprocess.Popen[bytes]]:
+    """`wirerank run` or another command with a configuration, as an operator starts it."""
     with log.open("ab") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "consumers", "run", str(path), *options],
+            [sys.executable, "-m", "consumers", command, str(path), *options],
             cwd=REPOSITORY, stdout=file, stderr=file,
         )  # fmt: skip
     try:
@@ -163,6 +165,36 @@ def test_a_stream_is_served_while_it_learns(broker: str, tmp_path: Path) -> None
         supervisor.terminate()
         assert supervisor.wait(60) == 0, log.read_text()
         assert not is_running(servers[0])
+
+
+def test_a_learner_serves_what_the_stream_publishes_next(broker: str, tmp_path: Path) -> None:
+    """The served ranking of a document has the bytes that are published for it afterwards."""
+    *events, last = open_source("synthetic:301,topics=12")
+    log = tmp_path / "learn.log"
+    lanes = [LANE, "arow"]
+    with Streaming(broker, tmp_path, lanes, settings=f"{SMALL}\ntop = 5") as streaming:
+        streaming.start("tokenize-0")
+        with running(streaming.path, log, "--serve", "0", command="learn") as learner:
+            streaming.produce(events)
+            assert eventually(lambda: "/\n" in log.read_text().partition("serving ")[2], 120)
+            url = re.findall(r"serving \S+ at (http://\S+)/", log.read_text())[-1]
+            assert eventually(lambda: documents_of(url) == len(events), 120), log.read_text()
+            request = urllib.request.Request(  # noqa: S310 - on this machine
+                f"{url}/v1/rank",
+                b'{"documents":[%b],"top":5}' % last,
+                {"Content-Type": "application/json"},
+            )
+            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+                served = answer.read()
+            streaming.produce([last])
+            wanted = len(lanes) * (len(events) + 1)
+            number = orjson.loads(last)["id"]
+            values = [message.value or b"{}" for message in streaming.rankings(wanted)]
+            published = [value for value in values if orjson.loads(value)["id"] == number]
+            learner.terminate()
+            assert learner.wait(60) == 0, log.read_text()
+    assert len(published) == len(lanes)
+    assert b'"rankings":[%b],"refused"' % b",".join(published) in served
 
 
 def documents_of(url: str) -> int:

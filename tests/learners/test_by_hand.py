@@ -254,6 +254,16 @@ def test_documents_that_cannot_be_used_are_refused() -> None:
         model.learn_one({"wheat": float("nan")}, ["grain"])
     with pytest.raises(DocumentError, match="2 documents, but topics for 1"):
         model.learn_many([{"a": 1.0}, {"b": 1.0}], ["grain"])
+    with pytest.raises(DocumentError, match=r"The topics must be a list .* Got None"):
+        Perceptron().learn_many(np.eye(2), None)
+    with pytest.raises(DocumentError, match=r"must be {term: value}\. Got 'a b'"):
+        Perceptron().learn_one("a b", "grain")  # type: ignore[arg-type]
+    with pytest.raises(DocumentError, match=r"must be {term: value}\. Got None"):
+        PRank().rank_one(None)  # type: ignore[arg-type]
+    with pytest.raises(DocumentError, match="The ranks must be a list"):
+        PRank().learn_many(np.eye(2), None)
+    with pytest.raises(OptionError, match="'ranks' option of PRank must be a whole number"):
+        PRank(ranks="3")  # type: ignore[arg-type]
     with pytest.raises(DocumentError, match="A topic cannot be used: unhashable"):
         model.learn_many([{"a": 1.0}, {"b": 1.0}], ["grain", [{"no": "name"}]])
     assert not model.topics
@@ -318,3 +328,11 @@ def test_a_copy_learns_by_itself(spec: str) -> None:
     learner.learn_only(documents[40:], labels[40:])
     assert same_state(copied, learner)
     assert str(list(copied.rank_many(documents))) == str(list(learner.rank_many(documents)))
+
+
+def test_one_word_is_one_topic_and_a_slice_of_rankings_is_a_list() -> None:
+    model = Perceptron().declare_topics("grain")
+    assert model.topics == ["grain"]
+    rankings = model.learn_many(np.eye(3), ["grain", "ship", "grain"])
+    assert rankings[1:] == [rankings[1], rankings[2]]
+    assert rankings[-1:] == [rankings[2]]

@@ -25,6 +25,7 @@ from tests.fuzz.targets.kafka_batches import KafkaBatches
 from tests.fuzz.targets.learner_files import LearnerFiles
 from tests.fuzz.targets.mappings import Mappings
 from tests.fuzz.targets.own_files import CsvFiles, FasttextFiles, NewsmlG2Files
+from tests.fuzz.targets.rank_requests import RankRequests
 from tests.fuzz.targets.records import (
     Containers,
     LogRecords,
@@ -41,6 +42,6 @@ EVERY: tuple[type[Target], ...] = (
     InspectedSnapshots, KafkaBatches, Reuters, Newsgroups, Rcv1Tokens, Rcv1Labels, Rcv1Newsml,
     Letor, TrecRuns, TrecJudgements, Movielens, TextFiles, Archives, ExperimentResults, Times,
     MetricLabels, MetricsTarget, PageTarget, Streams, CsvFiles, FasttextFiles, NewsmlG2Files,
-    Mappings, Avro, LearnerFiles,
+    Mappings, Avro, LearnerFiles, RankRequests,
 )  # fmt: skip
 TARGETS: dict[str, type[Target]] = {target.name: target for target in EVERY}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import subprocess
 from pathlib import Path
 
 import orjson
@@ -12,7 +13,7 @@ import pytest
 from learners.measures import MEASURES
 from pipeline.reports.plots import can_plot
 from tests.conftest import missing
-from tests.support.command_line import wirerank, write_events
+from tests.support.command_line import WIRERANK, wirerank, write_events
 
 
 @pytest.fixture(autouse=True)
@@ -324,3 +325,18 @@ def test_help(command: str) -> None:
     result = wirerank(*command.split(), "--help")
     assert result.exit_code == 0
     assert "Usage" in result.stdout
+
+
+def test_an_output_that_cannot_be_written_does_not_cost_the_others() -> None:
+    name = write_events()
+    files = ["--curves", "/dev/full", "--report", "r.json", "--save", "m.model"]
+    result = subprocess.run(
+        [*WIRERANK, "replay", name, "--lane", "frequency", *files],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 1
+    assert "/dev/full cannot be written: No space left on device." in result.stderr
+    assert "written: r.json, m.model" in result.stderr
+    assert result.stdout.startswith("lane")
+    assert "frequency" in orjson.loads(Path("r.json").read_bytes())
+    assert Path("m.model").stat().st_size > 0

@@ -111,6 +111,10 @@ def test_events_that_cannot_be_used_are_counted() -> None:
     good = {"id": "1", "text": "wheat", "topics": ["grain"]}
     run = Replay([good, {"text": "no id"}, good | {"id": "2"}, {"id": "3"}]).run()
     assert run.dead_letters == {"bad_id": 1, "no_content": 1}
+    odd: list[Any] = [{"id": "\ud800"}, {"id": 10**30}, {"text": b"x"}, {"topics": {"a"}}, {3: 4}]
+    assert Replay([good, *odd]).run().dead_letters == {"not_json": 5}
+    with pytest.raises(UsageError, match=r"Got generator; list\(\.\.\.\)"):
+        Replay(good for _ in range(3))  # type: ignore[arg-type]
     with pytest.warns(UserWarning, match="cannot be used"):
         Replay([{"headline": "wheat"}] * 100).run()
 

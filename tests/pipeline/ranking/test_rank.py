@@ -13,8 +13,10 @@ import numpy as np
 import orjson
 import pytest
 
+from learners import Perceptron
 from learners.sharding.shard_state import shard_state
 from learners.specs import parse_spec, resolved
+from pipeline import save
 from pipeline.engine.engine import Engine
 from pipeline.engine.lane import new_curve
 from pipeline.events.event import Event, parse_event
@@ -190,6 +192,11 @@ def test_what_cannot_be_used_is_said(model: str) -> None:
     assert "cannot be read: No such file" in refused("none.model", "e.jsonl")
     assert "--report needs --evaluate" in refused(model, "e.jsonl", "--report", "r.json")
     assert "already read by this run" in refused(model, "e.jsonl", "--rankings", model)
+    assert "cannot be read from standard input" in refused("-", "e.jsonl")
+    Path("loop").symlink_to("loop")
+    assert "its links lead in a circle" in refused("loop", "e.jsonl")
+    save(Perceptron(), Path("learner.model"))
+    assert "is a learner that was saved from Python" in refused("learner.model", "e.jsonl")
     assert "Leave --profile out" in refused(model, "e.jsonl", "--profile", "reuters21578")
     Path("damaged.model").write_bytes(Path(model).read_bytes()[:-1])
     assert "damaged.model is damaged" in refused("damaged.model", "e.jsonl", code=1)
@@ -326,3 +333,11 @@ def test_a_worker_may_replace_its_snapshots_meanwhile() -> None:
         done.set()
         worker.join()
     assert all(name.endswith(".wirerank") for name in os.listdir(folder))
+
+
+def test_labels_that_the_model_does_not_know_are_counted(model: str) -> None:
+    lines = [orjson.dumps({"id": n, "text": "w1", "topics": ["t1", f"new{n}"]}) for n in range(3)]
+    Path("new.jsonl").write_bytes(b"\n".join(lines))
+    result = wirerank("rank", model, "new.jsonl", "--evaluate", "--rankings", "r.jsonl")
+    assert result.exit_code == 0, result.output
+    assert "does not know, which count with the score 0: 3\n" in result.stderr

@@ -38,6 +38,20 @@ def _serves_afterwards(server: ModelServer) -> Iterator[None]:
     assert server.children() == pids  # no process has died
 
 
+def test_a_body_with_two_lengths_is_refused(server: ModelServer) -> None:
+    """A proxy in front may see another end of the request, and another request behind it."""
+    smuggled = b"GET /v1/model HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    chunked = b"Transfer-Encoding: chunked\r\n"
+    with server.connect() as client:
+        length = b"Content-Length: %d\r\n" % (len(smuggled) + 5)
+        client.sendall(HEAD + length + chunked + b"\r\n0\r\n\r\n" + smuggled)
+        answer = b""
+        while chunk := client.recv(1 << 16):  # until the server closes
+            answer += chunk
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
 @pytest.mark.parametrize("start", [b"POST /v1/ra", HEAD + b"Content-Length: 1000\r\n\r\n{", b""])
 def test_connections_that_trickle_bytes(server: ModelServer, start: bytes) -> None:
     """More of them than the server has room for; a request that is whole is answered."""

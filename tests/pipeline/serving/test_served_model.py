@@ -104,6 +104,8 @@ def test_documents_that_cannot_be_ranked_do_not_hinder_others(model: ServedModel
         (b"[]", "not_an_object"),
         (b'{"text": "w1", "tpo": 3}', "unknown_keys"),
         (b'{"documents": [], "text": "w1"}', "unknown_keys"),
+        (b'{"documents": [{"text": "w1"}, {"text": "w1", "titel": "w2"}]}', "unknown_keys"),
+        (b'{"documents": [{"text": "w1", "top": 3}]}', "unknown_keys"),
         (b'{"documents": {}}', "bad_request"),
         (b'{"id": 1}', "no_content"),
         (b'{"text": "w1", "features": {}}', "bad_content"),

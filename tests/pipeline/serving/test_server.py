@@ -66,6 +66,8 @@ def test_paths(server: ModelServer) -> None:
     assert server.ask("/v1/model").json["documents"] > 100
     assert server.ask("/none").status == 404
     assert server.ask("/v1/topics", b"{}").status == 405
+    assert server.ask("/v1/topics", b"{}").headers["allow"] == "GET, HEAD"
+    assert server.ask("/v1/rank").headers["allow"] == "POST"
     assert server.ask("/../etc/passwd").status == 404
 
 

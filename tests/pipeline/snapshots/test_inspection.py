@@ -208,7 +208,7 @@ def test_files_that_are_no_snapshots_are_refused(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     loop.symlink_to(loop)
     for given, message in (
-        (text, "is not a snapshot"),
+        (text, "is neither a model nor a snapshot"),
         (pipe, "neither a file nor a folder"),
         (loop, "cannot be read: Too many levels of symbolic links"),
         (tmp_path / "absent", "cannot be read: No such file"),

@@ -173,7 +173,7 @@ def test_files_that_cannot_be_used() -> None:
     assert "damaged" in diff("a", "damaged", code=1)
     assert "cannot be read" in diff("missing", "a", code=2)
     Path("text").write_text("text")
-    assert "is not a snapshot" in diff("a", "text", code=2)
+    assert "is neither a model nor a snapshot" in diff("a", "text", code=2)
 
 
 def test_names_are_printed_without_control_characters() -> None:
