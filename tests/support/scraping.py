@@ -88,6 +88,7 @@ def everything(stream: str = "wire") -> CollectorRegistry:
         learner.learned([engine], [LearnedBlock(100, 0.1, 1.0)])
         learner.committed()
     learner.snapshot(1.0, 1, 1.0)
+    learner.copied(1.0)
     TokenizerMetrics(registry, stream).written(300)
     LagMetrics(registry, stream).polled({"wire.documents-0": Position(1, 2, 1.0)})
     ProcessMetrics(registry, Health())
