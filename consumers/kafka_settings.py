@@ -107,7 +107,7 @@ class KafkaSettings(SecretsSection):
             return self
         if self.sasl_mechanism in {"OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM"}:
             self._check_other_mechanism()
-        elif not (self.sasl_mechanism and self.sasl_username and self._given("sasl_password")):
+        elif not (self.sasl_mechanism and self.sasl_username and self._has_password()):
             raise ValueError(
                 f"security_protocol {self.security_protocol} needs sasl_mechanism, sasl_username "
                 "and sasl_password"
@@ -116,6 +116,11 @@ class KafkaSettings(SecretsSection):
             named = " and ".join(self._given(OAUTH, KERBEROS))
             raise ValueError(f"{named} given, but sasl_mechanism is {self.sasl_mechanism}")
         return self
+
+    def _has_password(self) -> bool:
+        """Whether there is a password, or a file of one; an empty password is none."""
+        is_empty = self.sasl_password is not None and not self.sasl_password.get_secret_value()
+        return bool(self._given("sasl_password")) and not is_empty
 
     def _check_other_mechanism(self) -> None:
         mechanism = self.sasl_mechanism or ""
