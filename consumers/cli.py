@@ -16,6 +16,7 @@ from consumers.commands.play import play_into_kafka
 from consumers.commands.restore import restore_command
 from consumers.commands.run import run_workers_command
 from consumers.commands.tokenize import tokenize_command
+from consumers.commands.trim import trim_command
 from pipeline.commands.plain_command import PlainCommand
 
 
@@ -32,6 +33,7 @@ def new_app() -> typer.Typer:
     app.add_typer(dead_letters_app, name="dead-letters")
     app.command("backup", cls=PlainCommand)(backup_command)
     app.command("restore", cls=PlainCommand)(restore_command)
+    app.command("trim", cls=PlainCommand)(trim_command)
     return app
 
 

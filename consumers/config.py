@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from consumers.log_settings import LogSettings
 from consumers.registry_settings import RegistrySettings
 from consumers.section import Section
 from consumers.settings import (
@@ -168,5 +169,6 @@ SECTIONS: dict[tuple[str, ...], type[Section]] = {
     ("audit",): AuditSettings,
     ("page",): PageSettings,
     ("streams",): StreamSettings,
+    ("streams", "log"): LogSettings,
     ("streams", "lanes"): LaneSettings,
 }

@@ -14,6 +14,7 @@ from pydantic import (
 )
 
 from consumers.kafka_names import default_topics
+from consumers.log_settings import LogSettings
 from consumers.output_settings import OutputSettings
 from consumers.section import Section, expanded
 from learners.options import MOST, OptionError
@@ -112,6 +113,7 @@ class StreamSettings(Section):
     max_topics: Annotated[int, Field(ge=1, le=MOST)] = EngineSettings().max_topics
     max_pending: Annotated[int, Field(ge=0, le=MOST)] = EngineSettings().max_pending
     max_pending_bytes: Annotated[int, Field(ge=0, le=1 << 60)] = EngineSettings().max_pending_bytes
+    log: LogSettings = LogSettings()
     output: OutputSettings = OutputSettings()
     lanes: Annotated[tuple[LaneSettings, ...], Field(min_length=1)]
 

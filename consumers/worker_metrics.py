@@ -9,6 +9,7 @@ from consumers.settings import MetricsSettings
 from consumers.stream_settings import StreamSettings
 from pipeline.metrics.collectors import LagMetrics, LearnerMetrics, ProcessMetrics, TokenizerMetrics
 from pipeline.metrics.health import Health
+from pipeline.metrics.log_metrics import LogMetrics
 from pipeline.metrics.server import MetricsServer
 
 
@@ -33,6 +34,10 @@ class WorkerMetrics:
         return LearnerMetrics(
             self._registry, self._stream, shard, topics=self._topics, speaks=publishes
         )
+
+    def log_metrics(self) -> LogMetrics:
+        """The metrics of the log, for the learner that trims it; to be called once per process."""
+        return LogMetrics(self._registry, self._stream)
 
     def tokenizer_metrics(self) -> TokenizerMetrics:
         """The metrics of a tokenizer; to be called once per process."""

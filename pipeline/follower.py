@@ -24,6 +24,7 @@ class Follower:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.position = 0
+        self.began = 0  # the position at which it knew nothing of the log: 0, if it has seen all
         self.coverage = Coverage()
         # Of the last record: when its first event was written to the source, in ms since 1970 (0:
         # unknown), and its entries that were new (None: there were none).
@@ -35,6 +36,20 @@ class Follower:
     def names(self) -> list[str]:
         """The names of the lanes, in order."""
         return [lane.name for lane in self.engine.lanes]
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Position and beginning: followers for which both are equal share all but their lanes."""
+        return self.position, self.began
+
+    def begin_at(self, position: int, coverage: Coverage) -> None:
+        """Begin at a position of the log whose earlier records are gone.
+
+        `coverage` has the source offsets of those records. Otherwise a record that repeats some of
+        them would count as new, and the record behind it as one behind a gap.
+        """
+        self.position = self.began = position
+        self.coverage = coverage
 
     def follow(
         self, data: bytes, offset: int, name: str, to_explain: int = 0
@@ -55,16 +70,18 @@ class Follower:
 
     def merge(self, other: Follower, order: Sequence[str]) -> None:
         """Take over the lanes of a follower at the same position; `order` names all lanes."""
-        if self.position != other.position:
+        if self.place != other.place:
             raise ValueError(
-                f"cannot merge a follower at offset {self.position} with one at {other.position}"
+                f"cannot merge a follower that began at offset {self.began} and is at "
+                f"{self.position} with one that began at {other.began} and is at {other.position}"
             )
         self.engine.merge(other.engine, order)
 
     def snapshot(self, **extra: Any) -> Snapshot:  # noqa: ANN401 - any JSON value
         """Take a snapshot; `extra` values are stored in its content."""
         snapshot = take_snapshot(self.engine, self.position)
-        snapshot.content.update(coverage=self.coverage.state(), **extra)
+        began = {"began": self.began} if self.began else {}
+        snapshot.content.update(coverage=self.coverage.state(), **began, **extra)
         return snapshot
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -72,7 +89,8 @@ class Follower:
         restore_engine(self.engine, snapshot)
         with damage_of(snapshot.name), part("coverage"):
             self.coverage = Coverage.from_state(checked_coverage(snapshot.content["coverage"]))
-        self.position = describe(snapshot.content, snapshot.name).position
+        described = describe(snapshot.content, snapshot.name)
+        self.position, self.began = described.position, described.began
         self.snapshot_content = snapshot.content
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,6 +22,7 @@ from consumers.commands.options import (
 )
 from consumers.commands.serving import learn_and_serve
 from consumers.commands.worker import ServedWorker, work
+from consumers.config import read_config
 from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
 from consumers.settings import PageSettings
 from consumers.supervisor_link import SupervisorLink
@@ -71,7 +74,8 @@ def learn_command(
     Without --lane the learner runs all lanes of the stream that have no shards.
     """
     supervisor = SupervisorLink() if supervised else None
-    from consumers.learner.lane_owner import LaneOwner  # noqa: PLC0415 - slow to import
+    from consumers.learner.auto_trim import AutoTrim, trims  # noqa: PLC0415 - slow to import
+    from consumers.learner.lane_owner import LaneOwner  # noqa: PLC0415
     from consumers.learner.worker import LearnerWorker  # noqa: PLC0415
 
     config = configured(path)
@@ -103,13 +107,18 @@ def learn_command(
         metrics = served.metrics.learner_metrics(assignment)
         only = None if assignment else lane
         owner = LaneOwner()
+        auto_trim = None
+        if trims(settings, only, assignment):
+            read = partial(read_config, path, os.environ)
+            auto_trim = AutoTrim(read, settings, served.metrics.log_metrics())
         work(
             config,
             settings,
             served,
             supervisor,
             lambda: LearnerWorker(
-                config, settings, served.metrics, metrics, shown, owner, only, assignment
+                config, settings, served.metrics, metrics, shown, owner, only, assignment,
+                auto_trim,
             ),
             has_page=page,
         )

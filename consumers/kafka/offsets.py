@@ -19,6 +19,9 @@ from consumers.kafka.client_types import Admin, TopicPartition
 from consumers.kafka.clients import Timeouts, new_admin, new_consumer
 from consumers.settings import KafkaSettings
 
+# Ends the note of an offset that means nothing: see `consumers.learner.lane_owner`.
+NO_OFFSET = " (claimed without an offset)"
+
 GroupOffsets = dict[str, dict[Any, int]]  # by consumer group and partition
 
 
@@ -31,6 +34,11 @@ class CommittedOffset:
 
     offset: int | None
     note: str = ""
+
+
+def published_offset(committed: CommittedOffset) -> int | None:
+    """How far a lane has published, by what is committed; None if that is not known."""
+    return None if committed.note.endswith(NO_OFFSET) else committed.offset
 
 
 def offsets_to_commit(

@@ -17,9 +17,7 @@ import os
 import secrets
 import socket
 
-from consumers.kafka.offsets import CommittedOffset
-
-NO_OFFSET = " (claimed without an offset)"
+from consumers.kafka.offsets import NO_OFFSET, CommittedOffset
 
 
 class LaneOwner:
@@ -48,11 +46,6 @@ class LaneOwner:
         Without a name there, somebody has set the offset by hand, or the broker has forgotten it.
         """
         return group in self._claimed and owner not in {"", self.name}
-
-
-def published_offset(committed: CommittedOffset) -> int | None:
-    """How far a lane has published, by what is committed; None if that is not known."""
-    return None if committed.note.endswith(NO_OFFSET) else committed.offset
 
 
 def owner_of(committed: CommittedOffset) -> str:

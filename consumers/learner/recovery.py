@@ -3,7 +3,8 @@
 A published lane has published up to the committed offset of its group. It must resume at or before
 that offset, and publish nothing until it is there. A lane that is not published can resume
 anywhere. So each lane is restored from the newest snapshot that suits it. Lanes from the same
-snapshot follow the log together. A lane without a snapshot follows the log from the beginning.
+snapshot follow the log together. A lane without a snapshot follows the log from the beginning, or
+from the oldest place that is left of it (`lane_start`).
 
 Snapshots are tried from the newest on, and everything that follows from one is decided only when it
 is restored. A file that turns out to be damaged, then or before, is as if it were not there: its
@@ -38,6 +39,7 @@ class Recovery:
         new_follower: Callable[[Sequence[str]], Follower],
         without_offset: Collection[str] = (),  # published lanes of which the broker has no offset
         initial: InitialModel = NO_MODEL,  # what the stream begins with
+        begin: Callable[[Follower], None] | None = None,  # finds the beginning of a new follower
     ) -> None:
         self._folder = folder
         self._log = described
@@ -45,6 +47,7 @@ class Recovery:
         self._new_follower = new_follower
         self._without_offset = set(without_offset)
         self._initial = initial
+        self._begin = begin
         self.damaged: list[str] = []  # what is wrong with each snapshot that was skipped
 
     def followers(self, lanes: Sequence[str]) -> list[Follower]:
@@ -67,6 +70,10 @@ class Recovery:
                 followers.append(follower)
                 wanted = [lane for lane in wanted if lane not in suited]
         self._report(foreign, wanted)
+        if wanted and self._log.first > 0:
+            promoted = self._promoted(wanted)
+            followers += promoted
+            wanted = [lane for lane in wanted if not any(lane in f.names for f in promoted)]
         if wanted:
             followers.append(self._from_the_beginning(wanted))
         for follower in followers:
@@ -94,6 +101,9 @@ class Recovery:
     def _suits(self, lane: str, snapshot: Description) -> bool:
         if lane not in snapshot.lanes:
             return False
+        is_unknown = lane in self._without_offset or lane not in self.published
+        if snapshot.position == snapshot.began < self._log.first and is_unknown:
+            return False  # it has learned nothing yet, and the log begins later now
         if lane in self._without_offset and lane in snapshot.published:
             return True
         return snapshot.position <= self.published.get(lane, snapshot.position)
@@ -121,7 +131,9 @@ class Recovery:
             if lane not in self._without_offset or lane not in snapshot.published:
                 continue
             self._without_offset.remove(lane)
-            if snapshot.position > self.published[lane]:
+            if self.published[lane] < snapshot.position == snapshot.began:
+                self.published[lane] = snapshot.position  # killed before it published anything
+            elif snapshot.position > self.published[lane]:
                 log.warning(
                     "lane %s: there is no committed offset, but a snapshot shows that everything "
                     "before offset %s was published; continuing at that offset (brokers delete the "
@@ -161,14 +173,48 @@ class Recovery:
                 )
             log.warning("skipped a snapshot: %s Move the file away.", message)
 
+    def _promoted(self, lanes: Sequence[str]) -> list[Follower]:
+        """Restore lanes that were only watched, and are to be published now.
+
+        They cannot publish the log from its beginning any more, so they begin to publish where the
+        oldest of their snapshots is. What they have learned is complete.
+        """
+        followers, wanted = list[Follower](), [x for x in lanes if x in self._without_offset]
+        for path, snapshot in reversed(list(self._folder.descriptions([]))):
+            suited = [lane for lane in wanted if lane in snapshot.lanes]
+            is_there = self._log.first <= snapshot.position <= self._log.end
+            if not suited or not is_there or snapshot.log != self._log.identity:
+                continue
+            follower = self._restored(path, suited)
+            if follower is None:
+                continue
+            for lane in suited:
+                self._without_offset.remove(lane)
+                self.published[lane] = snapshot.position
+            log.warning(
+                "%s: published from offset %s of the log on. Earlier records were trimmed before "
+                "it was published, so it never ranks their documents",
+                ", ".join(suited), snapshot.position,
+            )  # fmt: skip
+            followers.append(follower)
+            wanted = [lane for lane in wanted if lane not in suited]
+        return followers
+
     def _from_the_beginning(self, lanes: Sequence[str]) -> Follower:
-        if self._log.first > 0:
+        had_a_place = [
+            lane for lane in lanes if lane in self.published and lane not in self._without_offset
+        ]
+        if self._log.first > 0 and (had_a_place or self._begin is None):
+            lost = had_a_place or lanes
             raise LogError(
                 f"{self._log.topic} begins at offset {self._log.first}: earlier records were "
-                f"deleted, and no usable snapshot of {', '.join(lanes)} replaces them. Restore a "
-                "snapshot, or start a new log (another Kafka topic for `blocks`)."
+                f"deleted, and no usable snapshot of {', '.join(lost)} replaces them. Restore a "
+                "snapshot, or start a new log (another Kafka topic for `blocks`), or give the lane "
+                "another name (name=...): it begins as a new lane then."
             )
         follower = self._new_follower(lanes)
         if self._initial.snapshot is not None:
             follower.restore(self._initial.snapshot)
+        if self._begin is not None:
+            self._begin(follower)
         return follower

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 from consumers.kafka.client_types import TopicPartition, TransactionalProducer
 from consumers.kafka.clock import ClockCheck
-from consumers.kafka.offsets import CommittedOffset, offsets_to_commit
+from consumers.kafka.offsets import CommittedOffset, offsets_to_commit, published_offset
 from consumers.kafka.workarounds import discard_producer
-from consumers.learner.lane_owner import LaneOwner, owner_of, published_offset
+from consumers.learner.lane_owner import LaneOwner, owner_of
 from consumers.task import within
 from pipeline.storage.binary_array import BinaryArray
 

@@ -16,7 +16,9 @@ What a crash causes, by the moment it happens:
 - during 3: the snapshot before it is used.
 
 Lanes at the same offset share one follower. A lane that is new in the configuration gets a follower
-of its own, from the beginning of the log, and joins the others when it has caught up.
+of its own, from the beginning of the log, and joins the others when it has caught up. If the log
+was trimmed before the lane was added, the lane begins later than the others, so it has other terms
+and topics, and its follower stays its own.
 
 A worker can also have a single shard of a lane: see `consumers.sharding.lane_shard`.
 """
@@ -28,16 +30,19 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from consumers.assignment import ShardAssignment
 from consumers.kafka.batch_encoder import warm_up_encoder
 from consumers.kafka.clock import ClockCheck
 from consumers.kafka.errors import BrokerAwayError
 from consumers.kafka.input_end import InputEnd
-from consumers.kafka.log_reader import POLL_MS, LogReader, describe_log
+from consumers.kafka.log_reader import POLL_MS, LogDescription, LogReader, describe_log
 from consumers.kafka.topics import topic_identity
+from consumers.learner.auto_trim import AutoTrim
 from consumers.learner.initial_model import read_initial_model
 from consumers.learner.lane_owner import LaneOwner
+from consumers.learner.lane_start import LaneStart
 from consumers.learner.live_page import LearnerPage
 from consumers.learner.publisher import LaneRankings, Publisher
 from consumers.learner.recovery import Recovery
@@ -56,6 +61,7 @@ from pipeline.engine.warmup import warm_up
 from pipeline.follower import Follower
 from pipeline.metrics.collectors import LearnedBlock, LearnerMetrics
 from pipeline.snapshots.folder import SnapshotFolder
+from pipeline.snapshots.snapshot import Snapshot
 from pipeline.text.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
@@ -89,6 +95,7 @@ class LearnerWorker:
         owner: LaneOwner,
         only: str | None = None,
         assignment: ShardAssignment | None = None,
+        auto_trim: AutoTrim | None = None,
     ) -> None:
         self._config = config
         self._stream = stream
@@ -112,12 +119,13 @@ class LearnerWorker:
         folder = shard_folder(self._stream_folder, self._assignments[0])
         self._snapshots = SnapshotFolder(folder, config.snapshots.keep)
         self._copies = SnapshotCopies(config, stream, folder, metrics)
+        self._auto_trim = auto_trim
         self._schedule = SnapshotSchedule(
             self._snapshots,
             config.snapshots.every_seconds,
             assignment is not None,
             metrics,
-            self._copies.offer,
+            self._snapshot_written,
         )
         # By lane: the offset that it had reached before this start. Its counters are shown from
         # there on, so that they never go backwards.
@@ -151,6 +159,8 @@ class LearnerWorker:
             self._schedule.finish()  # otherwise the last snapshot would be postponed
             self._take_snapshot(only_here=self._shard is not None)
             self._schedule.finish()
+            if self._auto_trim is not None:
+                self._auto_trim.finish()
             self._log_stop()
         except BrokerAwayError:
             log.warning("stopped without a last snapshot and commit: the broker does not answer")
@@ -201,7 +211,8 @@ class LearnerWorker:
         described = describe_log(self._config.kafka, self._stream.blocks)
         recovery = Recovery(
             self._snapshots, described, published, self._new_follower,
-            self._publisher.without_offset, initial,
+            self._publisher.without_offset, initial, self._begin if self._may_be_late(described)
+            else None,
         )  # fmt: skip
         followers = recovery.followers(list(self._specs))
         self._metrics.snapshot_problem("damaged", len(recovery.damaged))
@@ -213,9 +224,20 @@ class LearnerWorker:
                 self._schedule.resume(follower.snapshot_content.get("period"))
         # A published lane has shown nothing beyond its committed offset, and no lane has shown
         # anything beyond the end of the log.
+        self._metrics.began(
+            {lane: follower.began for follower in followers for lane in follower.names}
+        )
         self._shown_from = {lane: published.get(lane, described.end) for lane in self._specs}
         self._merge_followers()
         self._update_metrics([])
+
+    def _may_be_late(self, described: LogDescription) -> bool:
+        """Whether the log is trimmed, or may be by the time that a new lane has a snapshot."""
+        return described.first > 0 or self._stream.log.is_trimmed
+
+    def _begin(self, follower: Follower) -> None:
+        """Let a follower without a snapshot begin where the log does."""
+        LaneStart(self._config, self._stream, self._snapshots, self._snapshot_of).begin(follower)
 
     def _wait_for_shards(self, seconds: float) -> None:
         """Report health while other shards are waited for: alive, but not ready for long."""
@@ -234,13 +256,17 @@ class LearnerWorker:
         """Follow the log a little: first the lanes that are behind, then the foremost."""
         foremost = self._followers[-1]
         self._health.moved()
+        any_behind = False
         for following in self._followers[:-1]:
             missing = foremost.follower.position - following.follower.position
+            if not missing:
+                continue  # it began at another offset, and is at the front as well
+            any_behind = True
             began = time.monotonic()
             self._advance(following, min(self._catch_up_records, missing), POLL_MS)
             seconds = time.monotonic() - began
             self._catch_up_records = next_catch_up_records(self._catch_up_records, seconds)
-        timeout_ms = POLL_MS if len(self._followers) == 1 else 0
+        timeout_ms = 0 if any_behind else POLL_MS
         before = foremost.follower.position
         self._advance(foremost, MAX_BLOCKS_PER_TRANSACTION, timeout_ms)
         records_arrived = foremost.follower.position > before
@@ -308,22 +334,22 @@ class LearnerWorker:
         engines = [
             following.follower.engine
             for following in self._followers
-            if all(
-                following.follower.position >= self._shown_from[lane]
-                for lane in following.follower.names
-            )
+            if self._has_caught_up(following)
         ]
         if engines:
             self._metrics.learned(engines, blocks)
             self._health.ready = True
 
     def _merge_followers(self) -> None:
-        """Merge followers that are at the same offset."""
-        self._followers.sort(key=lambda following: following.follower.position)
+        """Merge followers that are at the same offset and began at the same one.
+
+        Of several at the front, the one that began first is the foremost.
+        """
+        self._followers.sort(key=lambda one: (one.follower.position, -one.follower.began))
         merged: list[LogFollower] = []
         for following in self._followers:
             last = merged[-1].follower if merged else None
-            if last is None or last.position != following.follower.position:
+            if last is None or last.place != following.follower.place:
                 merged.append(following)
                 continue
             names = ", ".join(following.follower.names)
@@ -332,8 +358,19 @@ class LearnerWorker:
             following.reader.close()
         self._followers = merged
         *behind, foremost = merged
-        others = [following.follower for following in behind]
+        # Lanes that began later never join the foremost; they are behind until they catch up.
+        others = [
+            one.follower
+            for one in behind
+            if one.follower.began == foremost.follower.began or not self._has_caught_up(one)
+        ]
         self._page.show(foremost.follower, foremost.reader.end, others)
+
+    def _has_caught_up(self, following: LogFollower) -> bool:
+        return all(
+            following.follower.position >= self._shown_from[lane]
+            for lane in following.follower.names
+        )
 
     def _take_snapshot(self, only_here: bool = False) -> None:
         """Take a snapshot of all lanes; it is written while the work goes on.
@@ -346,19 +383,31 @@ class LearnerWorker:
         self._publisher.settle()
         snapshots = []
         for follower in (following.follower for following in self._followers):
-            published = [lane for lane in follower.names if lane in self._published_lanes]
-            extra: dict[str, object] = {"profile": self._stream.profile}
+            extra: dict[str, object] = {}
             if self._shard is not None:
                 extra.update(self._shard.snapshot_content(follower))
                 extra["period"] = self._schedule.period
             if only_here:
                 extra["passing"] = True
-            if self._initial_digests:
-                extra["initial"] = self._initial_digests
-            snapshots.append(
-                follower.snapshot(log=self._log_identity, published=published, **extra)
-            )
+            snapshots.append(self._snapshot_of(follower, **extra))
         self._schedule.write(snapshots, self._positions())
+
+    def _snapshot_of(self, follower: Follower, **extra: object) -> Snapshot:
+        """Take the snapshot of a follower whose lanes have published everything so far."""
+        if self._initial_digests:
+            extra["initial"] = self._initial_digests
+        return follower.snapshot(
+            log=self._log_identity,
+            published=[lane for lane in follower.names if lane in self._published_lanes],
+            profile=self._stream.profile,
+            **extra,
+        )
+
+    def _snapshot_written(self, path: Path) -> None:
+        """Copy a new snapshot, and trim the log behind it, if the settings say so."""
+        self._copies.offer(path)
+        if self._auto_trim is not None:
+            self._auto_trim.begin()
 
     def _positions(self) -> dict[str, int]:
         """By lane: the next offset of the log to follow."""

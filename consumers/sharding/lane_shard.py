@@ -65,7 +65,8 @@ class LaneShard:
 
         `waiting` is called now and then with the seconds that an exchange has taken so far.
         """
-        kept = follower.snapshot_content.get("exchange", {"begun": 0, "scores": None})
+        beginning = {"begun": follower.began, "scores": None}
+        kept = follower.snapshot_content.get("exchange", beginning)
         self._first_offset = kept["begun"]
         shards = self.assignment.shards
         facts = [self._settings, shards, log_identity, self._first_offset]

@@ -36,6 +36,11 @@ class Coverage:
         """Return the coverage as lists, for a snapshot."""
         return [[*source, offset] for source, offset in self.reached.items()]
 
+    def cover(self, spans: Iterable[Span]) -> None:
+        """Add the source offsets that a record covers."""
+        for span in spans:
+            self.reached[span.source] = max(self.reached.get(span.source, 0), span.stop)
+
     def admit(self, record: LogRecord, name: str) -> Block | None:
         """Return the entries of a record that are new, or None if there are none.
 
@@ -54,8 +59,7 @@ class Coverage:
                     "empty the snapshot folder."
                 )
             reached_before[i] = reached
-        for span in record.spans:
-            self.reached[span.source] = max(self.reached.get(span.source, 0), span.stop)
+        self.cover(record.spans)
         new = record.offsets >= reached_before[record.span_of]
         if new.all():
             return record.block if len(new) else None

@@ -134,6 +134,17 @@ def decode_record(data: bytes, name: str) -> LogRecord:
     return LogRecord(Block(entries, counts, ready), spans, span_of, offsets, content["arrived"])
 
 
+def decode_spans(data: bytes, name: str) -> tuple[Span, ...]:
+    """Return only the source offsets that a record covers; raise `DamagedError` as above."""
+    content, _ = unpack(data, KIND, VERSION, name)
+    try:
+        spans = tuple(Span(*span) for span in content["spans"])
+        check_spans(spans)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise DamagedError(f"{name} is not a valid block: {error!r}") from None
+    return spans
+
+
 def decode_entries(content: dict[str, Any]) -> list[Entry]:
     """Return the entries of a record; raise ValueError if one is not what an event can be.
 

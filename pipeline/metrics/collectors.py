@@ -168,8 +168,13 @@ class LearnerMetrics:
         self._snapshot_problems: dict[SnapshotProblem, int] = {"not_written": 0, "damaged": 0}
         self._uploads = self._upload_failures = 0
         self._uploaded: float | None = None  # Unix time
+        self._began: Mapping[str, int] = {}  # by lane
         self.begin()
         registry.register(self)
+
+    def began(self, lanes: Mapping[str, int]) -> None:
+        """Show the offset of the log at which each lane began."""
+        self._began = dict(lanes)
 
     def begin(self) -> None:
         """Start with a worker, perhaps after a failed one: drop what was not committed."""
@@ -238,6 +243,9 @@ class LearnerMetrics:
             scrape.add(families.MEMORY_CEILING, sum(ceiling for _, ceiling in memory))
         if sample.engines and self._speaks:
             collect_counts(scrape, sample.engines[-1])
+        if self._speaks:
+            for lane, offset in self._began.items():
+                scrape.add(families.LANE_FIRST_OFFSET, offset, lane)
         scrape.add_durations(families.BLOCK_SECONDS, sample.block_seconds)
         scrape.add_durations(families.EVENT_TO_RANKING, sample.event_to_ranking)
         scrape.add(families.SNAPSHOTS, snapshot.by_this_process if snapshot else 0)

@@ -183,6 +183,32 @@ SNAPSHOT_UPLOAD_AGE = gauge(
     SHARD,
     "Time since the newest snapshot was copied to the object store.",
 )
+LANE_FIRST_OFFSET = gauge(
+    "lane_first_offset",
+    LANE,
+    "Offset of the log at which a lane began; above 0 if it was added after the log was trimmed.",
+)
+LOG_FIRST = gauge("log_first_offset", STREAM, "Offset of the first record of the log.")
+LOG_RECORDS = gauge("log_records", STREAM, "Records of the log that are kept.")
+LOG_BYTES = gauge(
+    "log_bytes", STREAM, "Size of these records before compression, by a sample of them."
+)
+TRIMMED_RECORDS = counter(
+    "log_trimmed_records", STREAM, "Records of the log that this process has trimmed."
+)
+TRIMMED_BYTES = counter(
+    "log_trimmed_bytes", STREAM, "Size of these records before compression, by samples."
+)
+TRIM_BLOCKED = gauge(
+    "log_trim_blocked",
+    (*STREAM, "lane"),
+    "1 for each lane that trimming waits for, because it has too few snapshots.",
+)
+TRIM_PROBLEMS = counter(
+    "log_trim_problems",
+    (*STREAM, "reason"),
+    "Trims of the log by this process that were refused (blocked) or did not succeed (failed).",
+)
 EVENTS_READ = counter(
     "events_read", STREAM, "Events read by this process, including malformed events."
 )
@@ -220,6 +246,10 @@ LEARNER = (
     SNAPSHOT_UPLOADS,
     SNAPSHOT_UPLOAD_FAILURES,
     SNAPSHOT_UPLOAD_AGE,
+    LANE_FIRST_OFFSET,
+)  # fmt: skip
+LOG = (
+    LOG_FIRST, LOG_RECORDS, LOG_BYTES, TRIMMED_RECORDS, TRIMMED_BYTES, TRIM_BLOCKED, TRIM_PROBLEMS,
 )  # fmt: skip
 TOKENIZER = (EVENTS_READ, DEAD_LETTERS, BLOCKS_WRITTEN)
 LAG = (LAG_RECORDS, LAG_SECONDS)

@@ -26,6 +26,7 @@ class Description:
     log: str | None  # the identity of the log; None if a worker did not take the snapshot
     published: tuple[str, ...]  # lanes whose rankings are published up to the position
     passing: bool  # needed only until there is a newer snapshot of its lanes
+    began: int = 0  # the offset of the log at which its lanes began
 
 
 def describe(content: dict[str, Any], name: str) -> Description:
@@ -43,6 +44,7 @@ def describe(content: dict[str, Any], name: str) -> Description:
             None if log is None else text(log),
             tuple(texts(content.get("published", []))),
             content.get("passing", False) is True,
+            whole(content.get("began", 0), position),
         )
 
 

@@ -17,6 +17,7 @@ COMMANDS = (
     "corpora fetch", "curves export", "tokenize", "learn", "run", "config", "check", "init", "acls",
     "dead-letters count", "dead-letters list", "dead-letters show", "dead-letters send-back",
     "backup", "restore",
+    "trim",
 )  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""Bounded storage: deletes the records of the log that no lane needs any more."""
