@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from consumers.log_settings import LogSettings
+from consumers.log_settings import LogSettings, RetentionSettings
 from consumers.registry_settings import RegistrySettings
 from consumers.section import Section
 from consumers.settings import (
@@ -170,5 +170,6 @@ SECTIONS: dict[tuple[str, ...], type[Section]] = {
     ("page",): PageSettings,
     ("streams",): StreamSettings,
     ("streams", "log"): LogSettings,
+    ("streams", "retention"): RetentionSettings,
     ("streams", "lanes"): LaneSettings,
 }

@@ -1,4 +1,4 @@
-"""The settings of a stream's log: how much of it is kept, beyond what recovery needs."""
+"""How much is kept on the broker: of the log, and of the Kafka topics that workers create."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import field_validator
 
 from consumers.section import Section
 
-FOREVER, SNAPSHOTS = "forever", "snapshots"
+FOREVER, SNAPSHOTS, BROKER = "forever", "snapshots", "broker"
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 BYTES = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
          "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}  # fmt: skip
@@ -43,6 +43,37 @@ class LogSettings(Section):
     def limit(self) -> LogLimit:
         """What is kept beyond what recovery needs."""
         return parse_keep(self.keep)
+
+
+class RetentionSettings(Section):
+    """For how long records are kept in the Kafka topics that the workers create."""
+
+    rankings: str = BROKER
+    dead_letters: str = FOREVER
+    scores: str = "7d"
+
+    @field_validator("rankings", "dead_letters", "scores")
+    @classmethod
+    def _check_time(cls, value: str) -> str:
+        retention_ms(value)
+        return value
+
+
+def retention_ms(text: str) -> int | None:
+    """A retention as the broker has it; None: what the broker does by default.
+
+    >>> retention_ms("7d"), retention_ms("forever"), retention_ms("broker")
+    (604800000, -1, None)
+    """
+    if text in (BROKER, FOREVER):
+        return None if text == BROKER else -1
+    match = AMOUNT.fullmatch(text)
+    if match is None or match[2] not in SECONDS or not int(match[1]):
+        raise ValueError(
+            f"found {text[:40]!r}; expected {FOREVER}, {BROKER} (what the broker does by default) "
+            f"or a time such as 30d ({', '.join(SECONDS)})"
+        )
+    return int(match[1]) * SECONDS[match[2]] * 1000
 
 
 def parse_keep(text: str) -> LogLimit:

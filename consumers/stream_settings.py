@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from consumers.kafka_names import default_topics
-from consumers.log_settings import LogSettings
+from consumers.log_settings import LogSettings, RetentionSettings
 from consumers.output_settings import OutputSettings
 from consumers.section import Section, expanded
 from learners.options import MOST, OptionError
@@ -114,6 +114,7 @@ class StreamSettings(Section):
     max_pending: Annotated[int, Field(ge=0, le=MOST)] = EngineSettings().max_pending
     max_pending_bytes: Annotated[int, Field(ge=0, le=1 << 60)] = EngineSettings().max_pending_bytes
     log: LogSettings = LogSettings()
+    retention: RetentionSettings = RetentionSettings()
     output: OutputSettings = OutputSettings()
     lanes: Annotated[tuple[LaneSettings, ...], Field(min_length=1)]
 

@@ -65,6 +65,8 @@ def check_command(
         typer.echo(line)
     if what.endswith(".toml"):
         typer.echo(describe_memory(stream_named(configured(Path(what)), stream)))
+        for line in kafka_storage(Path(what), stream):
+            typer.echo(printable(line))
     if not sample.documents:
         raise typer.Exit(NO_DOCUMENT)
 
@@ -74,6 +76,18 @@ def describe_memory(stream: StreamSettings) -> str:
     specs = [lane.parsed for lane in stream.lanes]
     ceiling = memory_ceiling(Engine(specs, stream.topics, stream.engine_settings()))
     return f"memory: at most {ceiling / 2**30:,.1f} GiB for a learner with all lanes"
+
+
+def kafka_storage(path: Path, name: str | None) -> list[str]:
+    """What the stream keeps on the broker, and what is wrong with that."""
+    from consumers.kafka.errors import KafkaError, describe_error  # noqa: PLC0415 - slow to import
+    from consumers.trimming.storage_report import describe_storage  # noqa: PLC0415
+
+    config = configured(path)
+    try:
+        return describe_storage(config, stream_named(config, name))
+    except (KafkaError, OSError) as error:
+        fail(describe_error(error))
 
 
 def known_keys(mapping: FieldMapping | None) -> frozenset[str]:

@@ -16,6 +16,7 @@ from consumers.kafka.broker_outage import BrokerOutage
 from consumers.kafka.client_types import Admin
 from consumers.kafka.clients import MAX_RECORD_BYTES, PART_BYTES, new_admin
 from consumers.kafka.errors import KafkaError, RefusedError, describe_error
+from consumers.log_settings import RetentionSettings, retention_ms
 from consumers.settings import KafkaSettings
 from consumers.stream_settings import StreamSettings
 
@@ -26,7 +27,7 @@ TIMESTAMP_TYPE = "message.timestamp.type"
 BROKER_TIME = {TIMESTAMP_TYPE: "LogAppendTime"}
 # A shard that starts from a snapshot reads the scores that were exchanged since. Snapshots are
 # minutes old, unless the shard was stopped: it may be stopped for this long.
-SCORES_RETENTION_DAYS = 7
+SCORES_RETENTION = RetentionSettings().scores
 # A dead letter that does not fit is cut, but its reason and origin must fit.
 MIN_DEAD_LETTER_BYTES = 64 << 10
 WATCH_SECONDS = 10.0
@@ -58,7 +59,8 @@ def topic_plans(stream: StreamSettings) -> list[TopicPlan]:
     ours = {**largest, **BROKER_TIME}
     return [
         *(TopicPlan(topic, stream.partitions, options=largest) for topic in stream.input_topics),
-        # The log: one partition, hence one order for all learners; no record is ever deleted.
+        # The log: one partition, hence one order for all learners. The broker must not delete any
+        # record: `consumers.trimming` knows which ones are no longer needed.
         TopicPlan(
             stream.blocks,
             partitions=1,
@@ -69,15 +71,18 @@ def topic_plans(stream: StreamSettings) -> list[TopicPlan]:
             options={**ours, "retention.ms": FOREVER, "retention.bytes": FOREVER},
         ),
         TopicPlan(
-            stream.rankings, stream.partitions, min_record_bytes=2 * BATCH_BYTES, options=ours
+            stream.rankings,
+            stream.partitions,
+            min_record_bytes=2 * BATCH_BYTES,
+            options={**ours, **retention_option(stream.retention.rankings)},
         ),
         TopicPlan(
             stream.dead_letters,
             1,
             min_record_bytes=MIN_DEAD_LETTER_BYTES,
-            options={**ours, "retention.ms": FOREVER},
+            options={**ours, **retention_option(stream.retention.dead_letters)},
         ),
-        *([scores_plan(stream.scores)] if stream.divided_lanes else []),
+        *([scores_plan(stream.scores, stream.retention.scores)] if stream.divided_lanes else []),
     ]
 
 
@@ -91,13 +96,19 @@ def documents_plan(topic: str) -> TopicPlan:
     return TopicPlan(topic, REPLAYED_PARTITIONS, options=options)
 
 
-def scores_plan(topic: str) -> TopicPlan:
+def retention_option(setting: str) -> dict[str, str]:
+    """The option of a new topic for how long it keeps records; none if the broker decides."""
+    milliseconds = retention_ms(setting)
+    return {} if milliseconds is None else {"retention.ms": str(milliseconds)}
+
+
+def scores_plan(topic: str, retention: str = SCORES_RETENTION) -> TopicPlan:
     """The topic through which the shards of lanes exchange their scores."""
     options = {
         "max.message.bytes": str(MAX_RECORD_BYTES),
         **BROKER_TIME,
         "cleanup.policy": "delete",
-        "retention.ms": str(SCORES_RETENTION_DAYS * 24 * 3600 * 1000),
+        **retention_option(retention),
         "retention.bytes": FOREVER,
     }
     size = PART_BYTES + (64 << 10)  # one part with its key and the overhead of a batch
@@ -171,7 +182,7 @@ def check_topic(admin: Admin, plan: TopicPlan, partitions: int) -> None:
             f"{plan.min_record_bytes}: set its max.message.bytes to {MAX_RECORD_BYTES}."
         )
     if plan.no_compaction and policy != "delete":
-        retention = plan.options["retention.ms"]
+        retention = plan.options.get("retention.ms", "as you like")
         raise TopicError(
             f"{plan.name} has cleanup.policy {policy}, which deletes records between others: "
             f"set it to delete, with retention.ms {retention}."

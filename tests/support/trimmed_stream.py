@@ -64,8 +64,8 @@ def snapshot_positions(streaming: Streaming, lane: str) -> list[int]:
 
 def feed(streaming: Streaming, events: Sequence[bytes], pieces: int) -> None:
     """Write events piece by piece; after each, wait for a snapshot behind it."""
-    size = -(-len(events) // pieces)
-    for start in range(0, len(events), size):
+    size = max(1, -(-len(events) // pieces))
+    for start in range(0, len(events) or 1, size):
         streaming.produce(events[start : start + size])
         streaming.wait_logged()
         end = log_of(streaming).end

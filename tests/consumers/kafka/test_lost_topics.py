@@ -89,14 +89,19 @@ def test_documents_that_were_deleted_after_they_were_read(streaming: Streaming) 
 
 
 def test_a_log_that_was_cut_after_it_was_read(streaming: Streaming) -> None:
-    """A lane with a snapshot can continue; a new lane cannot."""
+    """A lane with a snapshot can continue; a new lane begins where a snapshot was taken."""
     cut(streaming, streaming.stream.blocks)
     results = run(streaming, list(open_source("synthetic:50,topics=12,seed=2")), 150)
     assert len(results) == len(set(results)) == 150
     streaming.configure([LANE, "perceptron"])
+    results = run(streaming, list(open_source("synthetic:50,topics=12,seed=3")), 250)
+    assert len(results) == len(set(results)) >= 250
+    assert "perceptron: added after records of the log were trimmed" in streaming.log("learn")
+    folder = streaming.config.snapshots.folder
+    folder.rename(folder.with_name("lost"))
     streaming.start("learn")
     assert streaming.code("learn") == NEEDS_AN_OPERATOR
-    assert "no usable snapshot of perceptron" in streaming.log("learn")
+    assert f"no usable snapshot of {LANE}" in streaming.log("learn")
 
 
 def test_a_log_that_was_cut_before_it_was_read(streaming: Streaming) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from consumers.learner.recovery import Recovery
 from learners.specs import helpers_of, parse_spec, resolved
 from pipeline.engine.engine import Engine
 from pipeline.follower import Follower
+from pipeline.log.coverage import Coverage
 from pipeline.snapshots.folder import SnapshotFolder
 
 A, B = "mmp:loss=1", "perceptron"
@@ -34,11 +35,12 @@ def recovered(
     lanes: Sequence[str] = (A, B),
     first: int = 0,
     without_offset: Sequence[str] = (),
+    begin: Callable[[Follower], None] | None = None,
 ) -> tuple[dict[str, int], dict[str, int]]:
     """The offset where each lane resumes, and the offset from which it publishes."""
     recovery = Recovery(
         SnapshotFolder(folder, 9), LogDescription("blocks", "id", first, 100), published, follower,
-        without_offset,
+        without_offset, begin=begin,
     )  # fmt: skip
     made = recovery.followers(list(lanes))
     return {name: f.position for f in made for name in f.names}, recovery.published
@@ -126,6 +128,57 @@ def test_what_is_gone_is_said(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="no usable snapshot of perceptron"):
         recovered(tmp_path, {A: 20, B: 0}, first=5)
     assert recovered(tmp_path, {A: 20}, [A], first=5) == ({A: 20}, {A: 20})
+
+
+def test_a_lane_that_had_a_position_does_not_begin_as_a_new_one(tmp_path: Path) -> None:
+    """Its rankings up to the committed offset would come again, from another model."""
+    kept(tmp_path, 20, [A], [A])
+    begun: list[list[str]] = []
+
+    def begin(made: Follower) -> None:
+        begun.append(made.names)
+        made.begin_at(7, Coverage())
+
+    with pytest.raises(LogError, match="no usable snapshot of perceptron"):
+        recovered(tmp_path, {A: 20, B: 12}, first=5, begin=begin)
+    assert begun == []
+    found = recovered(tmp_path, {A: 20, B: 0}, first=5, without_offset=[B], begin=begin)
+    assert found == ({A: 20, B: 7}, {A: 20, B: 0})
+    assert begun == [[B]]
+
+
+def test_a_beginning_that_was_trimmed_too_is_no_position(tmp_path: Path) -> None:
+    """A lane was killed before it had learned anything, and the log begins later now."""
+    made = follower([B])
+    made.begin_at(5, Coverage())
+    SnapshotFolder(tmp_path, 9).write(made.snapshot(log="id", published=[B]))
+
+    def begin(new: Follower) -> None:
+        new.begin_at(8, Coverage())
+
+    assert recovered(tmp_path, {B: 0}, [B], 5, [B], begin) == ({B: 5}, {B: 5})
+    assert recovered(tmp_path, {B: 0}, [B], 8, [B], begin) == ({B: 8}, {B: 0})
+    assert recovered(tmp_path, {B: 7}, [B], 8, [], begin) == ({B: 5}, {B: 7})  # reading refuses
+
+
+def test_a_watched_lane_is_published_from_its_oldest_snapshot_of_a_trimmed_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for position in (4, 12, 20):
+        kept(tmp_path, position, [A, B], [A])
+    found = recovered(tmp_path, {A: 20, B: 0}, first=5, without_offset=[B])
+    assert found == ({A: 20, B: 12}, {A: 20, B: 12})
+    assert "perceptron: published from offset 12 of the log on" in caplog.text
+    assert recovered(tmp_path, {A: 20, B: 0}, without_offset=[B]) == ({A: 20, B: 0}, {A: 20, B: 0})
+
+
+def test_followers_that_began_at_other_offsets_are_not_merged() -> None:
+    """They have other terms and topics."""
+    early, late = follower([A]), follower([B])
+    late.begin_at(5, Coverage())
+    early.position = 5
+    with pytest.raises(ValueError, match="began at offset 0 and is at 5 with one that began at 5"):
+        early.merge(late, [A, B])
 
 
 def test_a_snapshot_of_another_log_stops_a_lane_that_has_no_other(
