@@ -105,6 +105,7 @@ def test_options_that_the_documents_name_exist() -> None:
         "check",
         "init",
         "acls",
+        "trim",
         "inspect",
         "diff",
         "export weights",

@@ -21,6 +21,7 @@ from pipeline.metrics.collectors import (
     TokenizerMetrics,
 )
 from pipeline.metrics.health import Health
+from pipeline.metrics.log_metrics import LogMetrics, TrimmedLog
 from pipeline.text.tokenizer import Tokenizer
 
 LANES = ("mmp:loss=1", "perceptron")
@@ -89,6 +90,8 @@ def everything(stream: str = "wire") -> CollectorRegistry:
         learner.committed()
     learner.snapshot(1.0, 1, 1.0)
     learner.copied(1.0)
+    learner.began({lane.name: 0 for lane in engine.lanes})
+    LogMetrics(registry, stream).trimmed(TrimmedLog(5, 10, 1e6), 5, 5e5, (LANES[0],), blocked=True)
     TokenizerMetrics(registry, stream).written(300)
     LagMetrics(registry, stream).polled({"wire.documents-0": Position(1, 2, 1.0)})
     ProcessMetrics(registry, Health())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -262,6 +263,13 @@ def test_a_trimmer_that_is_killed_and_trims_that_are_refused(broker: str, tmp_pa
         assert shown.exit_code == 0
         assert f"{streaming.stream.blocks} keeps records for ever" in shown.stdout
         assert f"offsets {needed} to " in shown.stdout
+        page = (REPOSITORY / "docs/guide/operate/storage.md").read_text()
+        commands = re.findall(r"^    wirerank (.*)$", page, re.M)
+        assert len(commands) == 3
+        for command in commands:
+            words = command.replace("wirerank.toml", str(streaming.path)).split()
+            shown = CliRunner().invoke(APP, words)
+            assert shown.exit_code == 0, shown.output
 
 
 def read_again(streaming: Streaming) -> None:

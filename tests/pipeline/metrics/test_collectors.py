@@ -39,7 +39,9 @@ from tests.support.scraping import (
     scrape,
 )
 
-ALL = (*families.LEARNER, *families.TOKENIZER, *families.LAG, *families.PROCESS)
+ALL = (
+    *families.LEARNER, *families.LOG, *families.TOKENIZER, *families.LAG, *families.PROCESS,
+)  # fmt: skip
 
 
 class Clock:
@@ -345,8 +347,8 @@ def test_labels_are_few_and_bounded() -> None:
     allowed = {"stream", "lane", "shard", "loss", "topic", "partition", "reason"}
     assert {label for f in ALL if f is not families.BUILD for label in f.labels} == allowed
     samples = scrape(everything()).samples
-    lanes = (len(LANES) + 1) * (2 * len(MEASURES) + 5 + 2 * (WATCHED + 1))
-    assert len(samples) < lanes + len(REASONS) + 85
+    lanes = (len(LANES) + 1) * (2 * len(MEASURES) + 6 + 2 * (WATCHED + 1))
+    assert len(samples) < lanes + len(REASONS) + 95
 
 
 def test_metrics_are_built_once_on_a_registry() -> None:
