@@ -64,6 +64,7 @@ class LaneStates:
                 initial=self._initial,
             )  # fmt: skip
             followers += recovery.followers(others)
+        check_beginnings(followers)
         position = max(follower.position for follower in followers)
         if position == 0:
             raise BackupError(
@@ -113,6 +114,21 @@ class LaneStates:
             self._initial.check_restored(follower.snapshot_content, [lane])
             return follower
         return None
+
+
+def check_beginnings(followers: Sequence[Follower]) -> None:
+    """Raise `BackupError` if lanes began at different offsets of the log.
+
+    A model has one vocabulary for all its lanes.
+    """
+    began = {follower.began: ", ".join(follower.names) for follower in followers}
+    if len(began) > 1:
+        places = "; ".join(f"{names} at offset {at}" for at, names in sorted(began.items()))
+        raise BackupError(
+            f"lanes began at different offsets of the log ({places}), because some were added "
+            "after it was trimmed. They share no vocabulary, so one file cannot hold them. Back up "
+            "with a configuration that has only lanes with the same beginning."
+        )
 
 
 def joined_shards(paths: Sequence[Path], lane: str) -> Snapshot:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from consumers.assignment import ShardAssignment
+from consumers.backup.errors import BackupError
+from consumers.backup.lane_states import check_beginnings
 from consumers.kafka.log_reader import LogDescription
 from consumers.sharding.snapshot_folders import shard_folder
 from consumers.stream_settings import LaneSettings
@@ -18,6 +20,7 @@ from learners.specs import parse_spec, resolved
 from pipeline.engine.engine import Engine
 from pipeline.errors import UsageError
 from pipeline.follower import Follower
+from pipeline.log.coverage import Coverage
 from pipeline.snapshots.folder import SnapshotFolder, VerifiedFiles
 
 A, B = "mmp:loss=1", "perceptron"
@@ -171,3 +174,12 @@ def test_damaged_files_and_closed_folders_are_noticed(tmp_path: Path) -> None:
     survey = survey_snapshots(tmp_path, verified)
     assert [str(path) in problem for problem in survey.damaged] == [True]
     assert [one.position for one in survey.found] == [10]
+
+
+def test_lanes_with_other_beginnings_are_not_backed_up_together() -> None:
+    early, late = Follower(Engine([parse_spec(A)])), Follower(Engine([parse_spec(B)]))
+    late.begin_at(7, Coverage())
+    early.position = 7
+    check_beginnings([early])
+    with pytest.raises(BackupError, match=r"mmp:loss=1 at offset 0; perceptron at offset 7"):
+        check_beginnings([early, late])
