@@ -14,7 +14,7 @@ from typing import NamedTuple
 from consumers.kafka_names import PREFIX, lane_consumer_group, tokenizer_consumer_group
 from consumers.stream_settings import StreamSettings
 
-READ, WRITE, CREATE = "Read", "Write", "Create"
+READ, WRITE, CREATE, DELETE = "Read", "Write", "Create", "Delete"
 DESCRIBE, CONFIGS = "Describe", "DescribeConfigs"
 TOPIC, GROUP, TRANSACTIONAL_ID = "topic", "group", "transactional-id"
 SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
@@ -49,7 +49,7 @@ def rights(stream: StreamSettings, create: bool, reader_group: str) -> Iterator[
     used: dict[Role, dict[str, tuple[str, ...]]] = {
         Role.TOKENIZER: {stream.blocks: (WRITE,), stream.dead_letters: (WRITE,)},
         Role.LEARNER: {
-            stream.blocks: (READ,),
+            stream.blocks: (READ, DELETE) if stream.log.is_trimmed else (READ,),
             stream.rankings: (WRITE,),
             **dict.fromkeys(scores, (READ, WRITE)),
         },

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from consumers.kafka.log_reader import LogDescription
+from consumers.kafka_rights import DELETE, Role, rights
 from consumers.log_settings import LogLimit, RetentionSettings, parse_keep, retention_ms
+from consumers.stream_settings import StreamSettings
 from consumers.trimming.log_start import (
     LogBusyError,
     LogMark,
@@ -86,3 +88,11 @@ def test_amounts() -> None:
     assert retention_ms("12h") == 43_200_000
     with pytest.raises(ValueError, match="expected forever, broker"):
         RetentionSettings(rankings="100GB")
+
+
+@pytest.mark.parametrize("keep", ["forever", "30d"])
+def test_only_a_stream_that_is_trimmed_needs_the_right_to_delete(keep: str) -> None:
+    lanes = [{"spec": "mmp:loss=1"}]
+    stream = StreamSettings.model_validate({"name": "w", "lanes": lanes, "log": {"keep": keep}})
+    deleting = [r for r in rights(stream, False, "reader") if DELETE in r.operations]
+    assert [(r.role, r.name) for r in deleting] == [(Role.LEARNER, "w.blocks")] * (keep == "30d")
