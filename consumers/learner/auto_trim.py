@@ -39,17 +39,24 @@ class AutoTrim:
         self._metrics = metrics
         self._trimmer = Trimmer()
         self._task: Task[None] | None = None
+        self._is_due = False
         self._told = ""  # what was logged last of a trim that was not possible
 
     def begin(self) -> None:
-        """Trim in the background; nothing is done while the last trim is under way."""
+        """Trim in the background, after the trim that is under way."""
+        self._is_due = True
         if self._task is None or self._task.done():
-            self._task = Task("trimming", self._trim)
+            self._task = Task("trimming", self._trim_while_due)
 
     def finish(self) -> None:
         """Wait a moment for a trim that is under way. One that takes longer ends anywhere."""
         if self._task is not None:
             self._task.done(FINISH_SECONDS)
+
+    def _trim_while_due(self) -> None:
+        while self._is_due:
+            self._is_due = False
+            self._trim()
 
     def _trim(self) -> None:
         try:

@@ -144,7 +144,7 @@ def test_the_log_stays_bounded_by_itself(broker: str, tmp_path: Path) -> None:
         start(streaming, "tokenize-0", *workers)
         firsts = [0]
         for number in range(3):
-            feed(streaming, events[number * 90 : (number + 1) * 90], 3)
+            feed(streaming, events[number * 90 : (number + 1) * 90], 4)
             assert eventually(lambda: log_of(streaming).first > firsts[-1]), streaming.log("learn")
             firsts.append(log_of(streaming).first)
             victim = workers[number % 3]
