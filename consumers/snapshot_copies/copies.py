@@ -12,7 +12,7 @@ from consumers.settings import Config
 from consumers.sharding.snapshot_folders import lane_shards_folder, stream_folder
 from consumers.snapshot_copies.fetching import CopyFetcher
 from consumers.snapshot_copies.object_store import MissingClientError, ObjectStore, StoreError
-from consumers.snapshot_copies.uploader import SNAPSHOT_NAME, Uploader
+from consumers.snapshot_copies.uploader import SNAPSHOT_NAME, Uploader, key_prefix
 from consumers.stream_settings import StreamSettings
 from pipeline.metrics.collectors import LearnerMetrics
 from pipeline.snapshots.folder import SnapshotFolder
@@ -32,7 +32,6 @@ class SnapshotCopies:
         self._url = config.snapshots.copy_to
         self._keep = config.snapshots.keep
         self._root = stream_folder(config, stream)
-        self._prefix = f"{self._root.name}/"
         self._folder = folder
         self._metrics = metrics
         self._store: ObjectStore | None = None
@@ -84,7 +83,8 @@ class SnapshotCopies:
         def damaged(times: int) -> None:
             self._metrics.snapshot_problem("damaged", times)
 
-        return CopyFetcher(self._opened(), self._root, self._prefix, log_identity, damaged, alive)
+        prefix = key_prefix(self._root, self._root)
+        return CopyFetcher(self._opened(), self._root, prefix, log_identity, damaged, alive)
 
     def _opened(self) -> ObjectStore:
         if self._store is None:
@@ -107,8 +107,7 @@ class SnapshotCopies:
             self._metrics.copy_failed()
             log.error("snapshots are not copied: %s", error)
             return
-        below = self._folder.relative_to(self._root).as_posix()
-        prefix = self._prefix if below == "." else f"{self._prefix}{below}/"
+        prefix = key_prefix(self._root, self._folder)
         self._uploader = Uploader(store, self._folder, prefix, self._keep, self._metrics)
         log.info("snapshots are copied to %s/%s", self._url, prefix)
         for path in reversed(self._local_files()):

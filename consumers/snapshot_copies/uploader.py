@@ -23,6 +23,12 @@ FIRST_PAUSE_S, MAX_PAUSE_S = 1.0, 60.0
 STOP_SECONDS = 10.0  # how long a worker that stops waits for its last copy
 
 
+def key_prefix(stream_folder: Path, folder: Path) -> str:
+    """The place of a folder of a stream in the store: how the keys of its snapshots begin."""
+    below = folder.relative_to(stream_folder).as_posix()
+    return f"{stream_folder.name}/" if below == "." else f"{stream_folder.name}/{below}/"
+
+
 class Uploader:
     """Copies the snapshots of one folder; `prefix` is the place of the folder in the store."""
 

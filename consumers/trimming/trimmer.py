@@ -31,7 +31,9 @@ from consumers.kafka.offsets import committed_offset, published_offset
 from consumers.kafka_names import lane_consumer_group
 from consumers.settings import Config
 from consumers.sharding.snapshot_folders import stream_folder
+from consumers.snapshot_copies.object_store import ObjectStore, StoreError
 from consumers.stream_settings import StreamSettings
+from consumers.trimming.copy_needs import copy_needs
 from consumers.trimming.log_start import (
     LogMark,
     log_lock,
@@ -54,7 +56,7 @@ class TrimPlan:
 
     log: LogDescription
     needs: tuple[Need, ...]
-    problems: tuple[str, ...]  # files that are damaged
+    problems: tuple[str, ...]  # files that are damaged, a store that is away
     keep: str  # the setting
     bound: int  # the first offset that is needed
     target: int  # the offset at which the log begins after the trim
@@ -124,10 +126,16 @@ class Trimmer:
         log = describe_log(config.kafka, stream.blocks)
         committed = committed_by_lane(config, stream)
         needs = all_needs(stream.lanes, config.snapshots.keep, folder, survey, log, committed)
+        problems = list(survey.damaged)
+        if url := config.snapshots.copy_to:
+            try:
+                needs += copy_needs(ObjectStore(url), stream.lanes, folder, survey, log, committed)
+            except StoreError as error:
+                problems.append(f"what copies of snapshots need cannot be found out: {error}")
         size = bytes_per_record(config.kafka, log)
         setting = stream.log if keep is None else stream.log.model_copy(update={"keep": keep})
         plan = TrimPlan(
-            log, tuple(needs), tuple(survey.damaged), setting.keep, log.first, log.first, size
+            log, tuple(needs), tuple(problems), setting.keep, log.first, log.first, size
         )
         if plan.refusals or not needs or not setting.is_trimmed:
             return plan, survey

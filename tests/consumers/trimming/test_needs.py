@@ -12,7 +12,10 @@ from consumers.backup.errors import BackupError
 from consumers.backup.lane_states import check_beginnings
 from consumers.kafka.log_reader import LogDescription
 from consumers.sharding.snapshot_folders import shard_folder
+from consumers.snapshot_copies.object_store import ObjectStore
+from consumers.snapshot_copies.uploader import key_prefix
 from consumers.stream_settings import LaneSettings
+from consumers.trimming.copy_needs import copy_needs
 from consumers.trimming.forgetting import forget_lanes
 from consumers.trimming.needs import Need, all_needs
 from consumers.trimming.survey import survey_snapshots
@@ -66,6 +69,35 @@ def test_the_oldest_of_the_newest_snapshots(tmp_path: Path) -> None:
         f"lane {A}": 30,
         f"lane {B}": 20,
     }
+
+
+def test_the_log_goes_back_to_the_newest_copies(tmp_path: Path) -> None:
+    """Of each lane and shard, in the store that a new machine begins with."""
+    pytest.importorskip("obstore", reason="pip install 'wirerank[object-store]'")
+    folder, copies = tmp_path / "wire", tmp_path / "copies"
+    copied = [keep(folder, position) for position in (10, 20)]
+    keep(folder, 30)
+    shards = [shard_folder(folder, ShardAssignment("x", shard, 2)) for shard in (0, 1)]
+    copied += [keep(shard, 15 + n, ["mmp:name=x"], ["x"]) for n, shard in enumerate(shards)]
+    store = ObjectStore(copies.as_uri())
+    lanes = [LaneSettings(spec=A), LaneSettings(spec="mmp:name=x", shards=2)]
+    survey = survey_snapshots(folder, VerifiedFiles())
+
+    def found(**committed: int) -> dict[str, int | None]:
+        offsets = {A: 90, "x": 90, **committed}
+        needs = copy_needs(store, lanes, folder, survey, LOG, offsets)
+        return {need.who: need.position for need in needs}
+
+    whole, first, second = (f"the copy of lane {n}" for n in (A, "x shard 0/2", "x shard 1/2"))
+    assert found() == {whole: None, first: None, second: None}
+    for path in copied:
+        store.put(key_prefix(folder, path.parent) + path.name, path)
+    assert found() == {whole: 20, first: 15, second: 16}
+    assert found(x=15) == {whole: 20, first: 15, second: 16}  # only the first shard publishes
+    assert found(x=14)[first] is None
+    store.put(f"wire/{99:020d}-00000000.wirerank", copied[0])  # of other lanes
+    store.put(f"wire/{101:020d}{copied[0].name[20:]}", copied[0])  # of another, longer log
+    assert found()[whole] == 20
 
 
 def test_a_lane_with_too_few_snapshots_needs_everything(tmp_path: Path) -> None:
