@@ -181,8 +181,10 @@ def test_settings_are_readable_and_without_secrets(
     assert lines[0].startswith('kafka: bootstrap = "127.0.0.1:9092", security_protocol = "SASL_')
     assert 'sasl_password = "**********"' in lines[0]
     folder = Path("~/state/snapshots").expanduser()
-    assert lines[1] == f'snapshots: folder = "{folder}", every_seconds = 60.0, keep = 3'
-    assert lines[2].startswith('metrics: host = "127.0.0.1", port = 9610')
+    assert (
+        lines[1] == f'snapshots: folder = "{folder}", every_seconds = 60.0, keep = 3, copy_to = ""'
+    )
+    assert lines[2].startswith('metrics: host = "127.0.0.1", ')
     assert lines[3].startswith('stream newswire: documents = ["newswire.documents"], ')
     assert lines[4] == (
         'stream newswire, lane mmp:loss=1: spec = "mmp:loss=1", publish = true, shards = 2'

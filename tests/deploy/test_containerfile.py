@@ -94,7 +94,7 @@ def test_what_is_copied_is_let_into_the_build_and_nothing_else() -> None:
 
 def test_make_gives_the_builder_version_and_commit() -> None:
     given = ("BUILDER=docker", "BASE=python:3.11", "KERNEL_CPU=x86-64-v3", "IMAGE_OPTIONS=--pull")
-    command = ["make", "--dry-run", "image", *given]
+    command = ["make", "--no-print-directory", "--dry-run", "image", *given]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     project = (REPOSITORY / "pyproject.toml").read_text()
     (version,) = re.findall(r'^version = "(.*)"$', project, re.M)

@@ -28,7 +28,7 @@ bootstrap = "broker:9092"
 security_protocol = "SASL_PLAINTEXT"
 sasl_mechanism = "PLAIN"
 sasl_username = "me"
-sasl_password = "secret"
+sasl_password = "swordfish"
 replication_factor = 3
 [snapshots]
 folder = "~/snapshots"
@@ -232,8 +232,8 @@ class Configuration(TextInput):
             config = read_config(self._path, environment)
         except ConfigError as error:
             message = str(error)
-            given_once = data.count(b"secret") == data.count(b'sasl_password = "secret"') == 1
-            if given_once and "secret" in message:
+            given_once = data.count(b"swordfish") == data.count(b'sasl_password = "swordfish"') == 1
+            if given_once and "swordfish" in message:
                 raise Broken("a message shows a password") from None
             return kind_of(ConfigError(message.partition(":")[2]))
         with suppress(ConfigError):
