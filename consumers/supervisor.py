@@ -99,6 +99,9 @@ def serving_child(
     if lane is not None:
         arguments += ["--lane", lane]
     name = f"server of stream {stream.name}"
+    if folder := config.metrics.targets_folder:
+        worker = name if lane is None else f"server {lane} of stream {stream.name}"
+        arguments += ["--targets-folder", str(folder), "--stream", stream.name, "--worker", worker]
     return Child(name, [*arguments, "--wait", "--supervised"], beats=False)
 
 

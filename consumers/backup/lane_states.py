@@ -126,8 +126,8 @@ def check_beginnings(followers: Sequence[Follower]) -> None:
         places = "; ".join(f"{names} at offset {at}" for at, names in sorted(began.items()))
         raise BackupError(
             f"lanes began at different offsets of the log ({places}), because some were added "
-            "after it was trimmed. They share no vocabulary, so one file cannot hold them. Back up "
-            "with a configuration that has only lanes with the same beginning."
+            "after it was trimmed. They share no vocabulary, so one file cannot hold them. Make "
+            "one backup for each beginning, and leave out the other lanes (--without LANE)."
         )
 
 

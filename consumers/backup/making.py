@@ -16,7 +16,7 @@ from consumers.backup.errors import BackupError
 from consumers.backup.lane_states import SILENCE_SECONDS, LaneStates
 from consumers.kafka.client_types import TopicPartition
 from consumers.kafka.commit_note import CommitNote
-from consumers.kafka.log_reader import LogDescription, LogReader, describe_log
+from consumers.kafka.log_reader import LogDescription, LogError, LogReader, describe_log
 from consumers.kafka.offsets import committed_offset, committed_offsets
 from consumers.kafka.topics import topic_identity
 from consumers.kafka_names import lane_consumer_group, tokenizer_consumer_group
@@ -32,14 +32,40 @@ from pipeline.snapshots.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
+ATTEMPTS = 3
 Source = tuple[str, str, int]  # Kafka topic, its identity, partition
 
 
 def make_backup(config: Config, stream: StreamSettings) -> Snapshot:
     """The state of all lanes at one offset of the log, with all that a new log needs to go on.
 
+    If the log is trimmed meanwhile, the snapshots are newer by then, and the backup begins again.
     Raises `BackupError` if that is not possible, and the errors of a worker that cannot start.
     """
+    for _ in range(ATTEMPTS):
+        first = log_start(config, stream)
+        try:
+            return try_backup(config, stream)
+        except LogError as error:
+            if log_start(config, stream) == first:
+                raise
+            log.info("the log was trimmed during the backup, which begins again: %s", error)
+    raise BackupError(
+        f"the log was trimmed {ATTEMPTS} times before the backup had read what it needs of it. "
+        "Nothing was written. Keep more of the log (log.keep, snapshots.keep), or take snapshots "
+        "less often (snapshots.every_seconds), and try again."
+    )
+
+
+def log_start(config: Config, stream: StreamSettings) -> int:
+    """The offset of the log's first record; 0 if there is no log."""
+    if not topic_identity(config.kafka, stream.blocks):
+        return 0
+    return describe_log(config.kafka, stream.blocks).first
+
+
+def try_backup(config: Config, stream: StreamSettings) -> Snapshot:
+    """Make a backup; raises `LogError` if records that it needs are trimmed meanwhile."""
     if not topic_identity(config.kafka, stream.blocks):
         raise BackupError(
             f"the Kafka topic {stream.blocks} does not exist: stream {stream.name} has no log that "
@@ -70,6 +96,7 @@ def make_backup(config: Config, stream: StreamSettings) -> Snapshot:
         published,
         initial.digests,
         configuration_text(config, stream),
+        state.began,
     )
     input_ = InputSettings(profile=stream.profile)
     model = take_model(state.engine, input_, RunState(EventDigest().so_far))

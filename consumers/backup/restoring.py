@@ -15,6 +15,7 @@ All checks come first. Anything that would be overwritten or mixed with the back
 from __future__ import annotations
 
 import filecmp
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,20 +29,21 @@ from consumers.backup.groups import (
 from consumers.backup.topics import DocumentOffsets, check_documents, record_count
 from consumers.kafka.log_reader import LogDescription, describe_log
 from consumers.kafka.offsets import committed_offsets
-from consumers.kafka.topics import ensure_topics, topic_identity
+from consumers.kafka.topics import ensure_topics, topic_identity, topic_plans
 from consumers.kafka_names import tokenizer_consumer_group
 from consumers.learner.initial_model import check_profile, read_initial_model
 from consumers.settings import Config
 from consumers.sharding.resharding import any_snapshot
 from consumers.sharding.snapshot_folders import stream_folder
 from consumers.stream_settings import StreamSettings
+from consumers.trimming.survey import survey_snapshots
 from learners.specs import resolved
 from pipeline.engine.engine import Engine
 from pipeline.errors import UsageError
 from pipeline.models.backup import BackupPlace, place_of, snapshot_in_log
 from pipeline.models.model import model_of
 from pipeline.models.model_file import read_whole
-from pipeline.snapshots.folder import SnapshotFolder
+from pipeline.snapshots.folder import SnapshotFolder, VerifiedFiles
 from pipeline.snapshots.restoring import restore_engine
 from pipeline.snapshots.snapshot import MismatchError, Snapshot
 from pipeline.storage.container import DamagedError
@@ -78,12 +80,14 @@ class Restore:
     """Restores one stream."""
 
     def __init__(
-        self, config: Config, stream: StreamSettings, backup: Backup, rank_again: bool = False
-    ) -> None:
+        self, config: Config, stream: StreamSettings, backup: Backup, rank_again: bool = False,
+        left_out: Sequence[str] = (),  # lanes of the configuration that are not in `stream`
+    ) -> None:  # fmt: skip
         self._config = config
         self._stream = stream
         self._backup = backup
         self._rank_again = rank_again
+        self._left_out = left_out
         self._group = tokenizer_consumer_group(stream.name)
         self._folder = stream_folder(config, stream)
 
@@ -96,15 +100,12 @@ class Restore:
                 f"{self._stream.name}: groups and Kafka topics go by that name, so keep it."
             )
         self._check_state()
-        if any_snapshot(self._folder):
-            raise BackupError(
-                f"{self._folder.absolute()} holds snapshots of the stream. If they are good, no "
-                "restore is needed; otherwise move the folder away."
-            )
         refuse_members(self._config.kafka, self._group)
         described = self._log()
         if described is not None and described.identity == place.log:
+            self._check_no_snapshots([lane.parsed.name for lane in self._stream.lanes])
             return self._plan_same_log(described)
+        self._check_no_snapshots(None)
         if described is not None and described.end > 0:
             raise BackupError(
                 f"the Kafka topic {self._stream.blocks} is another log than that of the backup, "
@@ -136,8 +137,9 @@ class Restore:
         missing = [spec.name for spec in specs if spec.name not in known]
         if missing:
             raise BackupError(
-                f"the backup has no lane {', '.join(missing)}. It has {', '.join(known)}: leave "
-                "out the lane. A lane that is not in the backup has nothing to begin with."
+                f"the backup has no lane {', '.join(missing)}. It has {', '.join(known)}. A lane "
+                "that is not in the backup has nothing to begin with: leave it out of the "
+                "configuration; or, if another backup has it, give --without LANE."
             )
         engine = Engine(specs, self._stream.topics, self._stream.engine_settings())
         try:
@@ -147,6 +149,21 @@ class Restore:
             raise BackupError(str(error)) from None
         finally:
             engine.close()
+
+    def _check_no_snapshots(self, lanes: Sequence[str] | None) -> None:
+        """Raise `BackupError` if there are snapshots of these lanes, or of any lane (None).
+
+        The snapshots of other lanes can stay, if the log of the backup is there.
+        """
+        found = any_snapshot(self._folder)
+        if found and lanes is not None:
+            survey = survey_snapshots(self._folder, VerifiedFiles())
+            found = bool(survey.damaged) or any(survey.of_lane(lane) for lane in lanes)
+        if found:
+            raise BackupError(
+                f"{self._folder.absolute()} holds snapshots of the stream. If they are good, no "
+                "restore is needed; otherwise move the folder away."
+            )
 
     def _plan_same_log(self, described: LogDescription) -> Plan:
         place = self._backup.place
@@ -168,10 +185,16 @@ class Restore:
         return Plan(new_log=False, starts={}, steps=steps)
 
     def _plan_new_log(self) -> Plan:
+        if self._left_out:
+            raise BackupError(
+                "the log is lost, so a new one begins with the backup, and every lane of the "
+                f"stream with it. Take lane {', '.join(self._left_out)} out of the configuration."
+            )
         self._check_initial()
         starts = check_documents(self._config.kafka, self._stream, self._backup.place)
         self._check_nothing_there(starts)
-        new = ", ".join(self._stream.written_topics)
+        planned = [plan.name for plan in topic_plans(self._stream)]
+        new = ", ".join(name for name in planned if name in self._stream.written_topics)
         steps = [
             f"create those of these Kafka topics that are missing: {new}",
             f"begin a new log with {self._backup.path} as the state of all lanes",
@@ -213,5 +236,5 @@ class Restore:
             raise BackupError(
                 f"the stream has gone on after its log began: {'; '.join(problems)}. Documents "
                 "after the backup would be ranked a second time. If readers of the rankings can "
-                "take that, give --rank-again; otherwise delete these groups and topics."
+                "take that, or the rankings are lost too, give --rank-again."
             )

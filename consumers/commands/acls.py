@@ -38,7 +38,7 @@ def acls_command(
         ),
     ] = "",
 ) -> None:
-    """Print the commands that grant the least rights on the broker.
+    """Print commands that grant the least rights on the broker.
 
     Nothing is granted: look at the commands, and run them as an administrator of the broker.
     """

@@ -9,7 +9,13 @@ from typing import Annotated
 import typer
 
 from consumers.commands.configuration import configured, stream_named
-from consumers.commands.options import ConfigFile, LogFormatOption, LogLevelOption, StreamName
+from consumers.commands.options import (
+    ConfigFile,
+    LogFormatOption,
+    LogLevelOption,
+    StreamName,
+    WithoutLanes,
+)
 from consumers.logs import LogFormat, LogLevel, set_up_logging
 from consumers.stream_settings import StreamSettings
 from pipeline.commands.failure import fail
@@ -28,12 +34,13 @@ def backup_command(
         ),
     ],
     stream: StreamName = None,
+    without: WithoutLanes = None,
     log_level: LogLevelOption = LogLevel.WARNING,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Back up a stream to one file.
 
-    The workers go on meanwhile. The file has what all lanes have learned at one offset of the log,
+    The workers go on meanwhile. The file has what the lanes have learned at one offset of the log,
     the offsets of the documents up to there, and the configuration without secrets. `wirerank
     inspect FILE` checks and shows it, `wirerank restore` goes on from it.
     """
@@ -41,6 +48,7 @@ def backup_command(
     settings = stream_named(config, stream)
     set_up_logging("backup", log_level, log_format)
     from consumers.backup.errors import BackupError  # noqa: PLC0415 - slow to import
+    from consumers.backup.lane_choice import without_lanes  # noqa: PLC0415
     from consumers.backup.making import make_backup  # noqa: PLC0415
     from consumers.kafka.errors import KafkaError, describe_error  # noqa: PLC0415
     from consumers.worker_loop import FATAL  # noqa: PLC0415
@@ -50,7 +58,7 @@ def backup_command(
     try:
         check_outputs([file], [path])
         check_replaced(file, settings)
-        backup = make_backup(config, settings)
+        backup = make_backup(config, without_lanes(settings, without or []))
         write_model(file, backup)
     except UsageError as error:
         fail(str(error))
@@ -61,7 +69,7 @@ def backup_command(
     place = place_of(backup.content, str(file))
     typer.echo(
         f"{file}: stream {place.stream} at offset {place.position:,} of its log, "
-        f"{len(backup.all_lanes)} lanes, {file.stat().st_size:,} bytes"
+        f"lanes {', '.join(backup.all_lanes)}, {file.stat().st_size:,} bytes"
     )
 
 

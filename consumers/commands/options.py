@@ -22,6 +22,15 @@ StreamName = Annotated[
         metavar="NAME", help="The stream to work on; needed if the configuration has several."
     ),
 ]
+WithoutLanes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--without",
+        metavar="LANE",
+        help="Leave out a lane; repeat for several. A lane that was added after the log was "
+        "trimmed needs a backup of its own.",
+    ),
+]
 LogLevelOption = Annotated[
     LogLevel,
     typer.Option("--log-level", help="Log messages of this level and above.", case_sensitive=False),

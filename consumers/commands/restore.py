@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from consumers.commands.configuration import configured, stream_named
-from consumers.commands.options import LogFormatOption, LogLevelOption, StreamName
+from consumers.commands.options import LogFormatOption, LogLevelOption, StreamName, WithoutLanes
 from consumers.logs import LogFormat, LogLevel, set_up_logging
 from pipeline.commands.failure import fail
 from pipeline.errors import UsageError
@@ -44,6 +44,7 @@ def restore_command(
             "the backup are ranked again.",
         ),
     ] = False,
+    without: WithoutLanes = None,
     log_level: LogLevelOption = LogLevel.WARNING,
     log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
@@ -56,6 +57,7 @@ def restore_command(
     set_up_logging("restore", log_level, log_format)
     from consumers.audit import audit  # noqa: PLC0415 - slow to import
     from consumers.backup.errors import BackupError  # noqa: PLC0415
+    from consumers.backup.lane_choice import without_lanes  # noqa: PLC0415
     from consumers.backup.restoring import Restore, read_backup  # noqa: PLC0415
     from consumers.kafka.errors import KafkaError, describe_error  # noqa: PLC0415
     from consumers.worker_loop import FATAL  # noqa: PLC0415
@@ -68,12 +70,13 @@ def restore_command(
         if path is None:
             fail("expected a configuration file, or --print-config to get the one in the backup.")
         config = configured(path)
-        settings = stream_named(config, stream)
-        restore = Restore(config, settings, backup, rank_again)
+        left_out = tuple(without or ())
+        settings = without_lanes(stream_named(config, stream), left_out)
+        restore = Restore(config, settings, backup, rank_again, left_out)
         plan = restore.plan()
         if not dry_run:
             what = {"stream": settings.name, "file": file, "rank_again": rank_again}
-            with audit("restore", config.audit, **what, steps=plan.steps):
+            with audit("restore", config.audit, **what, without=left_out, steps=plan.steps):
                 restore.carry_out(plan)
     except UsageError as error:
         fail(str(error))

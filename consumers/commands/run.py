@@ -12,9 +12,9 @@ from consumers.commands.configuration import configured
 from consumers.commands.options import ConfigFile, LogFormatOption, LogLevelOption
 from consumers.commands.serving import LOOPBACK, check_ports
 from consumers.logs import LogFormat, LogLevel, log_settings, set_up_logging
-from consumers.scrape_target import remove_abandoned
 from pipeline.commands.failure import fail
 from pipeline.commands.live_page import check_page
+from pipeline.metrics.scrape_target import remove_abandoned
 
 log = logging.getLogger(__name__)
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from consumers.scrape_target import ScrapeTarget, target_address
 from consumers.settings import Config, ConfigError
 from consumers.stream_settings import StreamSettings
 from consumers.supervisor_link import SupervisorLink
 from pipeline.commands.failure import fail
 from pipeline.errors import UsageError
 from pipeline.metrics.health import Health
+from pipeline.metrics.scrape_target import ScrapeTarget, target_address
 
 if TYPE_CHECKING:
     from consumers.worker_loop import Worker

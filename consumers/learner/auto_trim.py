@@ -91,13 +91,24 @@ class AutoTrim:
     def _show(self, plan: TrimPlan) -> None:
         kept = plan.log.end - plan.target
         shown = TrimmedLog(plan.target, kept, kept * plan.record_bytes)
-        blockers = tuple(sorted({need.lane for need in plan.blockers}))
+        waited_for = [*plan.blockers, *plan.holders]
         size = plan.records * plan.record_bytes
-        self._metrics.trimmed(shown, plan.records, size, blockers, bool(plan.refusals))
+        self._metrics.trimmed(
+            shown, plan.records, size, tuple(sorted({need.lane for need in waited_for})),
+            blocked=bool(plan.refusals or plan.holders),
+        )  # fmt: skip
         if plan.refusals:
             self._tell(f"the log is not trimmed. {'; '.join(plan.refusals)}")
             return
-        self._told = ""
+        if plan.holders:
+            lanes = ", ".join(need.lane for need in plan.holders)
+            self._tell(
+                f"the log is kept from offset {plan.bound} on for {lanes}, which is not in the "
+                "configuration but has snapshots. If it will not come back: wirerank trim CONFIG "
+                "--forget LANE"
+            )
+        else:
+            self._told = ""
         if plan.records:
             log.info(
                 "trimmed the log: %s records, about %s bytes; it begins at offset %s now and has "

@@ -23,6 +23,7 @@ from consumers.learner.initial_model import NO_MODEL, InitialModel
 from pipeline.follower import Follower
 from pipeline.snapshots.content import Description
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
+from pipeline.snapshots.snapshot import MismatchError
 from pipeline.storage.container import DamagedError
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class Recovery:
         without_offset: Collection[str] = (),  # published lanes of which the broker has no offset
         initial: InitialModel = NO_MODEL,  # what the stream begins with
         begin: Callable[[Follower], None] | None = None,  # finds the beginning of a new follower
+        profile: str | None = None,  # of the stream; a snapshot of another one is refused
     ) -> None:
         self._folder = folder
         self._log = described
@@ -48,6 +50,7 @@ class Recovery:
         self._without_offset = set(without_offset)
         self._initial = initial
         self._begin = begin
+        self._profile = profile
         self.damaged: list[str] = []  # what is wrong with each snapshot that was skipped
 
     def followers(self, lanes: Sequence[str]) -> list[Follower]:
@@ -151,8 +154,20 @@ class Recovery:
             if not isinstance(error, FileNotFoundError):  # another worker has just removed it
                 self.damaged.append(str(error))
             return None
+        self._check_profile(follower)
         self._initial.check_restored(follower.snapshot_content, follower.names)
         return follower
+
+    def _check_profile(self, follower: Follower) -> None:
+        """Raise `MismatchError` if the lanes have learned the terms of another profile."""
+        before = follower.snapshot_content.get("profile")  # older snapshots do not say it
+        if None in (before, self._profile) or before == self._profile:
+            return
+        raise MismatchError(
+            f"lane {', '.join(follower.names)} has learned with profile = {before}, but the "
+            f"configuration says {self._profile}. Their terms are not the same: restore the old "
+            "profile, or begin another stream with a name of its own."
+        )
 
     def _report(self, foreign: Sequence[tuple[Path, Description]], wanted: Sequence[str]) -> None:
         """Log the snapshots that were skipped; raise `LogError` if lanes have only foreign ones."""
@@ -215,6 +230,7 @@ class Recovery:
         follower = self._new_follower(lanes)
         if self._initial.snapshot is not None:
             follower.restore(self._initial.snapshot)
+            log.info("%s: beginning with %s", ", ".join(lanes), self._initial.snapshot.name)
         if self._begin is not None:
             self._begin(follower)
         return follower

@@ -29,7 +29,7 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from consumers.assignment import ShardAssignment
@@ -44,6 +44,7 @@ from consumers.learner.initial_model import read_initial_model
 from consumers.learner.lane_owner import LaneOwner
 from consumers.learner.lane_start import LaneStart
 from consumers.learner.live_page import LearnerPage
+from consumers.learner.log_followers import LogFollower, LogFollowers
 from consumers.learner.publisher import LaneRankings, Publisher
 from consumers.learner.recovery import Recovery
 from consumers.learner.snapshot_schedule import SnapshotSchedule
@@ -72,14 +73,6 @@ MAX_BYTES_PER_TRANSACTION = 4 << 20
 # Lanes that catch up take about this long at a time, because the lanes at the front wait for them.
 CATCH_UP_SECONDS = 1.0
 STANDSTILL_SECONDS = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class LogFollower:
-    """A follower, and the reader that it gets the records of the log from."""
-
-    follower: Follower
-    reader: LogReader
 
 
 class LearnerWorker:
@@ -134,7 +127,7 @@ class LearnerWorker:
         self._initial_digests: dict[str, str] = {}  # of the model that the stream begins with
         self._input_end = InputEnd(config, stream)
         self._last_end: int | None = None  # of the log, once the whole input is in it
-        self._followers: list[LogFollower] = []  # by position; the foremost is the last
+        self._followers = LogFollowers(list(self._specs))
         self._catch_up_records = 1
         self._blocks = self._documents = 0  # since the start of this worker
         specs = [replace(spec, shards=2) if assignment else spec for spec in self._specs.values()]
@@ -175,13 +168,11 @@ class LearnerWorker:
                 self._page.interrupt()
             else:
                 self._page.end()
-            for following in self._followers:
-                following.reader.close()
-                following.follower.engine.close()
+            self._followers.close()
 
     def _log_stop(self) -> None:
         """Log what was done since the start, and where the next start continues."""
-        positions = ", ".join(f"{lane} {at}" for lane, at in self._positions().items())
+        positions = ", ".join(f"{lane} {at}" for lane, at in self._followers.positions().items())
         log.info(
             "stopped: %s records of the log with %s documents processed; all rankings are "
             "published, and the next start continues at these offsets: %s",
@@ -212,13 +203,13 @@ class LearnerWorker:
         recovery = Recovery(
             self._snapshots, described, published, self._new_follower,
             self._publisher.without_offset, initial, self._begin if self._may_be_late(described)
-            else None,
+            else None, self._stream.profile,
         )  # fmt: skip
         followers = recovery.followers(list(self._specs))
         self._metrics.snapshot_problem("damaged", len(recovery.damaged))
         for follower in followers:
             reader = LogReader(self._config.kafka, self._stream.blocks, follower.position)
-            self._followers.append(LogFollower(follower, reader))
+            self._followers.add(LogFollower(follower, reader))
             if self._shard is not None:
                 self._shard.open(follower, described.identity, stop, self._wait_for_shards)
                 self._schedule.resume(follower.snapshot_content.get("period"))
@@ -254,10 +245,10 @@ class LearnerWorker:
 
     def _step(self) -> None:
         """Follow the log a little: first the lanes that are behind, then the foremost."""
-        foremost = self._followers[-1]
+        foremost = self._followers.foremost
         self._health.moved()
         any_behind = False
-        for following in self._followers[:-1]:
+        for following in self._followers.others:
             missing = foremost.follower.position - following.follower.position
             if not missing:
                 continue  # it began at another offset, and is at the front as well
@@ -274,7 +265,7 @@ class LearnerWorker:
         self._merge_followers()
         self._publisher.check()
         self._publisher.refresh_offsets()
-        if self._schedule.is_due(self._positions(), records_arrived):
+        if self._schedule.is_due(self._followers.positions(), records_arrived):
             self._take_snapshot()
 
     def _is_done(self) -> bool:
@@ -341,27 +332,13 @@ class LearnerWorker:
             self._health.ready = True
 
     def _merge_followers(self) -> None:
-        """Merge followers that are at the same offset and began at the same one.
-
-        Of several at the front, the one that began first is the foremost.
-        """
-        self._followers.sort(key=lambda one: (one.follower.position, -one.follower.began))
-        merged: list[LogFollower] = []
-        for following in self._followers:
-            last = merged[-1].follower if merged else None
-            if last is None or last.place != following.follower.place:
-                merged.append(following)
-                continue
-            names = ", ".join(following.follower.names)
-            log.info("%s: caught up with the others at offset %s", names, last.position)
-            last.merge(following.follower, list(self._specs))
-            following.reader.close()
-        self._followers = merged
-        *behind, foremost = merged
+        """Merge followers that have caught up, and show on the page who is behind."""
+        self._followers.merge()
+        foremost = self._followers.foremost
         # Lanes that began later never join the foremost; they are behind until they catch up.
         others = [
             one.follower
-            for one in behind
+            for one in self._followers.others
             if one.follower.began == foremost.follower.began or not self._has_caught_up(one)
         ]
         self._page.show(foremost.follower, foremost.reader.end, others)
@@ -390,7 +367,7 @@ class LearnerWorker:
             if only_here:
                 extra["passing"] = True
             snapshots.append(self._snapshot_of(follower, **extra))
-        self._schedule.write(snapshots, self._positions())
+        self._schedule.write(snapshots, self._followers.positions())
 
     def _snapshot_of(self, follower: Follower, **extra: object) -> Snapshot:
         """Take the snapshot of a follower whose lanes have published everything so far."""
@@ -408,14 +385,6 @@ class LearnerWorker:
         self._copies.offer(path)
         if self._auto_trim is not None:
             self._auto_trim.begin()
-
-    def _positions(self) -> dict[str, int]:
-        """By lane: the next offset of the log to follow."""
-        return {
-            lane: following.follower.position
-            for following in self._followers
-            for lane in following.follower.names
-        }
 
 
 def next_catch_up_records(records: int, seconds: float) -> int:

@@ -29,6 +29,7 @@ class Need(NamedTuple):
     who: str
     position: int | None
     reason: str = ""
+    is_configured: bool = True
 
 
 def all_needs(
@@ -109,7 +110,9 @@ def unknown_needs(lane: str, own: Sequence[Found], log: LogDescription) -> list[
         for one in own
         if one.snapshot.log == log.identity and one.snapshot.position >= log.first
     ]
-    return [Need(lane, who, min(of_this_log))] if of_this_log else []
+    if not of_this_log:
+        return []
+    return [Need(lane, who, min(of_this_log), is_configured=False)]
 
 
 def foreign(path: Path, identity: str | None, position: int, log: LogDescription) -> str:

@@ -13,6 +13,8 @@ from pipeline.snapshots.content import Description, damage_of
 from pipeline.snapshots.folder import KIND, VERSION, SnapshotFolder, VerifiedFiles
 from pipeline.storage.container import MAX_LENGTH, ContainerReader, DamagedError
 
+ATTEMPTS = 5  # to list a folder whose worker removes files meanwhile
+
 
 class Found(NamedTuple):
     """A snapshot that is intact."""
@@ -73,17 +75,32 @@ def survey_snapshots(stream_folder: Path, verified: VerifiedFiles) -> Survey:
     """Verify all snapshots of a stream; those that `verified` knows are not read again."""
     survey = Survey()
     for folder in (stream_folder, *sorted(stream_folder.glob("shards/*/*-of-*"))):
-        try:
-            files = SnapshotFolder(folder).files()
-        except OSError as error:
-            survey.damaged.append(f"{folder} cannot be read: {error.strerror}")
-            continue
-        for path in files:
-            try:
-                survey.found.append(Found(path, verified.describe(path)))
-            except FileNotFoundError:
-                continue  # its worker has just removed it
-            except (DamagedError, OSError) as error:
-                survey.damaged.append(str(error))
-        verified.forget_all_but(folder, files)
+        for _ in range(ATTEMPTS):
+            of_folder, is_complete = survey_folder(folder, verified)
+            if is_complete:
+                break
+        survey.found.extend(of_folder.found)
+        survey.damaged.extend(of_folder.damaged)
     return survey
+
+
+def survey_folder(folder: Path, verified: VerifiedFiles) -> tuple[Survey, bool]:
+    """Verify the snapshots of one folder; also returns whether all of them were still there.
+
+    A worker that has just removed one has written another before, which may not be in this list.
+    """
+    survey, is_complete = Survey(), True
+    try:
+        files = SnapshotFolder(folder).files()
+    except OSError as error:
+        survey.damaged.append(f"{folder} cannot be read: {error.strerror}")
+        return survey, True
+    for path in files:
+        try:
+            survey.found.append(Found(path, verified.describe(path)))
+        except FileNotFoundError:
+            is_complete = False
+        except (DamagedError, OSError) as error:
+            survey.damaged.append(str(error))
+    verified.forget_all_but(folder, files)
+    return survey, is_complete

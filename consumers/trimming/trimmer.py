@@ -22,10 +22,10 @@ from pathlib import Path
 from consumers.kafka.client_types import TopicPartition
 from consumers.kafka.log_reader import LogDescription, describe_log
 from consumers.kafka.log_storage import (
-    bytes_per_record,
     cover_up_to,
     delete_before,
     first_offset_since,
+    sample_sizes,
 )
 from consumers.kafka.offsets import committed_offset, published_offset
 from consumers.kafka_names import lane_consumer_group
@@ -82,6 +82,16 @@ class TrimPlan:
         """The lanes whose need is the bound."""
         return [need for need in self.needs if need.position == self.bound]
 
+    @property
+    def holders(self) -> list[Need]:
+        """The lanes that alone hold back the trim, if none of them is in the configuration.
+
+        Nobody may run them any more, so the log would grow for ever.
+        """
+        if self.refusals or not self.needs or self.target < self.bound:
+            return []
+        return [] if any(need.is_configured for need in self.limits) else self.limits
+
 
 class Trimmer:
     """Trims the log of one stream; keeps in mind which snapshots it has verified."""
@@ -132,10 +142,10 @@ class Trimmer:
                 needs += copy_needs(ObjectStore(url), stream.lanes, folder, survey, log, committed)
             except StoreError as error:
                 problems.append(f"what copies of snapshots need cannot be found out: {error}")
-        size = bytes_per_record(config.kafka, log)
+        sizes = sample_sizes(config.kafka, log)
         setting = stream.log if keep is None else stream.log.model_copy(update={"keep": keep})
         plan = TrimPlan(
-            log, tuple(needs), tuple(problems), setting.keep, log.first, log.first, size
+            log, tuple(needs), tuple(problems), setting.keep, log.first, log.first, sizes.mean
         )
         if plan.refusals or not needs or not setting.is_trimmed:
             return plan, survey
@@ -144,7 +154,7 @@ class Trimmer:
         if limit.seconds is not None:
             target = min(target, first_offset_since(config.kafka, log, limit.seconds))
         if limit.bytes is not None:
-            target = min(target, log.end - int(limit.bytes / size) if size else bound)
+            target = min(target, sizes.first_of_newest(limit.bytes) if sizes.mean else bound)
         return replace(plan, bound=bound, target=max(log.first, target)), survey
 
     def _marked(self, config: Config, folder: Path, survey: Survey, plan: TrimPlan) -> int:

@@ -1,4 +1,6 @@
-"""`python -m deploy.kafka start|stop|status`: Apache Kafka in the background, on the loopback.
+"""`python -m deploy.kafka start|stop|status|tools`: Apache Kafka in the background, on loopback.
+
+`tools` writes scripts that run Kafka's own tools, such as kafka-topics.sh, and prints their folder.
 
 Exit codes: 0 success, 1 failure (the message says why), 2 wrong argument; of `status` also 3 Kafka
 does not run, 4 Kafka runs but does not serve clients.
@@ -20,6 +22,7 @@ from deploy.kafka.jars import kafka_version, locked, say
 from deploy.kafka.metadata_request import brokers_in_service
 from deploy.kafka.process import ProcessId
 from deploy.kafka.settings import Options
+from deploy.kafka.tools import write_tools
 
 _STOP_TIMEOUT = 20.0
 _FAILED, _NOT_RUNNING, _NOT_SERVING = 1, 3, 4
@@ -121,7 +124,7 @@ def status(data: Path) -> int:
 def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m deploy.kafka", description=__doc__)
-    parser.add_argument("command", choices=("start", "stop", "status"))
+    parser.add_argument("command", choices=("start", "stop", "status", "tools"))
     parser.add_argument("--data", type=Path, default=default_data(), help="default: %(default)s")
     parser.add_argument("--port", type=int, default=9092, help="default: %(default)s")
     parser.add_argument("--nodes", type=int, choices=(1, 3), default=1, help="default: 1")
@@ -132,6 +135,10 @@ def main() -> int:
     try:
         if arguments.command == "status":
             return status(data)
+        if arguments.command == "tools":
+            write_tools(data / "bin")
+            print(data / "bin")
+            return 0
         if arguments.command == "start":
             data.mkdir(0o700, parents=True, exist_ok=True)
         elif not data.is_dir():

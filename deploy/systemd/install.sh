@@ -102,7 +102,9 @@ install_files() {
   install -m 0644 "$here"/wirerank-*.service "$units"
   if [ ! -e "$settings/wirerank.toml" ]; then
     (cd / && "$software/bin/wirerank" config --example) > "$settings/wirerank.toml.new"
-    sed -i 's|^folder = "[^"]*".*|folder = "/var/lib/wirerank/snapshots"|' "$settings/wirerank.toml.new"
+    sed -i -e 's|^folder = "[^"]*".*|folder = "/var/lib/wirerank/snapshots"|' \
+      -e 's|^targets_folder = "[^"]*".*|targets_folder = "/var/lib/wirerank/targets"|' \
+      "$settings/wirerank.toml.new"
     mv "$settings/wirerank.toml.new" "$settings/wirerank.toml"
     chmod 0644 "$settings/wirerank.toml"
   fi

@@ -199,15 +199,20 @@ TRIMMED_RECORDS = counter(
 TRIMMED_BYTES = counter(
     "log_trimmed_bytes", STREAM, "Size of these records before compression, by samples."
 )
+TRIMS = counter(
+    "log_trims",
+    STREAM,
+    "Trims of the log by this process that succeeded, also if there was nothing to trim.",
+)
 TRIM_BLOCKED = gauge(
     "log_trim_blocked",
     (*STREAM, "lane"),
-    "1 for each lane that trimming waits for, because it has too few snapshots.",
+    "1 for each lane that trimming waits for: too few snapshots, or not in the configuration.",
 )
 TRIM_PROBLEMS = counter(
     "log_trim_problems",
     (*STREAM, "reason"),
-    "Trims of the log by this process that were refused (blocked) or did not succeed (failed).",
+    "Trims of the log by this process that were held back (blocked) or did not succeed (failed).",
 )
 EVENTS_READ = counter(
     "events_read", STREAM, "Events read by this process, including malformed events."
@@ -249,7 +254,8 @@ LEARNER = (
     LANE_FIRST_OFFSET,
 )  # fmt: skip
 LOG = (
-    LOG_FIRST, LOG_RECORDS, LOG_BYTES, TRIMMED_RECORDS, TRIMMED_BYTES, TRIM_BLOCKED, TRIM_PROBLEMS,
+    LOG_FIRST, LOG_RECORDS, LOG_BYTES, TRIMMED_RECORDS, TRIMMED_BYTES, TRIMS, TRIM_BLOCKED,
+    TRIM_PROBLEMS,
 )  # fmt: skip
 TOKENIZER = (EVENTS_READ, DEAD_LETTERS, BLOCKS_WRITTEN)
 LAG = (LAG_RECORDS, LAG_SECONDS)

@@ -27,7 +27,7 @@ class LogMetrics:
     def __init__(self, registry: CollectorRegistry, stream: str) -> None:
         self._stream = stream
         self._log: TrimmedLog | None = None
-        self._records, self._bytes = 0, 0.0
+        self._records, self._bytes, self._trims = 0, 0.0, 0
         self._blockers: tuple[str, ...] = ()
         self._problems = {"blocked": 0, "failed": 0}
         registry.register(self)
@@ -47,6 +47,7 @@ class LogMetrics:
         self._log, self._blockers = log, blockers
         self._records, self._bytes = self._records + records, self._bytes + size_bytes
         self._problems["blocked"] += blocked
+        self._trims += not blocked
 
     def failed(self) -> None:
         """Count a trim that failed: the broker refused it or was away, or the disk was full."""
@@ -65,6 +66,7 @@ class LogMetrics:
             scrape.add(families.LOG_BYTES, self._log.size_bytes)
         scrape.add(families.TRIMMED_RECORDS, self._records)
         scrape.add(families.TRIMMED_BYTES, self._bytes)
+        scrape.add(families.TRIMS, self._trims)
         for lane in self._blockers:
             scrape.add(families.TRIM_BLOCKED, 1, lane)
         for reason, times in self._problems.items():

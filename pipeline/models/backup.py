@@ -37,11 +37,12 @@ class BackupPlace:
     published: dict[str, int]  # by published lane: how far it had published, if it had
     initial: dict[str, str]  # digests of what the stream had begun with; see `initial_model`
     configuration: str  # TOML, without secrets
+    began: int = 0  # the offset of the log at which its lanes began
 
 
 def with_place(model: Snapshot, place: BackupPlace) -> Snapshot:
     """Return a backup: a model that says where its stream was."""
-    backup = {
+    backup: dict[str, Any] = {
         "format": FORMAT,
         "stream": place.stream,
         "made": place.made,
@@ -54,6 +55,8 @@ def with_place(model: Snapshot, place: BackupPlace) -> Snapshot:
         "initial": place.initial,
         "configuration": place.configuration,
     }
+    if place.began:
+        backup["began"] = place.began
     return Snapshot({**model.content, "backup": backup}, model.arrays, model.name)
 
 
@@ -91,6 +94,7 @@ def place_of(content: dict[str, Any], name: str) -> BackupPlace:
             {text(lane): whole(offset) for lane, offset in few(backup["published"]).items()},
             {text(key): text(digest) for key, digest in few(backup["initial"]).items()},
             limited(text(backup["configuration"])),
+            whole(backup.get("began", 0), whole(backup["position"])),
         )
 
 
@@ -131,4 +135,6 @@ def snapshot_in_log(backup: Snapshot) -> Snapshot:
     )
     if place.initial:
         content["initial"] = place.initial
+    if place.began:
+        content["began"] = place.began
     return Snapshot(content, backup.arrays, backup.name)

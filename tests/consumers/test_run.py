@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -139,12 +140,15 @@ def test_a_worker_that_is_stopped_is_restarted(broker: str, tmp_path: Path) -> N
 
 
 def test_a_stream_is_served_while_it_learns(broker: str, tmp_path: Path) -> None:
-    """The server waits for the first snapshot, takes up newer ones, and ends with the workers."""
+    """The server waits for the first snapshot, takes up newer ones, and ends with the workers.
+
+    Prometheus finds it as it finds the workers.
+    """
     events = list(open_source("synthetic:400,topics=12"))
-    log = tmp_path / "run.log"
+    log, targets = tmp_path / "run.log", tmp_path / "targets"
     with (
         Streaming(broker, tmp_path, [LANE]) as streaming,
-        running(streaming.path, log, "--serve", "0") as supervisor,
+        running(with_targets(streaming, targets), log, "--serve", "0") as supervisor,
     ):
         assert eventually(lambda: "waiting for a model" in log.read_text(), 120), log.read_text()
         streaming.produce(events[:200])
@@ -158,6 +162,14 @@ def test_a_stream_is_served_while_it_learns(broker: str, tmp_path: Path) -> None
         )
         with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
             assert b'"ranking":[{"topic":' in answer.read()
+        groups = [group for path in targets.glob("*.json") for group in read_json(path)]
+        jobs = {group["labels"]["job"]: group for group in groups}
+        assert jobs.keys() == {"wirerank-learner", "wirerank-tokenizer", "wirerank-serve"}
+        server = jobs["wirerank-serve"]
+        assert server["labels"]["worker"] == f"server of stream {streaming.name}"
+        assert server["targets"] == [url.removeprefix("http://")]
+        with urllib.request.urlopen(f"{url}/metrics", timeout=30) as answer:  # noqa: S310
+            assert b"wirerank_" in answer.read()
         servers = [
             pid for pid, command in children_of(supervisor.pid).items() if " serve " in command
         ]
@@ -165,6 +177,19 @@ def test_a_stream_is_served_while_it_learns(broker: str, tmp_path: Path) -> None
         supervisor.terminate()
         assert supervisor.wait(60) == 0, log.read_text()
         assert not is_running(servers[0])
+        assert list(targets.glob("*.json")) == []
+
+
+def with_targets(streaming: Streaming, folder: Path) -> Path:
+    """The configuration of a stream, with a folder of scrape targets."""
+    text = streaming.text.replace("[metrics]\n", f'[metrics]\ntargets_folder = "{folder}"\n')
+    streaming.path.write_text(text)
+    return streaming.path
+
+
+def read_json(path: Path) -> list[dict[str, Any]]:
+    content: list[dict[str, Any]] = orjson.loads(path.read_bytes())
+    return content
 
 
 def test_a_learner_serves_what_the_stream_publishes_next(broker: str, tmp_path: Path) -> None:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
+import stat
 import subprocess
+import textwrap
 from pathlib import Path
 
 import pytest
+from kafka import KafkaAdminClient, KafkaConsumer, OffsetAndMetadata, TopicPartition
 
 from consumers.cli import new_app
-from consumers.scrape_target import ScrapeTarget, target_address
+from consumers.kafka_names import lane_consumer_group, tokenizer_consumer_group
+from deploy.kafka.tools import write_tools
 from pipeline.access import checked_token
 from pipeline.corpora import open_source
+from pipeline.metrics.scrape_target import ScrapeTarget, target_address
 from tests.conftest import REPOSITORY, missing
 from tests.support.command_line import wirerank
+from tests.support.kafka_fixture import need_kafka
 from tests.support.kafka_stream import Streaming
 
 BOOK = REPOSITORY / "docs" / "guide" / "operate"
@@ -32,7 +39,7 @@ def indented(page: str, beginning: str) -> list[str]:
 def test_ended_workers_are_found_by_their_files(tmp_path: Path) -> None:
     if shutil.which("flock") is None:
         missing("flock", "install the package util-linux")
-    (loop,) = indented("monitor.md", "for file in")
+    (command,) = indented("monitor.md", "find ")
     address = target_address("127.0.0.1", 9610)
     kept, ended = (
         ScrapeTarget(tmp_path, "wirerank-learner", f"learner of stream {name}", name, address)
@@ -42,17 +49,51 @@ def test_ended_workers_are_found_by_their_files(tmp_path: Path) -> None:
     content = path.read_text()
     ended.withdraw()
     path.write_text(content)  # as if the worker had been killed: the file is there, not its lock
-    loop = loop.replace("/var/lib/wirerank/targets", str(tmp_path))
-    done = subprocess.run(["bash", "-c", loop], capture_output=True, text=True, check=False)
+    command = command.replace("/var/lib/wirerank/targets", str(tmp_path))
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == [f"ended: {path}"], done.stderr
     kept.withdraw()
+    path.unlink()
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stdout == ""
+    assert [*tmp_path.iterdir()] == []  # flock creates a file that does not exist
 
 
 def test_a_token_is_made_as_the_page_says(tmp_path: Path) -> None:
     text = (BOOK / "secure.md").read_text()
-    (command,) = re.findall(r"`(head -c 32 .*? > metrics\.token)`", text)
+    (command,) = re.findall(r"`(\(umask .*? > metrics\.token\))`", text)
     subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
-    assert checked_token((tmp_path / "metrics.token").read_bytes(), "metrics.token")
+    file = tmp_path / "metrics.token"
+    assert checked_token(file.read_bytes(), "metrics.token")
+    assert not file.stat().st_mode & stat.S_IROTH  # workers would warn
+
+
+def test_prometheus_accepts_the_configuration_of_the_page(tmp_path: Path) -> None:
+    """With the rules where the page copies them to, and a target that a worker has written."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        missing("promtool", "apt install prometheus")
+    text = (BOOK / "monitor.md").read_text()
+    (example,) = re.findall(r"    # prometheus.yml\n((?:    .*\n)+)", text)
+    (copied,) = indented("monitor.md", "sudo cp")
+    targets, rules = tmp_path / "targets", tmp_path / "wirerank"
+    rules.mkdir()
+    address = target_address("127.0.0.1", 9610)
+    ScrapeTarget(targets, "wirerank-learner", "learner of stream news", "news", address)
+    folders = {"/var/lib/wirerank/targets": targets, "/etc/prometheus/wirerank": rules}
+    for named, own in folders.items():
+        example, copied = (part.replace(named, str(own)) for part in (example, copied))
+    copied = copied.removeprefix("sudo ")
+    subprocess.run(["bash", "-c", copied], cwd=REPOSITORY, check=True)
+    path = tmp_path / "prometheus.yml"
+    path.write_text(textwrap.dedent(example))
+    done = subprocess.run(
+        [str(promtool), "check", "config", str(path)], capture_output=True, text=True, check=False
+    )
+    shown = done.stdout + done.stderr
+    assert done.returncode == 0, shown
+    assert "2 rule files found" in shown
+    assert "WARNING" not in shown
 
 
 def test_rights_are_printed_as_the_page_says(
@@ -66,6 +107,36 @@ def test_rights_are_printed_as_the_page_says(
         assert done.exit_code == 0, done.output
         for option in command[3:]:
             assert option.removeprefix("learner=") in done.stdout or option == "--principal"
+
+
+def test_the_groups_of_a_stream_are_deleted(broker: str, tmp_path: Path) -> None:
+    """As the page on recovery says, with Kafka's own tools."""
+    need_kafka()
+    streaming = Streaming(broker, tmp_path, ["mmp:loss=1"])
+    streaming.produce(open_source("synthetic:3,topics=3"))
+    names = {tokenizer_consumer_group(streaming.name), lane_consumer_group(streaming.name, "mmp")}
+    other = tokenizer_consumer_group(f"{streaming.name}2")
+    for name in (*names, other):
+        consumer = KafkaConsumer(bootstrap_servers=broker, group_id=name)
+        consumer.commit({TopicPartition(streaming.documents, 0): OffsetAndMetadata(1, "", -1)})
+        consumer.close()
+    text = (BOOK / "recover.md").read_text()
+    (commands,) = re.findall(r"((?:^    .*\n)+)", text[text.index("show and delete") :], re.M)[:1]
+    commands = commands.replace("BROKER", broker).replace("newswire", streaming.name)
+    write_tools(tmp_path / "bin")
+    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-e", "-c", commands],
+        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert set((tmp_path / "groups").read_text().split()) == names
+    admin = KafkaAdminClient(bootstrap_servers=broker)
+    left = {group["group_id"] for group in admin.list_groups()}
+    admin.delete_groups([other])
+    admin.close()
+    assert other in left
+    assert not names & left
 
 
 def test_a_first_look(broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

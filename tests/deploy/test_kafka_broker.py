@@ -29,6 +29,7 @@ from deploy.kafka import cluster as cluster_module
 from deploy.kafka.metadata_request import brokers_in_service
 from deploy.kafka.ports import LOOPBACK, PortLease
 from deploy.kafka.process import ProcessId
+from deploy.kafka.tools import TOOLS
 from tests.support.kafka_fixture import need_kafka
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -143,6 +144,22 @@ def test_console_tools_see_a_group_and_its_lag(broker: str) -> None:
     assert done.returncode == 0, done.stderr
     row = next(line.split() for line in done.stdout.splitlines() if line.startswith(topic))
     assert row[1:6] == [topic, "0", "4", "10", "6"]  # topic, partition, offset, end, lag
+
+
+def test_scripts_have_the_names_of_kafkas_tools(broker: str, tmp_path: Path) -> None:
+    need_kafka()
+    topic = make_topic(broker)
+    command = [sys.executable, "-m", "deploy.kafka", "tools", "--data", str(tmp_path)]
+    folder = subprocess.run(
+        command, cwd=REPOSITORY, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert {path.name for path in Path(folder).glob("*.sh")} == set(TOOLS)
+    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    shown = subprocess.run(
+        ["sh", "-c", f"kafka-topics.sh --bootstrap-server {broker} --list"],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert topic in shown.stdout.split(), shown.stderr
 
 
 def test_an_unknown_topic_is_not_created(own: Cluster) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from consumers.scrape_target import ScrapeTarget, target_address
 from pipeline.access import Access, server_tls
 from pipeline.metrics.collectors import ProcessMetrics
 from pipeline.metrics.health import Health
+from pipeline.metrics.scrape_target import ScrapeTarget, target_address
 from pipeline.metrics.server import MetricsServer
 from tests.conftest import REPOSITORY, missing
 from tests.support.kafka_stream import eventually

@@ -166,6 +166,7 @@ def test_it_is_installed_upgraded_and_removed(tmp_path: Path) -> None:
     settings_file = tmp_path / "etc/wirerank/wirerank.toml"
     config = read_config(settings_file, {})
     assert config.snapshots.folder == Path("/var/lib/wirerank/snapshots")
+    assert config.metrics.targets_folder == Path("/var/lib/wirerank/targets")
     secrets = tmp_path / "etc/wirerank/wirerank.env"
     assert secrets.stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "etc/wirerank/credentials").stat().st_mode & 0o777 == 0o700

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from consumers.scrape_target import ScrapeTarget, target_address
 from pipeline.engine.engine import Engine
 from pipeline.events.event import MalformedEvent, parse_event
 from pipeline.log.block_reader import SourceBlock
@@ -31,6 +30,8 @@ from pipeline.metrics.collectors import (
     TokenizerMetrics,
 )
 from pipeline.metrics.health import Health
+from pipeline.metrics.log_metrics import LogMetrics
+from pipeline.metrics.scrape_target import ScrapeTarget, target_address
 from pipeline.metrics.server import MetricsServer
 from pipeline.reports.report import write_curves
 from pipeline.snapshots.folder import SnapshotFolder
@@ -96,6 +97,7 @@ class FedLearner:
         self.health = Health()
         ProcessMetrics(registry, self.health)
         self._metrics = LearnerMetrics(registry, STREAM, topics=10)
+        LogMetrics(registry, STREAM)  # as of a learner that trims the log, but has not done so yet
         self._lag = LagMetrics(registry, STREAM)
         MetricsServer(registry, self.health, port=port)
         announce(folder, "learner", port)

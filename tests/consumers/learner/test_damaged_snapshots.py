@@ -19,13 +19,13 @@ from pipeline.follower import Follower
 from pipeline.log.block import make_block
 from pipeline.snapshots.folder import SnapshotFolder
 from pipeline.storage.container import LENGTH, PREFIX
-from pipeline.text.features import FeatureSettings
+from pipeline.text.feature_settings import FeatureSettings
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events
 
 SETTINGS = EngineSettings(FeatureSettings(max_terms=16), max_topics=3, max_pending=2)
 KINDS = (
-    "mmp:average=true", "perceptron", "arow", "committee:size=2", "rocchio", "frequency",
-    "feature-focus", "independent", "prank:ranks=3", "widrow-hoff:ranks=3",
+    "mmp:average=true", "perceptron", "arow", "soft-arow", "committee:size=2", "rocchio",
+    "frequency", "feature-focus", "independent", "prank:ranks=3", "widrow-hoff:ranks=3",
     "multiclass-perceptron:ranks=3", "mmp:kernel=poly2", "svm-map:of=[mmp:loss=1]",
 )  # fmt: skip
 SMALL = "frequency"

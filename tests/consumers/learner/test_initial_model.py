@@ -175,7 +175,7 @@ def test_what_does_not_fit_is_refused(broker: str, tmp_path: Path) -> None:
         begin_with_model(streaming)
         streaming.settings += '\nprofile = "reuters21578"'
         streaming.configure(WHOLE)
-        assert "was learned with profile = reuters2000, but stream" in refusal(streaming)
+        assert "was learned with profile = news, but stream" in refusal(streaming)
         begin_with_model(streaming, WHOLE)
         model = tmp_path / "news.model"
         kept = model.read_bytes()

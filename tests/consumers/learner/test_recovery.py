@@ -15,6 +15,7 @@ from pipeline.engine.engine import Engine
 from pipeline.follower import Follower
 from pipeline.log.coverage import Coverage
 from pipeline.snapshots.folder import SnapshotFolder
+from pipeline.snapshots.snapshot import MismatchError
 
 A, B = "mmp:loss=1", "perceptron"
 
@@ -190,3 +191,19 @@ def test_a_snapshot_of_another_log_stops_a_lane_that_has_no_other(
     kept(tmp_path, 20, [A], [A])
     assert recovered(tmp_path, {A: 20}, [A]) == ({A: 20}, {A: 20})
     assert f"skipped a snapshot: {other} was taken at offset 101 of another log" in caplog.text
+
+
+def test_a_snapshot_of_another_profile_is_refused(tmp_path: Path) -> None:
+    """Its terms are not those that the tokenizers count now."""
+    snapshot = follower([A]).snapshot(log="id", published=[], profile="news:stem=german")
+    SnapshotFolder(tmp_path).write(snapshot)
+    kept(tmp_path, 0, [B], [])  # of an older release: it does not say its profile
+    facts = LogDescription("blocks", "id", 0, 100)
+
+    def recovery(profile: str) -> Recovery:
+        return Recovery(SnapshotFolder(tmp_path, 9), facts, {}, follower, profile=profile)
+
+    assert [f.names for f in recovery("news:stem=german").followers([A])] == [[A]]
+    assert [f.names for f in recovery("news").followers([B])] == [[B]]
+    with pytest.raises(MismatchError, match="with profile = news:stem=german, but the"):
+        recovery("news").followers([A])

@@ -24,6 +24,7 @@ from pipeline.engine.engine import Engine
 from pipeline.errors import UsageError
 from pipeline.follower import Follower
 from pipeline.log.coverage import Coverage
+from pipeline.snapshots.content import Description
 from pipeline.snapshots.folder import SnapshotFolder, VerifiedFiles
 
 A, B = "mmp:loss=1", "perceptron"
@@ -69,6 +70,21 @@ def test_the_oldest_of_the_newest_snapshots(tmp_path: Path) -> None:
         f"lane {A}": 30,
         f"lane {B}": 20,
     }
+
+
+def test_a_worker_that_replaces_a_snapshot_during_the_survey(tmp_path: Path) -> None:
+    """The folder is listed again. Otherwise the lane would have a snapshot too few."""
+    paths = [keep(tmp_path, position) for position in (10, 20)]
+
+    class Replaced(VerifiedFiles):
+        def describe(self, path: Path) -> Description:
+            if paths[0].exists():
+                keep(tmp_path, 30)
+                paths[0].unlink()
+            return super().describe(path)
+
+    survey = survey_snapshots(tmp_path, Replaced())
+    assert sorted(one.position for one in survey.found) == [20, 30]
 
 
 def test_the_log_goes_back_to_the_newest_copies(tmp_path: Path) -> None:

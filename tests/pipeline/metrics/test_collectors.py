@@ -23,6 +23,7 @@ from pipeline.metrics.collectors import (
     TokenizerMetrics,
 )
 from pipeline.metrics.families import EDGES, Durations
+from pipeline.metrics.log_metrics import LogMetrics, TrimmedLog
 from pipeline.snapshots.folder import SnapshotFolder
 from pipeline.snapshots.restoring import restore_engine
 from pipeline.snapshots.snapshot import take_snapshot
@@ -340,6 +341,24 @@ def test_the_table_of_the_documents_is_what_is_shown() -> None:
         shown[name] = (family.type, frozenset(labels), family.documentation)
     assert {n: s for n, s in shown.items() if n.startswith("wirerank_")} == declared
     assert {"process_resident_memory_bytes", "process_start_time_seconds"} <= set(shown)
+
+
+def test_trims_are_counted_from_zero_on() -> None:
+    """A counter that appears only with its first problem would show no increase."""
+    registry = CollectorRegistry()
+    metrics = LogMetrics(registry, "wire")
+    names = ("wirerank_log_trims_total", "wirerank_log_trim_problems_total")
+
+    def shown() -> list[float]:
+        value = scrape(registry).value
+        return [value(names[0]), *(value(names[1], reason=r) for r in ("blocked", "failed"))]
+
+    assert shown() == [0, 0, 0]
+    metrics.trimmed(TrimmedLog(0, 10, 1e6), 0, 0.0, (), blocked=False)
+    metrics.trimmed(TrimmedLog(0, 10, 1e6), 0, 0.0, ("lane",), blocked=True)
+    metrics.failed()
+    metrics.failed()
+    assert shown() == [1, 1, 2]
 
 
 def test_labels_are_few_and_bounded() -> None:

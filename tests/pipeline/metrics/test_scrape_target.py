@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from consumers.scrape_target import ScrapeTarget, is_locked, remove_abandoned, target_address
+from pipeline.metrics.scrape_target import ScrapeTarget, is_locked, remove_abandoned, target_address
 from tests.conftest import REPOSITORY
 from tests.support.prometheus_server import program
 
 WRITER = """
 import sys
 from pathlib import Path
-from consumers.scrape_target import ScrapeTarget
+from pipeline.metrics.scrape_target import ScrapeTarget
 kept = ScrapeTarget(Path(sys.argv[1]), "wirerank-tokenizer", sys.argv[2], "wire", "127.0.0.1:1")
 print(kept.path, flush=True)
 sys.stdin.read()
