@@ -7,12 +7,30 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from learners.slow.arithmetic import added_up
+from learners.slow.committee import scrambled
 from learners.svm_map.features import DenseItems
 from learners.svm_map.trainer import Queries, train
 
 MAX_SEARCHES = 500
+SHARES = (
+    (1.0, 0.0, 0.3, 0.0, 0.0),
+    (1.0, 0.0, 1.0, 0.0, 0.0),
+    (1.0, 0.0, 1.0, 0.0, 0.5),
+    (0.0, 1.0, 0.3, 0.3, 1.0),
+    (0.0, 1.0, 0.0, 0.3, 1.0),
+    (0.0, 1.0, 0.0, 1.0, 0.0),
+    (0.0, 1.0, 0.0, 10.0, 0.0),
+    (0.0, 1.0, 0.0, 10.0, 12.0),
+)
+TRAINED = (1.0, 3.0)
+FIXED = len(SHARES)
+TIE = 1e-9
+LOSSES = 5  # 1 - average precision, coverage, one-error, loss1, loss3
+LOST_PRECISION, LOST_SHARE, GAIN_WEIGHT, PRIOR_ROUNDS = 0.002, 0.02, 0.05, 10.0
 
 LaneScores = Sequence[Sequence[float]]  # of each lane: the scores of the topics
+Features = list[list[tuple[float, float, float]]]  # of each lane: those of the topics
 
 
 def ranking(scores: Sequence[float]) -> list[int]:
@@ -23,7 +41,7 @@ def ranking(scores: Sequence[float]) -> list[int]:
 def features(scores: Sequence[float], depth: int) -> list[tuple[float, float, float]]:
     """The features of each topic from one lane: scaled score, one over the rank, and lead."""
     order = ranking(scores)
-    low, high = min(scores), max(scores)
+    low, high = min(0.0, *scores), max(0.0, *scores)
     differ = 0.0 < high - low < float("inf")
     scaled = [(score - low) / (high - low) if differ else 0.0 for score in scores]
     second = max([scaled[topic] for topic in order[1:]], default=0.0)
@@ -35,14 +53,103 @@ def features(scores: Sequence[float], depth: int) -> list[tuple[float, float, fl
     return described
 
 
-def precision(scores: Sequence[float], labels: Sequence[int]) -> float:
-    """The average precision of a ranking."""
+def scored(lanes: LaneScores) -> int:
+    """How many topics were known when the document was scored: those after it have no score."""
+    known = [topic for topic in range(len(lanes[0])) if any(lane[topic] != 0.0 for lane in lanes)]
+    return known[-1] + 1 if known else 0
+
+
+def place_of_zero(lanes: LaneScores) -> int:
+    """How many topics are ahead of a new one, in the lane that has the fewest."""
+    return min(sum(score >= 0.0 for score in lane) for lane in lanes)
+
+
+def shifted(scores: list[float], ahead: int) -> list[float]:
+    """The scores, shifted so that 0 stands behind the first `ahead` topics."""
+    order = sorted(scores, reverse=True)
+    if ahead == 0:
+        zero = order[0] + 1.0
+    elif ahead == len(scores):
+        zero = order[-1]
+    else:
+        zero = (order[ahead] + order[ahead - 1]) / 2.0
+    return [score - zero for score in scores]
+
+
+def measured(scores: Sequence[float], ahead: int, known: int, labels: Sequence[int]) -> list[float]:
+    """The losses of a ranking; topics that it lacks stand behind its first `ahead` topics."""
+    topics = len(scores)
     order = ranking(scores)
-    ranks = sorted(order.index(label) + 1 for label in labels)
-    total = 0.0
+    whole = [*order[:ahead], *range(topics, known), *order[ahead:]]
+    ranks = sorted(whole.index(label) + 1 for label in labels)
+    wrong = 0
+    for label in labels:
+        for other in set(range(known)) - set(labels):
+            if max(label, other) < topics and scores[label] == scores[other]:
+                wrong += 1  # a tie is an error
+            elif min(label, other) >= topics:
+                wrong += 1  # both are new: a tie
+            else:
+                wrong += whole.index(other) < whole.index(label)
+    precision = 0.0
     for hits, rank in enumerate(ranks, start=1):
-        total += hits / rank
-    return total / len(ranks)
+        precision += hits / rank
+    pairs = float(len(labels)) * (known - len(labels))
+    return [
+        1.0 - precision / len(labels), ranks[-1] - 1.0, float(ranks[0] != 1), float(wrong > 0),
+        wrong / pairs,
+    ]  # fmt: skip
+
+
+class Record:
+    """The losses of all candidates over some rounds, with the gains over the leader."""
+
+    def __init__(self, candidates: int) -> None:
+        self.sums = [[0.0] * (LOSSES + 2) for _ in range(candidates)]
+        self.rounds = 0.0
+
+    def add(self, round_: list[list[float]], decay: float = 1.0) -> None:
+        """Add a round, after the rounds before have lost some weight."""
+        for sums, values in zip(self.sums, round_, strict=True):
+            sums[:] = [decay * total + value for total, value in zip(sums, values, strict=True)]
+        self.rounds = decay * self.rounds + 1.0
+
+    def plus(self, other: Record) -> Record:
+        """Both records together."""
+        both = Record(0)
+        for first, second in zip(self.sums, other.sums, strict=True):
+            both.sums.append([a + b for a, b in zip(first, second, strict=True)])
+        both.rounds = self.rounds + other.rounds
+        return both
+
+    def tolerances(self, lanes: int) -> list[tuple[float, float]]:
+        """For each loss: the least of a lane, and how much more is tolerable."""
+        found = []
+        for loss in range(LOSSES):
+            total = 0.0
+            for lane in range(lanes):
+                total += self.sums[lane][loss]
+            least = min(self.sums[lane][loss] for lane in range(lanes))
+            prior = PRIOR_ROUNDS * (total / lanes) / max(self.rounds, 1.0)
+            found.append((least, LOST_SHARE * (least + prior)))
+        found[0] = (found[0][0], LOST_PRECISION * (self.rounds + PRIOR_ROUNDS))
+        return found
+
+    def penalty(self, candidate: int, lanes: int) -> float:
+        """How far a candidate is behind the best lanes."""
+        total = 0.0
+        tolerances = self.tolerances(lanes)
+        for lost, (least, unit) in zip(self.sums[candidate], tolerances, strict=False):
+            if unit > 0.0:
+                behind = (lost - least) / unit
+                total += behind if behind > 0.0 else GAIN_WEIGHT * behind
+            elif lost > 0.0:
+                total += 1.0
+        return total
+
+    def best(self, lanes: int, candidates: range) -> int:
+        """The candidate with the least penalty."""
+        return min(candidates, key=lambda candidate: self.penalty(candidate, lanes))
 
 
 class SlowStacker:
@@ -51,63 +158,165 @@ class SlowStacker:
     def __init__(
         self, lanes: int, refit: int, window: int, cost: float, depth: int, proof: float = 1.0
     ) -> None:
+        self.lanes = lanes
         self.refit, self.cost, self.depth, self.proof = refit, cost, depth, proof
-        self.weights = [1.0, 0.0, 0.0] * lanes
-        self.followed = -1
+        self.decay = 1.0 - 1.0 / max(2, window)
+        self.approved: list[float] | None = None
+        self.probation: list[float] | None = None
         self.rounds = 0
         self.lessons: deque[tuple[list[list[float]], list[bool], list[float]]] = deque(
             maxlen=window
         )
+        self.candidates = lanes + FIXED + 2 * len(TRAINED)
+        self.lasting, self.before, self.now = (Record(self.candidates) for _ in range(3))
 
-    def described(self, lanes: LaneScores) -> list[list[float]]:
-        """The features of each topic, lane after lane."""
-        by_lane = [features(scores, self.depth) for scores in lanes]
-        return [[x for lane in by_lane for x in lane[topic]] for topic in range(len(lanes[0]))]
+    def leader(self) -> int:
+        """The best lane."""
+        return self.lasting.best(self.lanes, range(self.lanes))
 
-    def combined(self, lanes: LaneScores) -> list[float]:
-        """The scores by the weights."""
-        scores = []
-        for topic in self.described(lanes):
-            score = 0.0
-            for weight, feature in zip(self.weights, topic, strict=True):
-                score += weight * feature
-            scores.append(score)
-        return scores
+    def lane_with_least(self, loss: int) -> int:
+        """The lane with the least of a loss; the leader if no other lane has less."""
+        found = self.leader()
+        for lane in range(self.lanes):
+            if self.lasting.sums[lane][loss] < self.lasting.sums[found][loss]:
+                found = lane
+        return found
+
+    def chosen(self) -> int:
+        """The candidate to rank by."""
+        chosen = self.lasting.best(self.lanes, range(self.lanes + FIXED))
+        if self.approved is None:
+            return chosen
+        recent = self.before.plus(self.now)
+        first = self.lanes + FIXED
+        trained = recent.best(self.lanes, range(first, first + len(TRAINED)))
+        gain, squares = recent.sums[trained][LOSSES:]
+        ahead = gain > 0.0 and gain * gain > self.proof * self.proof * squares
+        better = recent.penalty(trained, self.lanes) < recent.penalty(chosen, self.lanes)
+        return trained if better and (ahead or self.proof == 0.0) else chosen
+
+    def blends(self, described: Features) -> list[list[float]]:
+        """The scores by each blend."""
+        leader = self.leader()
+        widest, sharpest = self.lane_with_least(1), self.lane_with_least(2)
+        by_topic = []
+        for topic in range(len(described[0])):
+            mean = 0.0
+            for lane in described:
+                mean += lane[topic][0]
+            mean /= self.lanes
+            leading = described[leader][topic][0]
+            parts = (
+                leading, described[widest][topic][0], mean, described[leader][topic][1],
+                float(described[sharpest][topic][1] == 1.0),
+            )  # fmt: skip
+            scores = [
+                added_up([share * part for share, part in zip(shares, parts, strict=True)])
+                for shares in SHARES
+            ]
+            for weights in (self.approved, self.probation):
+                ranked = 0.0
+                if weights is not None:
+                    of_topic = [feature for lane in described for feature in lane[topic]]
+                    for weight, feature in zip(weights, of_topic, strict=True):
+                        ranked += weight * feature
+                scores += [leading + share * ranked for share in TRAINED]
+            by_topic.append([score - TIE * topic for score in scores])
+        return [list(scores) for scores in zip(*by_topic, strict=True)]
+
+    def described(self, lanes: LaneScores, topics: int) -> Features:
+        """The features of the first topics, by lane."""
+        return [features(scores[:topics], self.depth) for scores in lanes]
 
     def score(self, lanes: LaneScores) -> list[float]:
         """The scores of the topics of a document."""
-        return list(lanes[self.followed]) if self.followed >= 0 else self.combined(lanes)
+        chosen = self.chosen()
+        if chosen < self.lanes:
+            return list(lanes[chosen])
+        topics = scored(lanes)
+        if not topics:
+            return [0.0] * len(lanes[0])
+        scores = self.blends(self.described(lanes, topics))[chosen - self.lanes]
+        ahead = place_of_zero([lane[:topics] for lane in lanes])
+        return shifted(scores, ahead) + [0.0] * (len(lanes[0]) - topics)
 
     def learn(self, lanes: LaneScores, labels: Sequence[int]) -> None:
-        """Keep a labelled document; train if the round is a multiple of `refit`."""
+        """Judge the candidates and keep the document; train if it is time for that."""
         self.rounds += 1
-        if 0 < len(labels) < len(lanes[0]):
-            first = {topic for scores in lanes for topic in ranking(scores)[: self.depth]}
-            items = sorted(first | set(labels))
-            described = self.described(lanes)
-            worth = [precision(scores, labels) for scores in (*lanes, self.combined(lanes))]
-            relevant = [item in labels for item in items]
-            self.lessons.append(([described[item] for item in items], relevant, worth))
-        if self.rounds % self.refit == 0 and self.lessons:
+        topics, known = scored(lanes), len(lanes[0])
+        if topics and 0 < len(labels) < known:
+            described = self.described(lanes, topics)
+            self.judge(lanes, described, labels)
+            if 0 < sum(label < topics for label in labels) < topics:
+                self.keep(described, labels)
+        early = [self.refit // part for part in (8, 4, 2)]
+        if self.rounds % self.refit == 0 or self.rounds in early:
             self.train()
 
+    def judge(self, lanes: LaneScores, described: Features, labels: Sequence[int]) -> None:
+        """Add a round to the records."""
+        topics, known = len(described[0]), len(lanes[0])
+        leader = self.leader()
+        round_ = [measured(lane, known, known, labels) for lane in lanes]
+        ahead = place_of_zero([lane[:topics] for lane in lanes])
+        for number, scores in enumerate(self.blends(described)):
+            vector = (number - FIXED) // len(TRAINED)
+            weights = self.probation if vector == 1 else self.approved
+            exists = number < FIXED or weights is not None
+            round_.append(measured(scores, ahead, known, labels) if exists else [0.0] * LOSSES)
+        tolerances = self.lasting.tolerances(self.lanes)
+        for losses in round_:
+            gain = 0.0
+            for loss, (_, unit) in enumerate(tolerances):
+                if unit > 0.0:
+                    gain += (round_[leader][loss] - losses[loss]) / unit
+            gain *= self.lasting.rounds + PRIOR_ROUNDS
+            losses += [gain, gain * gain]
+        self.lasting.add(round_, self.decay)
+        self.now.add(round_)
+
+    def keep(self, described: Features, labels: Sequence[int]) -> None:
+        """Keep the first topics of each lane, the relevant topics, and some of the others."""
+        topics = range(len(described[0]))
+        weights = {
+            topic: 1.0
+            for topic in topics
+            if topic in labels or any(lane[topic][1] > 0.0 for lane in described)
+        }
+        below = [topic for topic in topics if topic not in weights]
+        drawn = min(self.depth, len(below))
+        for i in range(drawn):
+            place = scrambled(self.rounds) % len(below) + i * len(below) // drawn
+            weights[below[place % len(below)]] = len(below) / drawn
+        items = sorted(weights)
+        by_item = [[x for lane in described for x in lane[item]] for item in items]
+        relevant = [item in labels for item in items]
+        self.lessons.append((by_item, relevant, [weights[item] for item in items]))
+
     def train(self) -> None:
-        """Find new weights, then choose between the weights and the best lane."""
+        """Approve the weights on probation if they did better, then find new ones."""
+        first, count = self.lanes + FIXED, len(TRAINED)
+        approve = self.probation is not None
+        if approve and self.approved is not None:
+            old = self.now.best(self.lanes, range(first, first + count))
+            new = self.now.best(self.lanes, range(first + count, first + 2 * count))
+            approve = self.now.penalty(new, self.lanes) < self.now.penalty(old, self.lanes)
+        if approve:
+            self.approved = self.probation
+            self.now.sums[first : first + count] = [
+                list(sums) for sums in self.now.sums[first + count :]
+            ]
+        self.before, self.now = self.now, Record(self.candidates)
+        if not self.lessons:
+            return
         items = [item for lesson, _, _ in self.lessons for item in lesson]
         relevant = [known for _, those, _ in self.lessons for known in those]
+        weights = [weight for _, _, those in self.lessons for weight in those]
         starts = np.cumsum([0, *(len(lesson) for lesson, _, _ in self.lessons)])
-        queries = Queries(starts, np.array(relevant), DenseItems(np.array(items)))
-        trained = train(queries, self.cost, max_searches=MAX_SEARCHES)
-        if trained.queries:
-            self.weights = trained.weights.tolist()
-        worth = [0.0] * (len(self.weights) // 3 + 1)
-        for _, _, precisions in self.lessons:
-            worth = [total + one for total, one in zip(worth, precisions, strict=True)]
-        best = max(range(len(worth) - 1), key=worth.__getitem__)
-        total = squares = 0.0
-        for _, _, precisions in self.lessons:
-            gain = precisions[-1] - precisions[best]
-            total += gain
-            squares += gain * gain
-        enough = self.proof * self.proof * squares
-        self.followed = -1 if total > 0.0 and total * total > enough else best
+        queries = Queries(
+            starts, np.array(relevant), DenseItems(np.array(items)), np.array(weights)
+        )
+        trained = train(queries, self.cost, max_searches=MAX_SEARCHES).weights.tolist()
+        size = added_up([abs(weight) for weight in trained])
+        if size > 0.0:
+            self.probation = [weight / size for weight in trained]

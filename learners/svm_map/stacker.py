@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from learners.arrays import Bools, Floats, Ints, Longs
+from learners.arrays import Floats, Longs
 from learners.checks import (
     InvalidArrayError,
     bools,
@@ -27,182 +26,126 @@ from learners.jit import njit
 from learners.learner import Learner, State
 from learners.options import Option
 from learners.scores import DenseScores, RowScores, Scores, ScoresMismatchError
-from learners.segment import Segment, Steps
+from learners.segment import Segment, Steps, labels_of
+from learners.svm_map.candidates import (
+    APPROVED,
+    BLENDS,
+    COLUMNS,
+    FIXED,
+    PROBATION,
+    SQUARES,
+    TRAINED,
+    Choice,
+    Ranker,
+    Records,
+    blend,
+    choose,
+    close_period,
+    measure,
+    record,
+)
 from learners.svm_map.features import DenseItems
+from learners.svm_map.lessons import Lesson, LessonRoom, most_items, write_lesson
+from learners.svm_map.loss_augmented import total_of
+from learners.svm_map.topic_features import (
+    EACH,
+    describe,
+    new_features,
+    place_of_zero,
+    shift_to_zero,
+    topics_scored,
+)
 from learners.svm_map.trainer import Queries, train
 
-SCALED, PLACE, LEAD = range(3)  # the features of a topic from each lane; see `TopicFeatures`
-EACH = 3
 MAX_RELEVANT = 1000  # topics of a document, for `max_bytes`
 MAX_SEARCHES = 500  # in one refit, so that the stream never waits for long
-
-
-class TopicFeatures(NamedTuple):
-    """The features of the topics of a document: lanes x topics, on the same scale for all lanes.
-
-    Equal scores are ranked by index.
-    """
-
-    scaled: Floats  # the score, scaled from 0 for the last topic to 1 for the first
-    places: Floats  # one over the rank of the first `depth` topics, 0 for the others
-    leads: Floats  # how far the first topic is ahead of the second, 0 for the others
+EARLY = (8, 4, 2)  # it trains also after these parts of the first `refit` rounds
+STEPS_AT_ONCE = 128  # bounds the room for lessons
 
 
 @njit
-def new_features(lanes: int, topics: int) -> TopicFeatures:
-    """Room for the features of a document."""
-    return TopicFeatures(
-        np.empty((lanes, topics)), np.empty((lanes, topics)), np.empty((lanes, topics))
-    )
+def rank_row(values: Floats, choice: Choice, ranker: Ranker, out: Floats) -> None:
+    """Write the scores of a document, from the scores of each lane (lanes x topics)."""
+    lanes = len(values)
+    if choice.chosen < lanes:
+        out[: values.shape[1]] = values[choice.chosen]
+        return
+    topics = topics_scored(values)
+    if topics == 0:
+        return
+    features, blends = new_features(lanes, topics), np.empty((BLENDS, topics))
+    describe(values[:, :topics], ranker.depth, features)
+    blend(features, choice, ranker, blends)
+    scores = blends[choice.chosen - lanes]
+    shift_to_zero(scores, place_of_zero(values[:, :topics]))
+    out[:topics] = scores
 
 
 @njit
-def describe(values: Floats, depth: int, features: TopicFeatures) -> None:
-    """Write the features of the topics, from the scores of each lane (lanes x topics)."""
-    scaled, places, leads = features.scaled, features.places, features.leads
-    topics = values.shape[1]
-    best = np.empty(min(depth, topics), np.int64)
-    scaled[:], places[:], leads[:] = 0.0, 0.0, 0.0
-    for lane in range(len(values)):
-        given = values[lane]
-        filled = 0
-        low = high = given[0]
-        for topic in range(topics):
-            low, high = min(low, given[topic]), max(high, given[topic])
-            if filled == len(best) and given[topic] <= given[best[filled - 1]]:
-                continue
-            place = min(filled, len(best) - 1)
-            while place > 0 and given[topic] > given[best[place - 1]]:
-                best[place] = best[place - 1]
-                place -= 1
-            best[place] = topic
-            filled = min(filled + 1, len(best))
-        for place in range(filled):
-            places[lane, best[place]] = 1.0 / (place + 1)
-        span = high - low
-        if not 0.0 < span < np.inf:
-            continue  # all scores are equal, or not finite
-        second = 0.0
-        for topic in range(topics):
-            scaled[lane, topic] = (given[topic] - low) / span
-            if topic != best[0]:
-                second = max(second, scaled[lane, topic])
-        leads[lane, best[0]] = scaled[lane, best[0]] - second
-
-
-@njit
-def weigh(features: TopicFeatures, weights: Floats, scores: Floats) -> None:
-    """Write the scores of topics: their features times the weights, lane after lane."""
-    scaled, places, leads = features.scaled, features.places, features.leads
-    for topic in range(scaled.shape[1]):
-        score = 0.0
-        for lane in range(len(scaled)):
-            score += weights[EACH * lane + SCALED] * scaled[lane, topic]
-            score += weights[EACH * lane + PLACE] * places[lane, topic]
-            score += weights[EACH * lane + LEAD] * leads[lane, topic]
-        scores[topic] = score
-
-
-@njit
-def combine_rows(
-    steps: Steps, lane_scores: Floats, weights: Floats, followed: int, depth: int, out: Floats
-) -> None:
-    """Score the ranked rows: by the weights, or exactly as the lane `followed` if it is not -1."""
+def follow_steps(
+    steps: Steps,
+    lane_scores: Floats,
+    ranker: Ranker,
+    decay: float,
+    rounds: int,
+    records: Records,
+    room: LessonRoom,
+    ends: Longs,
+    out: Floats,
+) -> int:
+    """Take the steps between two trainings; return the number of lessons written to `room`."""
     lanes = len(lane_scores)
+    choice = choose(records, ranker, lanes)
+    lessons = end = 0
     for step in range(len(steps.row)):
         row, known = steps.row[step], steps.known[step]
-        if steps.learn[step] or known == 0:
+        values = lane_scores[:, row, :known]
+        if not steps.learn[step]:
+            if known > 0:
+                rank_row(values, choice, ranker, out[row])
             continue
-        if followed >= 0:
-            out[row, :known] = lane_scores[followed, row, :known]
+        rounds += 1
+        labels = labels_of(steps.label_starts, steps.labels, step)
+        topics = topics_scored(values)
+        if topics == 0 or not 0 < len(labels) < known:
             continue
-        features = new_features(lanes, known)
-        describe(lane_scores[:, row, :known], depth, features)
-        weigh(features, weights, out[row])
-
-
-@njit
-def average_precision(scores: Floats, labels: Ints) -> float:
-    """The average precision of the ranking by these scores, ties by index."""
-    ranks = np.empty(len(labels), np.int64)
-    for i in range(len(labels)):
-        label = labels[i]
-        rank = 1
-        for topic in range(len(scores)):
-            ahead = scores[topic] > scores[label]
-            rank += ahead or (scores[topic] == scores[label] and topic < label)
-        ranks[i] = rank
-    ranks.sort()
-    total = 0.0
-    for i in range(len(ranks)):
-        total += (i + 1) / ranks[i]
-    return total / len(ranks)
-
-
-@njit
-def lesson_of(
-    lane_scores: Floats, labels: Ints, weights: Floats, depth: int
-) -> tuple[Floats, Bools, Floats]:
-    """What the stacker keeps of a labelled document, as the fields of a `Lesson`.
-
-    Its items are the relevant topics and the first `depth` topics of each lane. The topics below
-    are many, and change little.
-    """
-    lanes, topics = lane_scores.shape
-    described, combined = new_features(lanes, topics), np.empty(topics)
-    describe(lane_scores, depth, described)
-    weigh(described, weights, combined)
-    scaled, places, leads = described.scaled, described.places, described.leads
-    worth = np.empty(lanes + 1)
-    for lane in range(lanes):
-        worth[lane] = average_precision(lane_scores[lane], labels)
-    worth[lanes] = average_precision(combined, labels)
-    is_label, is_item = np.zeros(topics, np.bool_), np.zeros(topics, np.bool_)
-    for label in labels:
-        is_label[label] = is_item[label] = True
-    for topic in range(topics):
+        is_label = np.zeros(known, np.bool_)
+        for label in labels:
+            is_label[label] = True
+        features, blends = new_features(lanes, topics), np.empty((BLENDS, topics))
+        describe(values[:, :topics], ranker.depth, features)
+        blend(features, choice, ranker, blends)
+        ahead = place_of_zero(values[:, :topics])
+        losses = np.zeros((lanes + BLENDS, COLUMNS))
         for lane in range(lanes):
-            if places[lane, topic] > 0.0:
-                is_item[topic] = True
-    items = np.flatnonzero(is_item)
-    features = np.empty((len(items), EACH * lanes))
-    for i in range(len(items)):
-        for lane in range(lanes):
-            features[i, EACH * lane + SCALED] = scaled[lane, items[i]]
-            features[i, EACH * lane + PLACE] = places[lane, items[i]]
-            features[i, EACH * lane + LEAD] = leads[lane, items[i]]
-    return features, is_label[items], worth
-
-
-@njit
-def is_ahead(gains: Floats, proof: float) -> bool:
-    """Whether the sum of the gains is above 0 by more than `proof` standard errors."""
-    total = squares = 0.0
-    for gain in gains:
-        total += gain
-        squares += gain * gain
-    return total > 0.0 and total * total > proof * proof * squares
-
-
-class Lesson(NamedTuple):
-    """What the stacker keeps of a labelled document."""
-
-    features: Floats  # items x features
-    relevant: Bools  # whether each item is relevant
-    worth: Floats  # the average precision of each lane, and last that of the weights at the time
+            measure(values[lane], known, known, labels, is_label, losses[lane])
+        for i in range(BLENDS):
+            if i < FIXED or ranker.exists[(i - FIXED) // len(TRAINED)]:
+                measure(blends[i], ahead, known, labels, is_label, losses[lanes + i])
+        record(losses, choice.leader, lanes, decay, records)
+        choice = choose(records, ranker, lanes)
+        relevant = 0
+        for topic in range(topics):
+            relevant += is_label[topic]
+        if 0 < relevant < topics:
+            end = write_lesson(features, is_label[:topics], ranker.depth, rounds, end, room)
+            ends[lessons] = end
+            lessons += 1
+    return lessons
 
 
 class Stacker(Learner):
-    """Combines other lanes by a ranker that is trained again and again on the stream.
+    """Combines other lanes, and is not below the best of them.
 
     A document is a query and the topics are its items. The features of a topic come from the scores
-    that the other lanes gave it. The stacker keeps the last `window` labelled documents and trains
-    a ranker on them right after every round whose number is a multiple of `refit`, wherever blocks
+    that the other lanes gave it. The stacker chooses, after every round, between its lanes and some
+    blends of their scores (see `candidates`), by how they have ranked the documents so far. Two of
+    the blends use a ranker. The stacker keeps the last `window` labelled documents and trains the
+    ranker on them right after every round whose number is a multiple of `refit`, wherever blocks
     end. So rankings do not depend on blocks, restarts or joins.
 
-    Until the first refit all lanes have the same weight, on their scaled scores. From then on the
-    stacker ranks by the newest weights, but only if the weights have done clearly better on the
-    kept documents than the best of the lanes (see `proof`). Otherwise it follows that lane.
+    A newly trained ranker is on probation until the next training. It is used from then on if it
+    has ranked the documents in between better than the ranker before.
 
     Yue, Finley, Radlinski and Joachims, "A support vector method for optimizing average precision"
     (SIGIR 2007).
@@ -221,9 +164,11 @@ class Stacker(Learner):
         Option(
             "window", 2000, "train on this many of the last labelled documents", least=1, most=10**6
         ),
-        Option("cost", 1000.0, "C of the SVM: the price of an error", least=1e-6, most=1e9),
-        Option("depth", 10, "train on this many topics of each lane", least=1, most=1000),
-        Option("proof", 1.0, "standard errors to be ahead of the best lane, else copy it", least=0),
+        Option("cost", 10.0, "C of the SVM: the price of an error", least=1e-6, most=1e9),
+        Option(
+            "depth", 10, "train on this many topics of each lane, and below", least=1, most=1000
+        ),
+        Option("proof", 1.0, "standard errors by which training must be ahead", least=0),
     )
 
     def __init__(
@@ -231,7 +176,7 @@ class Stacker(Learner):
         of: str = "",
         refit: int = 1000,
         window: int = 2000,
-        cost: float = 1000.0,
+        cost: float = 10.0,
         depth: int = 10,
         proof: float = 1.0,
     ) -> None:
@@ -241,20 +186,38 @@ class Stacker(Learner):
         self.cost = cost
         self.depth = depth
         self.proof = proof
-        self.weights: Floats = np.empty(0)
-        self.followed = -1  # the lane whose scores it copies; -1: it ranks by the weights
         self.rounds = 0
         self.lessons: deque[Lesson] = deque(maxlen=window)
+        self._set_lanes(0)
+
+    def _set_lanes(self, lanes: int) -> None:
+        """Begin with this many lanes: nothing is trained and nothing is recorded."""
+        self.ranker = Ranker(
+            np.zeros((2, EACH * lanes)), np.zeros(2, np.bool_), self.depth, self.proof
+        )
+        candidates = lanes + BLENDS if lanes else 0
+        self.records = Records(np.zeros((3, candidates, COLUMNS)), np.zeros(3))
+
+    @property
+    def lanes(self) -> int:
+        """The number of lanes that it combines; 0 before the first document."""
+        features: int = self.ranker.weights.shape[1]
+        return features // EACH
+
+    @property
+    def chosen(self) -> int:
+        """The candidate that it ranks by; one below `lanes` is a lane."""
+        chosen: int = choose(self.records, self.ranker, self.lanes).chosen if self.lanes else 0
+        return chosen
 
     def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Combine the scores that the other lanes gave the rows; see `Learner.follow`."""
         out = DenseScores.expect(scores, segment).matrix
-        if not len(self.weights):
-            self.weights = np.zeros(EACH * len(others))
-            self.weights[SCALED::EACH] = 1.0
-        if not others or EACH * len(others) != len(self.weights):
+        if not self.lanes:
+            self._set_lanes(len(others))
+        if not others or len(others) != self.lanes:
             raise ScoresMismatchError(
-                f"This stacker combines {len(self.weights) // EACH or 'at least 1'} lanes, and got "
+                f"This stacker combines {self.lanes or 'at least 1'} lanes, and got "
                 f"the scores of {len(others)}. Give it those of the same lanes each time."
             )
         lane_scores = np.stack([Scores.expect(lane, segment).table() for lane in others])
@@ -268,93 +231,139 @@ class Stacker(Learner):
     def _refits(self, steps: Steps) -> Iterator[int]:
         """After which steps it trains again."""
         learning = np.flatnonzero(steps.learn)
-        first = self.refit - 1 - self.rounds % self.refit
-        yield from (learning[first :: self.refit] + 1).tolist()
+        rounds = self.rounds + 1 + np.arange(len(learning))
+        early = [self.refit // part for part in EARLY]
+        now = (rounds % self.refit == 0) | np.isin(rounds, early)
+        yield from (learning[now] + 1).tolist()
 
     def _follow(self, steps: Steps, lane_scores: Floats, out: Floats) -> None:
-        """Take the steps between two refits; no ranking among them depends on their labels."""
-        combine_rows(steps, lane_scores, self.weights, self.followed, self.depth, out)
-        for step in np.flatnonzero(steps.learn).tolist():
-            self.rounds += 1
-            labels = steps.labels[steps.label_starts[step] : steps.label_starts[step + 1]]
-            row, known = steps.row[step], steps.known[step]
-            if 0 < len(labels) < known:
-                taught = lesson_of(lane_scores[:, row, :known], labels, self.weights, self.depth)
-                self.lessons.append(Lesson(*taught))
+        """Take the steps between two trainings."""
+        for start in range(0, len(steps), STEPS_AT_ONCE):
+            some = steps.between(start, min(start + STEPS_AT_ONCE, len(steps)))
+            labels, known = np.diff(some.label_starts)[some.learn], some.known[some.learn]
+            most = [
+                most_items(of_step, self.lanes, self.depth, topics)
+                for of_step, topics in zip(labels.tolist(), known.tolist(), strict=True)
+            ]
+            size = sum(most)
+            room = LessonRoom(
+                np.empty((size, EACH * self.lanes)), np.empty(size, np.bool_), np.empty(size)
+            )
+            ends = np.empty(len(most), np.int64)
+            decay = 1.0 - 1.0 / max(2, self.window)
+            count = follow_steps(
+                some, lane_scores, self.ranker, decay, self.rounds, self.records, room, ends, out
+            )
+            self.rounds += len(most)
+            begin = 0
+            for end in ends[:count].tolist():
+                part = slice(begin, end)
+                features, relevant = room.features[part].copy(), room.relevant[part].copy()
+                self.lessons.append(Lesson(features, relevant, room.weights[part].copy()))
+                begin = end
 
     def _train(self) -> None:
-        """Train on the kept documents, then choose between the weights and the best lane."""
+        """Judge the weights on probation, then train new ones on the kept documents."""
+        close_period(self.records, self.ranker, self.lanes)
         if not self.lessons:
             return
-        features, relevant, worths = zip(*self.lessons, strict=True)
+        features, relevant, weights = zip(*self.lessons, strict=True)
         starts = np.cumsum([0, *map(len, relevant)])
         items = DenseItems(np.concatenate(features))
-        queries = Queries(starts, np.concatenate(relevant), items)
-        trained = train(queries, self.cost, max_searches=MAX_SEARCHES)
-        if trained.queries:
-            self.weights = trained.weights
-        worth = np.stack(worths)
-        best = int(np.argmax(np.add.reduce(worth[:, :-1], axis=0)))
-        self.followed = -1 if is_ahead(worth[:, -1] - worth[:, best], self.proof) else best
+        queries = Queries(starts, np.concatenate(relevant), items, np.concatenate(weights))
+        trained = train(queries, self.cost, max_searches=MAX_SEARCHES).weights
+        size = total_of(np.abs(trained))
+        if size > 0.0:
+            self.ranker.weights[PROBATION] = trained / size
+            self.ranker.exists[PROBATION] = True
 
     def forget(self, keep: Longs) -> None:
         """It keeps nothing by term."""
 
     def state(self) -> State:
-        """The weights, and what is kept of documents."""
-        width, kept = len(self.weights), list(self.lessons)
-        worth = np.array([lesson.worth for lesson in kept])
+        """The weights, the records of the candidates, and what is kept of documents."""
+        width, kept = EACH * self.lanes, list(self.lessons)
         return {
-            "weights": self.weights.copy(),
-            "followed": np.array([self.followed, self.rounds], np.int64),
+            "weights": self.ranker.weights.copy(),
+            "trained": self.ranker.exists.copy(),
+            "chosen": np.array([self.chosen, self.rounds], np.int64),
+            "records": self.records.sums.copy(),
+            "recorded": self.records.rounds.copy(),
             "starts": np.cumsum([0, *(len(lesson.relevant) for lesson in kept)]),
             "features": np.concatenate([np.empty((0, width)), *(x.features for x in kept)]),
             "relevant": np.concatenate([np.empty(0, np.bool_), *(x.relevant for x in kept)]),
-            "worth": worth.reshape(len(kept), width // EACH + 1),
+            "item_weights": np.concatenate([np.empty(0), *(x.weights for x in kept)]),
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` returned."""
-        weights = floats(state, "weights", None)
-        lanes = len(weights) // EACH
-        followed, rounds = longs(state, "followed", 2, least=-1).tolist()
-        if len(weights) % EACH or followed >= lanes or rounds < 0:
+        if "worth" in state and "records" not in state:
+            self._begin_again(state)
+            return
+        weights = floats(state, "weights", 2, None)
+        lanes, rest = divmod(weights.shape[1], EACH)
+        candidates = lanes + BLENDS if lanes else 0
+        chosen, rounds = longs(state, "chosen", 2).tolist()
+        if rest or chosen >= max(1, lanes + FIXED + len(TRAINED)):
             raise InvalidArrayError(
-                f"array followed has lane {followed} and {rounds} rounds, with {len(weights)} "
-                f"weights, {EACH} per lane"
+                f"array chosen has candidate {chosen}, with {weights.shape[1]} weights, "
+                f"{EACH} per lane"
             )
+        exists = bools(state, "trained", 2)
+        if exists[APPROVED] and not exists[PROBATION]:
+            raise InvalidArrayError("array trained has approved weights, but none on probation")
+        sums = floats(state, "records", 3, candidates, COLUMNS)
+        check_between("records", sums[:, :, [*range(COLUMNS - 2), SQUARES]], 0.0)
+        recorded = floats(state, "recorded", 3)
+        check_between("recorded", recorded, 0.0)
         relevant = bools(state, "relevant", None)
-        features = floats(state, "features", len(relevant), len(weights))
-        worth = floats(state, "worth", None, lanes + 1)
+        features = floats(state, "features", len(relevant), EACH * lanes)
+        item_weights = floats(state, "item_weights", len(relevant))
         check_between("features", features, 0.0, 1.0)
-        check_between("worth", worth, 0.0, 1.0)
-        check_extent("worth", len(worth), self.window, "documents of the window")
-        cuts = starts(state, "starts", len(relevant), len(worth))[1:-1]
-        self.weights, self.followed, self.rounds = weights.copy(), followed, rounds
+        check_between("item_weights", item_weights, 1.0)
+        cuts = starts(state, "starts", len(relevant))
+        check_extent("starts", len(cuts) - 1, self.window, "documents of the window")
+        self._set_lanes(lanes)
+        self.ranker.weights[:], self.ranker.exists[:] = weights, exists
+        self.records.sums[:], self.records.rounds[:] = sums, recorded
+        self.rounds = rounds
         self.lessons.clear()
-        if len(worth):
-            parts = np.split(features.copy(), cuts), np.split(relevant.copy(), cuts)
-            self.lessons.extend(map(Lesson, *parts, worth.copy()))
+        if len(cuts) > 1:
+            arrays = (features.copy(), relevant.copy(), item_weights.copy())
+            self.lessons.extend(map(Lesson, *(np.split(x, cuts[1:-1]) for x in arrays)))
+
+    def _begin_again(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go on from the state of a stacker that kept no records: with no record, as at first.
+
+        Such a stacker trained on other examples, so nothing but the number of rounds is kept.
+        """
+        lanes, rest = divmod(len(floats(state, "weights", None)), EACH)
+        if rest:
+            raise InvalidArrayError(f"array weights does not have {EACH} numbers for each lane")
+        self.rounds = int(longs(state, "followed", 2, least=-1)[1])
+        self._set_lanes(lanes)
+        self.lessons.clear()
 
     def check_references(self, terms: int, topics: int, others: int = 0) -> None:
         """There are weights for exactly the lanes that it combines."""
-        if len(self.weights) not in (0, EACH * others):
+        if self.lanes not in (0, others):
             raise InvalidArrayError(
-                f"array weights has {len(self.weights)} numbers, expected {EACH} for each of the "
+                f"array weights has {EACH * self.lanes} numbers, expected {EACH} for each of the "
                 f"{others} lanes that are combined"
             )
 
     def size_bytes(self) -> int:
-        """Memory of the weights and of what is kept of documents."""
+        """Memory of the weights, the records, and what is kept of documents."""
         kept = sum(sum(array.nbytes for array in lesson) for lesson in self.lessons)
-        return self.weights.nbytes + kept
+        return self.ranker.weights.nbytes + self.records.sums.nbytes + kept
 
     def max_bytes(self, terms: int, topics: int) -> int:
-        """A window of documents, each with its relevant topics and the first topics of each lane.
+        """A window of documents, each with as many topics as a lesson can have.
 
         Terms do not matter. The number of lanes is known from the first documents on.
         """
-        features = max(EACH, len(self.weights))
-        items = min(topics, MAX_RELEVANT + self.depth * (features // EACH))
-        lesson = items * (8 * features + 1) + 8 * (features // EACH + 1)
-        return 8 * features + self.window * lesson
+        lanes = max(1, self.lanes)
+        items = most_items(MAX_RELEVANT, lanes, self.depth, topics)
+        lesson = items * (8 * EACH * lanes + 9)
+        fixed = 16 * EACH * lanes + 24 * COLUMNS * (lanes + BLENDS)
+        return fixed + self.window * lesson

@@ -45,6 +45,7 @@ class Queries:
     starts: Longs
     relevant: Bools  # of each item
     items: Items
+    weights: Floats | None = None  # how many irrelevant items each stands for; None: one
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -55,7 +56,8 @@ class Queries:
         sizes = np.diff(self.starts)[chosen]
         starts = np.concatenate(([0], np.cumsum(sizes)))
         places = np.repeat(self.starts[chosen] - starts[:-1], sizes) + np.arange(starts[-1])
-        return Queries(starts, self.relevant[places], self.items.subset(places))
+        weights = None if self.weights is None else self.weights[places]
+        return Queries(starts, self.relevant[places], self.items.subset(places), weights)
 
     def informative(self) -> Longs:
         """Return the queries with both relevant and irrelevant items; others teach nothing."""
@@ -147,6 +149,9 @@ class Training:
         self.weights: Floats = np.zeros(queries.items.width)  # the newest
         self.best_weights, self.primal, self.dual = self.weights, np.inf, 0.0
         self.searches = 0
+        self.item_weights: Floats = (
+            np.ones(len(queries.items)) if queries.weights is None else queries.weights
+        )
         self.violations = Violations(  # of the last search
             np.zeros(len(queries.items)), np.zeros(count), np.zeros(count)
         )
@@ -185,7 +190,7 @@ class Training:
         """Find the most violated rankings, and with them the primal of the weights."""
         queries = self.queries
         scores = queries.items.scores(weights)
-        scored = ScoredQueries(queries.starts, queries.relevant, scores)
+        scored = ScoredQueries(queries.starts, queries.relevant, scores, self.item_weights)
         search(scored, self.loss, self.violations)
         self.searches += 1
         mean = float(np.add.reduce(self.violations.amounts)) / len(queries)

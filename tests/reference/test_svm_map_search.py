@@ -33,7 +33,8 @@ class ScoredCase:
             np.full(1, np.nan),
         )
         starts = np.array([0, len(scores)])
-        queries = ScoredQueries(starts, np.array(relevant), np.array(scores))
+        ones = np.ones(len(scores))
+        queries = ScoredQueries(starts, np.array(relevant), np.array(scores), ones)
         search(queries, LOSSES[loss], Violations(shares, losses, slacks))
         self.shares, self.loss, self.slack = shares, float(losses[0]), float(slacks[0])
 

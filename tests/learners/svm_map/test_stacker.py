@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from learners.arrays import Floats
+from learners.checks import InvalidArrayError
 from learners.options import OptionError
 from learners.scores import DenseScores, RankScores, ScoresMismatchError
 from learners.segment import Rows, Segment, Steps
 from learners.slow.stacker import SlowStacker
 from learners.specs import helpers_of, parse_spec, resolved
+from learners.svm_map.candidates import APPROVED, FIXED, PROBATION
 from learners.svm_map.stacker import Stacker
 
 
@@ -117,34 +119,64 @@ def test_weights_go_to_the_lanes_that_know() -> None:
     stream = Stream(2, rows=600)
     stacker = Stacker(refit=100, window=400)
     combined(stacker, stream, [])
-    by_lane = np.abs(stacker.weights).reshape(-1, 3).sum(axis=1)
+    by_lane = np.abs(stacker.ranker.weights[APPROVED]).reshape(-1, 3).sum(axis=1)
     assert by_lane.argmax() == 2  # its scores tell most
 
 
 def test_a_lane_that_does_better_is_followed() -> None:
-    """One lane is always right, the other always wrong; before the first refit both count alike."""
+    """One lane is always right, the other always wrong."""
     stream = Stream(5, rows=60, lanes=2, late=False)
     for row, labels in enumerate(stream.labels):
         stream.lane_scores[0, row] = [float(topic in labels) for topic in range(stream.topics)]
         stream.lane_scores[1, row] = -3.0 * stream.lane_scores[0, row]
     stacker = Stacker(refit=20, window=20)
     scores = combined(stacker, stream, [])
-    assert stacker.followed == 0
+    assert stacker.chosen == 0
     assert np.array_equal(scores[30], np.append(stream.lane_scores[0, 30, :9], np.zeros(3)))
 
 
 def test_how_much_proof_the_weights_need() -> None:
-    """Lanes that know the same, but err apart: together they are ahead, by no thousand errors."""
+    """Lanes that know the same, but err apart: training is ahead, by no thousand errors."""
     stream = Stream(2, rows=600)
     stream.lane_scores[:] = np.random.default_rng(2).normal(size=stream.lane_scores.shape)
     for row, labels in enumerate(stream.labels):
         stream.lane_scores[:, row, labels] += 1.5
-    follows = {}
+    by_weights = {}
     for proof in (0.0, 2.0, 1000.0):
         stacker = Stacker(refit=100, window=400, proof=proof)
         combined(stacker, stream, [])
-        follows[proof] = stacker.followed >= 0
-    assert follows == {0.0: False, 2.0: False, 1000.0: True}
+        by_weights[proof] = stacker.chosen >= stacker.lanes + FIXED
+    assert by_weights == {0.0: True, 2.0: True, 1000.0: False}
+
+
+def test_new_weights_are_on_probation_until_the_next_training() -> None:
+    stream = Stream(2, rows=200, late=False)
+    stacker, segment = Stacker(refit=40, window=40), stream.segment()
+    scores = DenseScores.new(stream.rows, stream.topics)
+    trained: list[bytes] = []  # the weights on probation, one after another
+    for step in range(len(segment.steps)):
+        stacker.follow(segment.between(step, step + 1), scores, stream.others())
+        probation = stacker.ranker.weights[PROBATION].tobytes()
+        if stacker.ranker.exists[PROBATION] and probation not in trained:
+            trained.append(probation)
+        if stacker.ranker.exists[APPROVED]:
+            assert stacker.ranker.weights[APPROVED].tobytes() in trained[:-1]
+    assert len(trained) > 3
+
+
+def test_a_state_of_the_stacker_before_it_kept_records() -> None:
+    """It begins again, but counts its rounds on."""
+    old = {
+        "weights": np.ones(9), "followed": np.array([-1, 42]), "starts": np.zeros(1, np.int64),
+        "features": np.empty((0, 9)), "relevant": np.empty(0, np.bool_), "worth": np.empty((0, 4)),
+    }  # fmt: skip
+    stacker = Stacker()
+    stacker.restore(old)
+    assert (stacker.rounds, stacker.lanes, len(stacker.lessons)) == (42, 3, 0)
+    assert not stacker.ranker.exists.any()
+    assert not stacker.records.sums.any()
+    with pytest.raises(InvalidArrayError, match="3 numbers for each lane"):
+        stacker.restore({**old, "weights": np.ones(8)})
 
 
 def test_which_lanes_are_combined() -> None:

@@ -1,0 +1,280 @@
+"""The rankings that a stacker chooses from: its lanes, and blends of their scores.
+
+The candidates, in this order:
+
+- every lane, as it is;
+- the blends of `SHARES`. They mix the leader (the best lane so far by `penalty`), the lane with the
+  best Coverage and the lane with the best OneErr. Some put the head of one ranking above the tail
+  of another;
+- the scaled scores of the leader, plus the trained ranker times one of `TRAINED`: first with the
+  approved weights, then with the weights on probation.
+
+Every candidate is measured in every round by the ranking that it would have made, before the labels
+of the round are used. So all candidates are judged on documents that they have not learned.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from learners.arrays import Bools, Floats, Ints
+from learners.jit import njit
+from learners.svm_map.topic_features import EACH, LEAD, PLACE, SCALED, TopicFeatures
+
+SHARES = (  # of each blend: the factors of what `blend` adds up
+    # leader's scores, widest lane's scores, mean of all scores, leader's places, sharpest first
+    (1.0, 0.0, 0.3, 0.0, 0.0),
+    (1.0, 0.0, 1.0, 0.0, 0.0),
+    (1.0, 0.0, 1.0, 0.0, 0.5),
+    (0.0, 1.0, 0.3, 0.3, 1.0),
+    (0.0, 1.0, 0.0, 0.3, 1.0),
+    (0.0, 1.0, 0.0, 1.0, 0.0),
+    (0.0, 1.0, 0.0, 10.0, 0.0),
+    (0.0, 1.0, 0.0, 10.0, 12.0),
+)
+TRAINED = (1.0, 3.0)
+FIXED = len(SHARES)
+BLENDS = FIXED + 2 * len(TRAINED)
+APPROVED, PROBATION = 0, 1  # the two vectors of trained weights
+
+PRECISION, COVERAGE, ONE_ERROR, LOSS1, LOSS3 = range(5)  # the losses; PRECISION is 1 - AvgP
+LOSSES = 5
+GAIN, SQUARES = 5, 6  # sums of the gains over the leader, and of the squared gains
+COLUMNS = 7
+LASTING, BEFORE, NOW = range(3)  # records: all rounds with decay; last period; this period
+
+TIE = 1e-9  # times its index, taken from the score of a topic: ranks of equal scores become scores
+LOST_PRECISION = 0.002  # a loss of average precision that is still tolerable
+LOST_SHARE = 0.02  # a tolerable increase of the other losses, as a share
+GAIN_WEIGHT = 0.05  # what a gain is worth, against a loss of the same size
+PRIOR_ROUNDS = 10.0  # rounds with the mean loss of the lanes, added to each record
+
+
+class Records(NamedTuple):
+    """How the candidates have done."""
+
+    sums: Floats  # records x candidates x columns
+    rounds: Floats  # of each record: its rounds, decayed like its sums
+
+
+class Ranker(NamedTuple):
+    """The trained weights and how they are used."""
+
+    weights: Floats  # approved and on probation: 2 x features; absolute values add up to 1
+    exists: Bools  # whether there are such weights
+    depth: int
+    proof: float
+
+
+class Choice(NamedTuple):
+    """What the records say before a round."""
+
+    leader: int  # the best lane
+    widest: int  # the lane with the best Coverage
+    sharpest: int  # the lane with the best OneErr
+    chosen: int  # the candidate to rank by
+
+
+@njit
+def measure(
+    scores: Floats, ahead: int, known: int, labels: Ints, is_label: Bools, losses: Floats
+) -> None:
+    """Write the losses of a ranking, as in `learners.measures`.
+
+    Topics from `len(scores)` up to `known` were discovered after the ranking was made. They stand
+    behind the first `ahead` topics.
+    """
+    topics, count = len(scores), len(labels)
+    ranks = np.empty(count, np.int64)
+    in_front = wrong = new_labels = 0  # labels among the first `ahead`; misordered pairs
+    for label in labels:
+        new_labels += label >= topics
+    new_others = known - topics - new_labels
+    for i in range(count):
+        label = labels[i]
+        if label >= topics:
+            continue
+        rank, above = 1, 0
+        for topic in range(topics):
+            if scores[topic] >= scores[label]:
+                rank += scores[topic] > scores[label] or topic < label
+                above += not is_label[topic]
+        if rank > ahead:
+            rank += known - topics
+            above += new_others
+        else:
+            in_front += 1
+        ranks[i] = rank
+        wrong += above
+    for i in range(count):
+        if labels[i] >= topics:
+            ranks[i] = ahead + 1 + labels[i] - topics
+            wrong += ahead - in_front + new_others
+    ranks.sort()
+    precision = 0.0
+    for i in range(count):
+        precision += (i + 1) / ranks[i]
+    losses[PRECISION] = 1.0 - precision / count
+    losses[COVERAGE] = ranks[count - 1] - 1.0
+    losses[ONE_ERROR] = 0.0 if ranks[0] == 1 else 1.0
+    losses[LOSS1] = 1.0 if wrong > 0 else 0.0
+    losses[LOSS3] = wrong / (float(count) * (known - count))
+
+
+@njit
+def blend(features: TopicFeatures, choice: Choice, ranker: Ranker, blends: Floats) -> None:
+    """Write the scores of all blends (blends x topics).
+
+    In the losses a tie is an error. So topics with equal scores get different ones here, in the
+    order in which they are ranked.
+    """
+    scaled, places, leads = features.scaled, features.places, features.leads
+    weights, exists = ranker.weights, ranker.exists
+    lanes, topics = scaled.shape
+    for topic in range(topics):
+        mean = 0.0
+        for lane in range(lanes):
+            mean += scaled[lane, topic]
+        mean /= lanes
+        leading = scaled[choice.leader, topic]
+        wide, place = scaled[choice.widest, topic], places[choice.leader, topic]
+        first = 1.0 if places[choice.sharpest, topic] == 1.0 else 0.0
+        number = 0
+        for shares in SHARES:
+            score = shares[0] * leading
+            score += shares[1] * wide
+            score += shares[2] * mean
+            score += shares[3] * place
+            score += shares[4] * first
+            blends[number, topic] = score - TIE * topic
+            number += 1
+        for vector in range(2):
+            score = 0.0
+            if exists[vector]:
+                for lane in range(lanes):
+                    score += weights[vector, EACH * lane + SCALED] * scaled[lane, topic]
+                    score += weights[vector, EACH * lane + PLACE] * places[lane, topic]
+                    score += weights[vector, EACH * lane + LEAD] * leads[lane, topic]
+            for share in TRAINED:
+                blends[number, topic] = leading + share * score - TIE * topic
+                number += 1
+
+
+@njit
+def tolerances(sums: Floats, rounds: float, lanes: int, least: Floats, units: Floats) -> None:
+    """Write the least loss of a lane, and how much more of it is tolerable, for each loss."""
+    for loss in range(LOSSES):
+        total, least[loss] = 0.0, sums[0, loss]
+        for lane in range(lanes):
+            least[loss] = min(least[loss], sums[lane, loss])
+            total += sums[lane, loss]
+        prior = PRIOR_ROUNDS * (total / lanes) / max(rounds, 1.0)
+        units[loss] = LOST_SHARE * (least[loss] + prior)
+    units[PRECISION] = LOST_PRECISION * (rounds + PRIOR_ROUNDS)
+
+
+@njit
+def penalty(losses: Floats, least: Floats, units: Floats) -> float:
+    """How far a candidate is behind the best lane of each loss, in units of what is tolerable."""
+    total = 0.0
+    for loss in range(LOSSES):
+        if units[loss] > 0.0:
+            behind = (losses[loss] - least[loss]) / units[loss]
+            total += behind if behind > 0.0 else GAIN_WEIGHT * behind
+        elif losses[loss] > 0.0:
+            total += 1.0  # the lanes have never had this loss
+    return total
+
+
+@njit
+def best_of(sums: Floats, rounds: float, lanes: int, start: int, stop: int) -> tuple[int, float]:
+    """The candidate from `start` up to `stop` with the least penalty, and its penalty."""
+    least, units = np.empty(LOSSES), np.empty(LOSSES)
+    tolerances(sums, rounds, lanes, least, units)
+    best, lowest = start, np.inf
+    for candidate in range(start, stop):
+        found = penalty(sums[candidate], least, units)
+        if found < lowest:
+            best, lowest = candidate, found
+    return best, lowest
+
+
+@njit
+def is_ahead(sums: Floats, proof: float) -> bool:
+    """Whether a candidate is ahead of the leader by more than `proof` standard errors."""
+    gain, squares = sums[GAIN], sums[SQUARES]
+    return proof == 0.0 or (gain > 0.0 and gain * gain > proof * proof * squares)
+
+
+@njit
+def choose(records: Records, ranker: Ranker, lanes: int) -> Choice:
+    """Choose the candidate to rank by.
+
+    The approved weights count only if they are clearly ahead of the leader (see `is_ahead`). They
+    are compared with the best other candidate on the rounds since their training.
+    """
+    lasting, rounds = records.sums[LASTING], records.rounds
+    leader, _ = best_of(lasting, rounds[LASTING], lanes, 0, lanes)
+    widest = sharpest = leader
+    for lane in range(lanes):
+        if lasting[lane, COVERAGE] < lasting[widest, COVERAGE]:
+            widest = lane
+        if lasting[lane, ONE_ERROR] < lasting[sharpest, ONE_ERROR]:
+            sharpest = lane
+    chosen, _ = best_of(lasting, rounds[LASTING], lanes, 0, lanes + FIXED)
+    if ranker.exists[APPROVED]:
+        recent = records.sums[BEFORE] + records.sums[NOW]
+        count = rounds[BEFORE] + rounds[NOW]
+        start, stop = lanes + FIXED, lanes + FIXED + len(TRAINED)
+        trained, lowest = best_of(recent, count, lanes, start, stop)
+        _, other = best_of(recent, count, lanes, chosen, chosen + 1)
+        if lowest < other and is_ahead(recent[trained], ranker.proof):
+            chosen = trained
+    return Choice(leader, widest, sharpest, chosen)
+
+
+@njit
+def record(losses: Floats, leader: int, lanes: int, decay: float, records: Records) -> None:
+    """Add the losses of a round (candidates x columns); its gains are written first."""
+    sums, rounds = records.sums, records.rounds
+    least, units = np.empty(LOSSES), np.empty(LOSSES)
+    tolerances(sums[LASTING], rounds[LASTING], lanes, least, units)
+    for candidate in range(len(losses)):
+        gain = 0.0
+        for loss in range(LOSSES):
+            if units[loss] > 0.0:
+                gain += (losses[leader, loss] - losses[candidate, loss]) / units[loss]
+        gain *= rounds[LASTING] + PRIOR_ROUNDS
+        losses[candidate, GAIN], losses[candidate, SQUARES] = gain, gain * gain
+        for column in range(COLUMNS):
+            lasting = decay * sums[LASTING, candidate, column]
+            sums[LASTING, candidate, column] = lasting + losses[candidate, column]
+            sums[NOW, candidate, column] += losses[candidate, column]
+    rounds[LASTING] = decay * rounds[LASTING] + 1.0
+    rounds[NOW] += 1.0
+
+
+@njit
+def close_period(records: Records, ranker: Ranker, lanes: int) -> bool:
+    """Begin a period of rounds, right before a training; return whether new weights are approved.
+
+    The weights on probation are approved if they did better in this period than the approved ones.
+    They had seen none of its rounds when they were trained.
+    """
+    sums, rounds = records.sums, records.rounds
+    first, count = lanes + FIXED, len(TRAINED)
+    approve: bool = ranker.exists[PROBATION]
+    if approve and ranker.exists[APPROVED]:
+        _, old = best_of(sums[NOW], rounds[NOW], lanes, first, first + count)
+        _, new = best_of(sums[NOW], rounds[NOW], lanes, first + count, first + 2 * count)
+        approve = new < old
+    if approve:
+        sums[NOW, first : first + count] = sums[NOW, first + count :]
+        ranker.weights[APPROVED] = ranker.weights[PROBATION]
+        ranker.exists[APPROVED] = True
+    sums[BEFORE] = sums[NOW]
+    sums[NOW] = 0.0
+    rounds[BEFORE], rounds[NOW] = rounds[NOW], 0.0
+    return approve

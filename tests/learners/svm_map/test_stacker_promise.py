@@ -1,0 +1,181 @@
+"""The stacker is not below its best lane, on streams that are made to break this.
+
+Measures are taken here by numpy, independently of the kernels. The best lane is another one for
+each measure, chosen when the whole stream is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from learners.arrays import Floats
+from learners.scores import DenseScores
+from learners.segment import Rows, Segment, Steps
+from learners.svm_map.stacker import Stacker
+
+Random = np.random.Generator
+
+
+class Stream(NamedTuple):
+    """Labelled documents with the scores that some lanes gave them."""
+
+    scores: Floats  # lanes x documents x topics
+    labels: list[list[int]]
+    known: list[int]  # topics that are known after the labels of each document
+
+
+def labels_of(rng: Random, documents: int, topics: int, most: int) -> list[list[int]]:
+    """Some topics of each document; low numbers are more frequent."""
+    chances = 1.0 / (np.arange(topics) + 3.0)
+    chances /= chances.sum()
+    sizes = rng.integers(1, most + 1, documents).tolist()
+    return [rng.choice(topics, size, replace=False, p=chances).tolist() for size in sizes]
+
+
+def lane_of(rng: Random, labels: list[list[int]], topics: int, skill: float) -> Floats:
+    """A lane that knows the labels, up to noise."""
+    scores = rng.normal(size=(len(labels), topics))
+    for row, of_row in enumerate(labels):
+        scores[row, of_row] += skill
+    return scores - 1.0
+
+
+def stream_of(rng: Random, documents: int, topics: int, most: int, *skills: float) -> Stream:
+    labels = labels_of(rng, documents, topics, most)
+    lanes = [lane_of(rng, labels, topics, skill) for skill in skills]
+    return Stream(np.stack(lanes), labels, [topics] * documents)
+
+
+def few_rounds(rng: Random) -> Stream:
+    return stream_of(rng, 120, 40, 3, 2.5, 2.0)
+
+
+def many_labels(rng: Random) -> Stream:
+    return stream_of(rng, 1500, 50, 14, 1.5, 2.0, 1.0)
+
+
+def a_random_lane(rng: Random) -> Stream:
+    return stream_of(rng, 1500, 40, 3, 0.0, 3.0, 0.0)
+
+
+def a_frequency_lane(rng: Random) -> Stream:
+    stream = stream_of(rng, 1500, 40, 3, 2.5, 2.0, 0.0)
+    stream.scores[2] = -np.arange(40.0)
+    return stream
+
+
+def a_lane_collapses(rng: Random) -> Stream:
+    """The better lane gives random scores from the middle on."""
+    stream = stream_of(rng, 4000, 40, 3, 3.0, 2.0)
+    stream.scores[0, 2000:] = rng.normal(size=(2000, 40))
+    return stream
+
+
+def many_topics(rng: Random) -> Stream:
+    return stream_of(rng, 300, 1000, 5, 3.5, 3.0)
+
+
+def late_topics(rng: Random) -> Stream:
+    """A topic is known from its first label on; until then its score is 0."""
+    stream = stream_of(rng, 1500, 60, 3, 2.5, 2.0)
+    order: list[int] = []
+    for row, labels in enumerate(stream.labels):
+        stream.scores[:, row, len(order) :] = 0.0
+        order += [topic for topic in labels if topic not in order]
+        labels[:] = [order.index(topic) for topic in labels]
+        stream.known[row] = len(order)
+    for row, labels in enumerate(stream.labels):  # the scores, by the new numbers of topics
+        before = stream.known[row - 1] if row else 0
+        stream.scores[:, row, :before] = rng.normal(size=(2, before)) - 1.0
+        seen = [topic for topic in labels if topic < before]
+        stream.scores[0, row, seen] += 2.5
+        stream.scores[1, row, seen] += 2.0
+    return stream
+
+
+def equal_lanes(rng: Random) -> Stream:
+    stream = stream_of(rng, 1500, 40, 3, 2.0, 2.0)
+    stream.scores[1] = stream.scores[0]
+    return stream
+
+
+def tied_scores(rng: Random) -> Stream:
+    """As with Boolean features: few different scores."""
+    stream = stream_of(rng, 1500, 40, 4, 2.0, 1.5)
+    return stream._replace(scores=np.round(stream.scores))
+
+
+def good_at_different_things(rng: Random) -> Stream:
+    """The first lane is best at the first topic, the second at the last relevant one."""
+    stream = stream_of(rng, 3000, 60, 6, 0.0, 1.5)
+    for row, labels in enumerate(stream.labels):
+        stream.scores[0, row, labels[:2]] += 5.0
+    return stream
+
+
+def one_good_lane(rng: Random) -> Stream:
+    """Blends with the other lanes gain nothing."""
+    return stream_of(rng, 1500, 40, 1, 6.0, 0.3, 0.3, 0.3)
+
+
+STREAMS = (
+    few_rounds, many_labels, a_random_lane, a_frequency_lane, a_lane_collapses, many_topics,
+    late_topics, equal_lanes, tied_scores, good_at_different_things, one_good_lane,
+)  # fmt: skip
+
+
+def stacked(stream: Stream) -> Floats:
+    """The scores that the stacker gives the documents."""
+    documents, topics = stream.scores.shape[1:]
+    starts = np.zeros(2 * documents + 1, np.int64)
+    starts[2::2] = np.cumsum([len(labels) for labels in stream.labels])
+    starts[1::2] = starts[:-1:2]
+    before = [0 if stream.known[0] < topics else topics, *stream.known[:-1]]
+    known = np.column_stack((before, stream.known)).ravel().astype(np.int32)
+    steps = Steps(
+        np.repeat(np.arange(documents, dtype=np.int32), 2), np.tile([False, True], documents),
+        known, starts, np.array([x for labels in stream.labels for x in labels], np.int32), known,
+    )  # fmt: skip
+    nothing = Rows(np.zeros(documents + 1, np.int64), np.empty(0, np.int32), np.empty(0))
+    out = DenseScores.new(documents, topics)
+    lanes = [DenseScores(np.ascontiguousarray(lane)) for lane in stream.scores]
+    Stacker().follow(Segment(nothing, steps, 0, topics), out, lanes)
+    return out.matrix
+
+
+def measures(scores: Floats, stream: Stream) -> Floats:
+    """AvgP, Coverage, OneErr and the share of misordered pairs, averaged over the documents."""
+    found = []
+    for row, labels in enumerate(stream.labels):
+        known = stream.known[row]
+        if len(labels) == known:
+            continue
+        given = scores[row, :known]
+        order = np.argsort(-given, kind="stable")
+        ranks = np.flatnonzero(np.isin(order, labels)) + 1
+        others = np.delete(given, labels)
+        wrong = (others[:, None] >= given[labels][None, :]).mean()
+        precision = (np.arange(1, len(ranks) + 1) / ranks).mean()
+        found.append((precision, ranks[-1] - 1, ranks[0] != 1, wrong))
+    means: Floats = np.array(found, np.float64).mean(axis=0)
+    return means
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("make", STREAMS)
+def test_the_stacker_is_not_below_its_best_lane(
+    make: Callable[[Random], Stream], seed: int
+) -> None:
+    stream = make(np.random.default_rng(seed))
+    precision, coverage, one_error, loss3 = measures(stacked(stream), stream)
+    by_lane = np.array([measures(lane, stream) for lane in stream.scores])
+    rounds = len(stream.labels)
+    first = 3.0 / rounds  # the first few rounds tell nothing about the lanes
+    assert precision >= by_lane[:, 0].max() - 0.002 - first
+    assert coverage <= by_lane[:, 1].min() * 1.02 + first * stream.scores.shape[2] / 4
+    assert one_error <= by_lane[:, 2].min() * 1.02 + 0.005 + first
+    assert loss3 <= by_lane[:, 3].min() * 1.02 + 0.002 + first
