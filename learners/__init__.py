@@ -17,6 +17,7 @@ from learners.prototypes.kernel_mmp import KernelMMP
 from learners.prototypes.mmp import MMP
 from learners.prototypes.perceptron import Perceptron
 from learners.prototypes.rocchio import Rocchio
+from learners.prototypes.soft_arow import SoftAROW
 from learners.svm_map.stacker import Stacker
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "PRank",
     "Perceptron",
     "Rocchio",
+    "SoftAROW",
     "Stacker",
     "WidrowHoff",
 ]

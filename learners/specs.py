@@ -23,6 +23,7 @@ from learners.prototypes.kernel_mmp import KernelMMP
 from learners.prototypes.mmp import MMP
 from learners.prototypes.perceptron import Perceptron
 from learners.prototypes.rocchio import Rocchio
+from learners.prototypes.soft_arow import SoftAROW
 from learners.scores import LabelKind
 from learners.sharding.local_shards import Shards
 from learners.svm_map.stacker import Stacker
@@ -39,6 +40,7 @@ LEARNERS: dict[str, type[Learner]] = {
     "perceptron": Perceptron,
     "prank": PRank,
     "rocchio": Rocchio,
+    "soft-arow": SoftAROW,
     "svm-map": Stacker,
     "widrow-hoff": WidrowHoff,
 }

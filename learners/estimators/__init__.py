@@ -26,6 +26,7 @@ from learners.estimators.topics import (
     PerceptronClassifier,
     RankingClassifier,
     RocchioClassifier,
+    SoftAROWClassifier,
 )
 
 __all__ = [
@@ -40,5 +41,6 @@ __all__ = [
     "PerceptronClassifier",
     "RankingClassifier",
     "RocchioClassifier",
+    "SoftAROWClassifier",
     "WidrowHoffClassifier",
 ]

@@ -165,6 +165,30 @@ class AROWClassifier(TopicClassifier):
         self.threshold = threshold
 
 
+class SoftAROWClassifier(TopicClassifier):
+    """AROW with a smooth hinge and a noise that adapts by itself: see `learners.SoftAROW`."""
+
+    learner_name = "soft-arow"
+
+    def __init__(
+        self,
+        rho: float = 1.0,
+        positive: float = 10.0,
+        bias: float = 0.35,
+        smooth: float = 0.03,
+        norm: str = "l2",
+        epochs: int = 1,
+        threshold: float = 0.0,
+    ) -> None:
+        self.rho = rho
+        self.positive = positive
+        self.bias = bias
+        self.smooth = smooth
+        self.norm = norm
+        self.epochs = epochs
+        self.threshold = threshold
+
+
 class CommitteeClassifier(TopicClassifier):
     """Several perceptrons per class with random starts: see `learners.Committee`."""
 

@@ -6,7 +6,7 @@ Crammer, Kulesza and Dredze, "Adaptive regularization of weight vectors" (NIPS 2
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -171,7 +171,7 @@ class AROW(TopicLearner):
 
     norm = "l2"
     summary = "classifiers with a confidence for each weight (Crammer, Kulesza & Dredze 2009)"
-    options = (
+    options: ClassVar[tuple[Option, ...]] = (
         Option("rho", 1.0, "the larger, the less a single document teaches", least=1e-6),
         Option(
             "positive", 10.0, "how many times more a document teaches its own topics than others",
@@ -192,15 +192,17 @@ class AROW(TopicLearner):
     def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
         """Rank and learn the steps of the segment; see `Learner.follow`."""
         out = DenseScores.expect(scores, segment).matrix
+        options = ArowOptions(self.rho, self.positive, self.bias)
+        follow_arow(segment.rows, segment.steps, options, self._grown(segment), out)
+
+    def _grown(self, segment: Segment) -> ArowModel:
         for array in (self._weights, self._variances):
             array.grow(segment.terms, segment.topics)
         for array in (self._prior, self._prior_variances):
             array.grow(segment.topics)
-        options = ArowOptions(self.rho, self.positive, self.bias)
-        model = ArowModel(
+        return ArowModel(
             self._weights.room, self._variances.room, self._prior.room, self._prior_variances.room
         )
-        follow_arow(segment.rows, segment.steps, options, model, out)
 
     def forget(self, keep: Longs) -> None:
         """Drop the weights of terms that left the vocabulary; a term that returns starts over."""

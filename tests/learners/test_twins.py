@@ -23,6 +23,7 @@ from learners.slow.kernel_mmp import SlowKernelMMP
 from learners.slow.mmp import SlowMMP
 from learners.slow.perceptron import SlowPerceptron
 from learners.slow.rocchio import SlowRocchio
+from learners.slow.soft_arow import SlowSoftArow
 from learners.specs import LEARNERS, parse_spec
 from learners.svm_map.stacker import Stacker
 from tests.support.random_streams import Stream, random_stream
@@ -46,6 +47,7 @@ TWINS: dict[str, Callable[..., Twin]] = {
     "mmp": slow_mmp,
     "perceptron": SlowPerceptron,
     "rocchio": SlowRocchio,
+    "soft-arow": SlowSoftArow,
 }
 
 SPECS = [
@@ -71,6 +73,9 @@ SPECS = [
     "arow",
     "arow:rho=0.1,positive=1,bias=0",
     "arow:rho=3,positive=0.5,bias=2",
+    "soft-arow",
+    "soft-arow:rho=0.1,positive=1,bias=0,smooth=0",
+    "soft-arow:rho=3,positive=0.5,bias=2,smooth=0.2",
     "committee",
     "committee:size=1",
     "committee:size=3,seed=7",
