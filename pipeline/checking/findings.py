@@ -11,6 +11,7 @@ from pipeline.printable import printable
 
 SHOWN_CHARACTERS = 60
 MOST_SHOWN = 8  # topics, keys
+ADVICE_FROM = 0.1  # the share of events that cannot be used
 
 
 def describe(sample: Sample, profile: str, kafka: bool) -> Iterator[str]:
@@ -79,9 +80,15 @@ def describe_documents(sample: Sample, profile: str) -> Iterator[str]:
     if sample.documents:
         terms, tokens = sample.terms(profile)
         yield f"terms: {terms:,} different, {tokens:,.1f} tokens per document"
+        yield from (f"warning: {problem}" for problem in sample.term_problems(profile))
 
 
 def describe_advice(sample: Sample, kafka: bool) -> Iterator[str]:
-    """Yield what the first event that cannot be used looks like, and what reads it."""
+    """Yield what the first event that cannot be used looks like, and what reads it.
+
+    A few bad events among many good ones say nothing about the settings.
+    """
+    if sample.reasons.total() < ADVICE_FROM * sample.events:
+        return
     if sample.first_refused and (advice := explain_sample(sample.first_refused, kafka)):
         yield printable(f"advice: {advice}")

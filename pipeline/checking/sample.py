@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
 
 from pipeline.events.event import Event, MalformedEvent
 from pipeline.events.record import Record
+from pipeline.text.term_watch import TermStatistics, term_problems
 from pipeline.text.tokenizer import Tokenizer
 
 MAX_BYTES = 64 << 20  # of the events of a sample
@@ -43,6 +45,8 @@ class Sample:
         self.topics: Counter[str] = Counter()
         self.unmapped: Counter[str] = Counter()
         self.contents: list[str | Mapping[str, float]] = []
+        self._title_lengths: list[int] = []
+        self._languages: list[str | None] = []
         self.first_refused = b""
         self.times: list[int] = []  # of Kafka records: the first and the last, in milliseconds
 
@@ -89,6 +93,8 @@ class Sample:
             self.documents += 1
             self.labelled += labelled
             self.contents.append(event.content)
+            self._title_lengths.append(event.title_length)
+            self._languages.append(event.language)
         for topic in event.topics or ():
             if topic in self.topics or len(self.topics) < MAX_NAMES:
                 self.topics[topic] += 1
@@ -103,8 +109,17 @@ class Sample:
         """The number of different terms, and of tokens per document."""
         if not self.contents:
             return 0, 0.0
-        counts = Tokenizer(profile).count(self.contents)
+        counts = Tokenizer(profile).count(self.contents, self._title_lengths, self._languages)
         return int(counts.table.size[0]), float(counts.values.sum()) / len(self.contents)
+
+    def term_problems(self, profile: str) -> Iterator[str]:
+        """Yield what is wrong with the terms of the texts."""
+        texts = [content for content in self.contents if isinstance(content, str)]
+        if texts:
+            counts = Tokenizer(profile).count(texts)
+            df = np.bincount(counts.terms, minlength=int(counts.table.size[0])).astype(np.int64)
+            mean = len(counts.terms) / len(texts)
+            yield from term_problems(TermStatistics(len(texts), mean, df, counts.table))
 
 
 def parsed(value: bytes | None) -> Mapping[str, Any] | None:

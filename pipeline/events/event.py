@@ -10,6 +10,7 @@ import orjson
 
 from pipeline.events.json_types import describe_value, json_type
 from pipeline.events.suggestions import advice, listed_keys, proposal, toml_of
+from pipeline.text.language import language_name
 from pipeline.text.terms import MAX_TERM_BYTES
 
 Id = str | int
@@ -18,6 +19,7 @@ MAX_EVENT_BYTES = 1 << 20
 MAX_ID_CHARACTERS = 1024
 MAX_TOPICS_PER_EVENT = 1000
 MAX_TIME_CHARACTERS = 64  # it is copied to every ranking, and RFC 3339 allows any number of digits
+MAX_LANGUAGE_CHARACTERS = 35  # of a tag; longer ones are of no use
 MAX_DETAIL_CHARACTERS = 500  # of a dead letter
 # Limits of absolute values: products of two values, and sums of many products, stay finite.
 MAX_FEATURE_VALUE = 1e75
@@ -104,9 +106,11 @@ class Event(NamedTuple):
     rank: int | None
     time: str | None
     passed_on: PassedOn | None = None
+    title_length: int = 0  # the characters at the beginning of the text that are its title
+    language: str | None = None  # as declared; None: to be found, where it is needed
 
 
-NATIVE_KEYS = frozenset(("id", "title", "text", "features", "topics", "rank", "time"))
+NATIVE_KEYS = frozenset(("id", "title", "text", "features", "topics", "rank", "time", "language"))
 
 ValueParser = Callable[[bytes, int], Event]  # takes a raw event and the maximum of its bytes
 
@@ -131,7 +135,11 @@ def parse_event(raw: bytes, max_event_bytes: int = MAX_EVENT_BYTES) -> Event:
     rank = parse_rank(event.get("rank"))
     if content is None:
         check_late_label(id_, event, topics is not None or rank is not None, NATIVE_KEYS)
-    return Event(id_, content, topics, rank, parse_time(event.get("time")))
+    return Event(
+        id_, content, topics, rank, parse_time(event.get("time")),
+        title_length=length_of_title(event.get("title"), content),
+        language=parse_language(event.get("language")),
+    )  # fmt: skip
 
 
 def parse_object(raw: bytes, max_event_bytes: int) -> dict[str, Any]:
@@ -210,6 +218,24 @@ def parse_content(id_: Id, event: dict[str, Any]) -> str | dict[str, float] | No
     if text is None:
         return title
     return text if title is None else f"{title}\n{text}"
+
+
+def length_of_title(title: object, content: str | dict[str, float] | None) -> int:
+    """Return how many characters of a content are its title, which comes first."""
+    return len(title) if isinstance(title, str) and isinstance(content, str) else 0
+
+
+def parse_language(language: object) -> str | None:
+    """Return the name of a declared language; None if it is not known, so that it is found.
+
+    A key of this name may hold anything in events of other systems, so no value is refused.
+
+    >>> parse_language("de-AT"), parse_language({"name": "German"}), parse_language("tlh")
+    ('german', None, None)
+    """
+    if isinstance(language, str) and 0 < len(language) <= MAX_LANGUAGE_CHARACTERS:
+        return language_name(language)
+    return None
 
 
 def parse_features(features: object, name: str = "`features`") -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Field mapping: which parts of an incoming event are its id, title, text, topics, rank and time.
+"""Field mapping: which parts of an incoming event are its id, title, text, topics and so on.
 
 The settings are those of `[streams.fields]` in a configuration, and of `--fields` of a replay. A
 field that they do not name is read from the key of the same name.
@@ -15,7 +15,7 @@ from pipeline.events.json_types import json_type
 from pipeline.events.paths import Path, parse_path
 from pipeline.events.times import time_parser
 
-FIELDS = ("id", "title", "text", "features", "topics", "rank", "time")
+FIELDS = ("id", "title", "text", "features", "topics", "rank", "time", "language")
 CONTENT = ("title", "text", "features")
 # What a table such as {path = "body", html = true} may have beside `path`.
 OPTIONS: dict[str, tuple[str, ...]] = {
@@ -26,6 +26,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "topics": ("separator",),
     "rank": (),
     "time": ("format", "zone"),
+    "language": (),
 }
 SETTINGS = (*FIELDS, "unwrap", "ignore")
 ALL_KEYS = "*"  # of `ignore`
@@ -115,7 +116,7 @@ def _parse_sources(name: str, given: object) -> tuple[FieldSource, ...]:
     if len(sources) > MAX_PATHS:
         raise UsageError(f"fields.{name}: at most {MAX_PATHS} paths, found {len(sources)}")
     for source in sources:
-        if source.path.is_list and name in ("id", "rank", "time", "features"):
+        if source.path.is_list and name in ("id", "rank", "time", "features", "language"):
             raise UsageError(
                 f"fields.{name}: {source.path.text!r} names a list, but {name} is one value; write "
                 f"{source.path.text.replace('[]', '[0]')!r} for the first element"

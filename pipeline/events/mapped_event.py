@@ -12,8 +12,10 @@ from pipeline.events.event import (
     Id,
     MalformedEvent,
     check_late_label,
+    length_of_title,
     parse_features,
     parse_id,
+    parse_language,
     parse_rank,
     parse_topics,
 )
@@ -27,7 +29,7 @@ from pipeline.text.markup import loose_text_of
 
 REASON_OF = {
     "id": "bad_id", "title": "bad_content", "text": "bad_content", "features": "bad_features",
-    "topics": "bad_topics", "rank": "bad_rank", "time": "bad_time",
+    "topics": "bad_topics", "rank": "bad_rank", "time": "bad_time", "language": "bad_content",
 }  # fmt: skip
 _RANK = re.compile(r"[1-9]\d{0,9}", re.ASCII)
 
@@ -59,6 +61,7 @@ class EventMapper:
         self._topics = topics_reader(sources["topics"])
         self._rank = first_of("rank", sources["rank"], lambda place: read_rank)
         self._time = first_of("time", sources["time"], time_converter)
+        self._language = first_of("language", sources["language"])
         self._id_paths = listed_paths(sources["id"])
         self._features_paths = listed_paths(sources["features"])
 
@@ -88,7 +91,11 @@ class EventMapper:
                 check_late_label(id_, event, labelled, self._known)
         elif len(content) > max_event_bytes:  # with keys and headers; characters or features
             raise MalformedEvent("too_large", f"the text is longer than {max_event_bytes:,} bytes")
-        return Event(id_, content, topics, rank, self._time(event, record, envelope))
+        return Event(
+            id_, content, topics, rank, self._time(event, record, envelope),
+            title_length=length_of_title(title, content),
+            language=parse_language(self._language(event, record, envelope)),
+        )  # fmt: skip
 
     def _only_features(self, id_: Id, text: object, features: object) -> dict[str, float]:
         if text is not None:

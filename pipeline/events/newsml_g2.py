@@ -14,8 +14,10 @@ from pipeline.events.event import (
     MAX_EVENT_BYTES,
     Event,
     MalformedEvent,
+    length_of_title,
     parse_content,
     parse_id,
+    parse_language,
     parse_time,
     parse_topics,
 )
@@ -102,7 +104,8 @@ class NewsmlG2Parser:
         if status.lower() not in ("", "usable"):
             detail = f"`pubStatus` is {status[:80]!r}; only usable items are ranked and learned"
             raise MalformedEvent("not_usable", detail)
-        content = parse_content(id_, {"title": item.best_headline(), "text": item.text()})
+        title = item.best_headline()
+        content = parse_content(id_, {"title": title, "text": item.text()})
         kept = [subject for subject in item.subjects if self._keeps(subject)]
         # An item without any subject is not labelled. One without a subject of these schemes is.
         topics = parse_topics([topic_of(one) for one in kept]) if item.subjects else None
@@ -110,7 +113,10 @@ class NewsmlG2Parser:
         if content is None and topics is None and rank is None:
             detail = f"item {item.guid[:80]!r} has no headline, content, description or labels"
             raise MalformedEvent("no_content", detail)
-        return Event(id_, content, topics, rank, item.time())
+        return Event(
+            id_, content, topics, rank, item.time(),
+            title_length=length_of_title(title, content), language=parse_language(item.language),
+        )  # fmt: skip
 
     def _keeps(self, subject: Mapping[str, str]) -> bool:
         if self._types and subject.get("type", "") not in self._types:
@@ -142,10 +148,11 @@ class ItemReader:
     """Reads the one news item of a document."""
 
     def __init__(self) -> None:
-        self.guid = self.status = ""
+        self.guid = self.status = self.language = ""
         self.subjects: list[dict[str, str]] = []
         self._items = 0
         self._languages: set[str] = set()
+        self._content_language = ""  # the first that is named; goes before that of the item
         self._headlines: list[Headline] = []
         self._texts: dict[str, list[str]] = {}  # by the names in PLACES, in their order
         self._depth = 0
@@ -219,6 +226,7 @@ class ItemReader:
                     "bad_content", "the newsMessage has several items; expected one item per event"
                 )
             self.guid = attributes.get("guid", "")
+            self.language = attributes.get(LANG, "")
             self._languages |= {attributes[LANG]} if LANG in attributes else set()
             self._places.append(PLACES)
         elif name.endswith("Item") and SEPARATOR not in name:
@@ -234,6 +242,7 @@ class ItemReader:
             self.status = attributes.get("qcode") or attributes.get("uri") or ""
         elif name == "language" and "tag" in attributes:
             self._languages.add(attributes["tag"])
+            self.language = self._content_language = self._content_language or attributes["tag"]
         elif name == "subject":
             self.subjects.append(attributes)
 

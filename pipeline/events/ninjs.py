@@ -15,8 +15,10 @@ from pipeline.events.event import (
     Event,
     Id,
     MalformedEvent,
+    length_of_title,
     parse_content,
     parse_id,
+    parse_language,
     parse_object,
     parse_time,
     parse_topics,
@@ -70,7 +72,10 @@ def parse_ninjs(raw: bytes, max_event_bytes: int = MAX_EVENT_BYTES) -> Event:
     if content is None and topics is None and rank is None:
         detail = f"item {str(id_)[:80]!r} has no headline, body, description or labels"
         raise MalformedEvent("no_content", detail)
-    return Event(id_, content, topics, rank, _versioncreated(item))
+    return Event(
+        id_, content, topics, rank, _versioncreated(item),
+        title_length=length_of_title(title, content), language=parse_language(item.get("language")),
+    )  # fmt: skip
 
 
 def _first(item: dict[str, Any], *names: str) -> object:

@@ -11,10 +11,19 @@ from pipeline.slow.tokenizer import slow_tokens
 class SlowVocabulary:
     """Pivoted weights with running statistics, and a vocabulary with a ceiling."""
 
-    def __init__(self, max_terms: int = 1 << 17, min_df: int = 1, slope: float = 0.3) -> None:
+    def __init__(
+        self,
+        max_terms: int = 1 << 17,
+        min_df: int = 1,
+        slope: float = 0.3,
+        pivot: float = 0.0,
+        norm: str = "none",
+    ) -> None:
         self.max_terms = max_terms
         self.min_df = min_df
         self.slope = slope
+        self.pivot = pivot
+        self.norm = norm
         self.documents = 0
         self.texts = 0
         self.distinct = 0
@@ -68,10 +77,16 @@ class SlowVocabulary:
         weights = {}
         for term, count in counted.items():
             average = sum(counted.values()) / len(counted)
-            pivot = self.distinct / self.texts
+            pivot = self.pivot or self.distinct / self.texts
             tf = (1.0 + math.log(count)) / (1.0 + math.log(average))
             tf /= (1.0 - self.slope) + self.slope * len(counted) / pivot
             weight = tf * math.log(self.texts / self.df[term])
             if weight != 0.0:
                 weights[term] = weight
+        if self.norm == "l2" and weights:
+            squares = 0.0
+            for weight in weights.values():  # `sum` is more exact in newer versions of Python
+                squares += weight * weight
+            length = math.sqrt(squares)
+            weights = {term: weight / length for term, weight in weights.items()}
         return weights

@@ -41,7 +41,7 @@ from learners.checks import (
 from learners.jit import njit
 from learners.learner import State
 from learners.segment import Rows
-from pipeline.errors import UsageError
+from pipeline.text.feature_settings import FeatureSettings, WeightOptions
 from pipeline.text.sip_hash import PROCESS_KEY, Hashes
 from pipeline.text.terms import (
     MAX_TERM_BYTES,
@@ -62,23 +62,6 @@ ABSENT = -1  # a term that was looked up and is not in the vocabulary
 TERM_BYTES = 8 + 8 + 3 * 8 + 4 * 4  # hash, end, three counts, and up to four slots of the table
 
 TOTALS = DOCUMENTS, TEXTS, DISTINCT, REFUSED = range(4)  # columns of `VocabularyArrays.totals`
-
-
-@dataclass(frozen=True, slots=True)
-class FeatureSettings:
-    """How text becomes vectors."""
-
-    max_terms: int = 1 << 17
-    min_df: int = 1
-    slope: float = 0.3
-
-    def __post_init__(self) -> None:
-        if self.max_terms < 16:
-            raise UsageError(f"max_terms must be at least 16. Got {self.max_terms}.")
-        if self.min_df < 1:
-            raise UsageError(f"min_df must be at least 1. Got {self.min_df}.")
-        if not 0 <= self.slope <= 1:
-            raise UsageError(f"slope must be from 0 to 1. Got {self.slope}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +92,6 @@ class VocabularyArrays(NamedTuple):
     uses: Longs  # documents that hold each term: texts, and rows of ready-made features
     last_use: Longs  # number of the last document that holds each term
     totals: Longs  # documents, texts, distinct terms summed over texts, refused terms
-
-
-class WeightOptions(NamedTuple):
-    """`FeatureSettings` for kernels, and whether the statistics are frozen."""
-
-    max_terms: int
-    min_df: int
-    slope: float
-    frozen: bool
 
 
 class VectorBuffer(NamedTuple):
@@ -190,8 +164,9 @@ def weigh(
         return filled
     texts = totals[TEXTS]
     spread = 1.0 + math.log(total / distinct)
-    length = (1.0 - options.slope) + options.slope * distinct / (totals[DISTINCT] / texts)
-    last = filled + distinct
+    pivot = options.pivot if options.pivot > 0.0 else totals[DISTINCT] / texts
+    length = (1.0 - options.slope) + options.slope * distinct / pivot
+    first, last = filled, filled + distinct
     for i in range(filled, last):
         term, count = terms[i], values[i]
         tf = TF[int(count)] if count < len(TF) else 1.0 + math.log(count)
@@ -200,7 +175,21 @@ def weigh(
             terms[filled] = term
             values[filled] = value
             filled += 1
+    if options.unit_length:
+        scale_to_unit_length(values[first:filled])
     return filled
+
+
+@njit
+def scale_to_unit_length(values: Floats) -> None:
+    """Divide a vector by its length; a vector without values stays as it is."""
+    squares = 0.0
+    for value in values:
+        squares += value * value
+    length = math.sqrt(squares)
+    if length > 0.0:
+        for i in range(len(values)):
+            values[i] /= length
 
 
 @njit
@@ -308,15 +297,12 @@ class Vocabulary:
         ids = np.full(int(counts.table.size[0]), UNSEEN, np.int32)
         row, rows = 0, len(ready)
         keep: Longs | None = None
-        settings = self.settings
+        options = self.settings.options(self.frozen)
         while True:
             self._reserve(counts.table)
             entries = int(counts.starts[-1] - counts.starts[row])
             out = VectorBuffer(
                 np.zeros(rows - row + 1, np.int64), np.empty(entries, np.int32), np.empty(entries)
-            )
-            options = WeightOptions(
-                settings.max_terms, settings.min_df, settings.slope, self.frozen
             )
             stop = vectorise(counts, ready, row, keep is not None, ids, self._arrays, options, out)
             starts = out.starts[: stop - row + 1]

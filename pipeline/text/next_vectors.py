@@ -23,6 +23,7 @@ import numpy as np
 from learners.arrays import Bools, Floats, Ints, Longs
 from learners.jit import njit
 from learners.segment import Rows
+from pipeline.text.feature_settings import WeightOptions
 from pipeline.text.features import (
     DISTINCT,
     DOCUMENTS,
@@ -32,8 +33,8 @@ from pipeline.text.features import (
     VectorBuffer,
     Vocabulary,
     VocabularyArrays,
-    WeightOptions,
     look_up,
+    scale_to_unit_length,
 )
 from pipeline.text.terms import with_key
 from pipeline.text.tokenizer import TermCounts
@@ -132,8 +133,9 @@ def weigh_next(
     texts = totals[TEXTS] + more
     all_distinct = totals[DISTINCT] + more * distinct
     spread = 1.0 + math.log(total / distinct)
-    length = (1.0 - options.slope) + options.slope * distinct / (all_distinct / texts)
-    last = filled + distinct
+    pivot = options.pivot if options.pivot > 0.0 else all_distinct / texts
+    length = (1.0 - options.slope) + options.slope * distinct / pivot
+    first, last = filled, filled + distinct
     for i in range(filled, last):
         term, count = terms[i], values[i]
         tf = TF[int(count)] if count < len(TF) else 1.0 + math.log(count)
@@ -143,6 +145,8 @@ def weigh_next(
             terms[filled] = term
             values[filled] = value
             filled += 1
+    if options.unit_length:
+        scale_to_unit_length(values[first:filled])
     return filled
 
 
@@ -180,9 +184,7 @@ class NextVectors:
     def __init__(self, vocabulary: Vocabulary) -> None:
         settings = vocabulary.settings
         self._arrays = vocabulary.arrays
-        self._options = WeightOptions(
-            settings.max_terms, settings.min_df, settings.slope, vocabulary.frozen
-        )
+        self._options = settings.options(vocabulary.frozen)
         size, totals = len(vocabulary), self._arrays.totals
         silence = totals[DOCUMENTS] - self._arrays.last_use[:size] + 1
         useful = self._arrays.uses[:size] / silence

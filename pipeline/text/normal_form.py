@@ -1,4 +1,4 @@
-"""The composed form of a text (Unicode's NFC), in time linear in its length.
+"""The composed forms of a text (Unicode's NFC and NFKC), in time linear in its length.
 
 `unicodedata.normalize` sorts the combining marks of a letter by insertion. On a run of n marks in
 the wrong order that takes n^2 steps, and an event of 1 MB would keep a process busy for minutes.
@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import unicodedata
 from functools import cache
+from typing import Literal
 
+Form = Literal["NFC", "NFKC"]  # canonical, or with compatibility characters replaced
+DECOMPOSED: dict[Form, Literal["NFD", "NFKD"]] = {"NFC": "NFD", "NFKC": "NFKD"}
 LONGEST_RUN = 30  # marks that are left to `normalize`; Unicode's stream-safe form allows as many
 
 
-def is_non_starter(character: str) -> bool:
+def is_non_starter(character: str, form: Form = "NFC") -> bool:
     """Return whether a character decomposes to combining marks only (it may be one itself)."""
-    return all(map(unicodedata.combining, unicodedata.normalize("NFD", character)))
+    return all(map(unicodedata.combining, unicodedata.normalize(DECOMPOSED[form], character)))
 
 
 @cache
-def non_starters() -> frozenset[str]:
+def non_starters(form: Form = "NFC") -> frozenset[str]:
     """Return all characters of which a run can be out of order.
 
     Some have no combining class of their own, but decompose to marks that have one (U+0F73).
@@ -32,12 +35,12 @@ def non_starters() -> frozenset[str]:
         character
         for character in map(chr, planes)
         if unicodedata.combining(character) or unicodedata.decomposition(character)
-        if is_non_starter(character)
+        if is_non_starter(character, form)
     )
 
 
-def composed(text: str) -> str:
-    r"""Return a text in composed form, as `unicodedata.normalize("NFC", text)` does.
+def composed(text: str, form: Form = "NFC") -> str:
+    r"""Return a text in composed form, as `unicodedata.normalize(form, text)` does.
 
     Examples
     --------
@@ -48,14 +51,14 @@ def composed(text: str) -> str:
     if text.isascii():
         return text
     # A run that is too long covers one of these characters, whatever its place in the text.
-    if not non_starters().isdisjoint(text[LONGEST_RUN :: LONGEST_RUN + 1]):
-        text = with_sorted_runs(text)
-    return unicodedata.normalize("NFC", text)
+    if not non_starters(form).isdisjoint(text[LONGEST_RUN :: LONGEST_RUN + 1]):
+        text = with_sorted_runs(text, form)
+    return unicodedata.normalize(form, text)
 
 
-def with_sorted_runs(text: str) -> str:
+def with_sorted_runs(text: str, form: Form) -> str:
     """Return a text with all runs of more than `LONGEST_RUN` marks in canonical order."""
-    marks = non_starters()
+    marks = non_starters(form)
     parts: list[str] = []
     done = 0  # the text before this place is in `parts`
     for place in range(LONGEST_RUN, len(text), LONGEST_RUN + 1):
@@ -68,14 +71,15 @@ def with_sorted_runs(text: str) -> str:
         while stop < len(text) and text[stop] in marks:
             stop += 1
         if stop - start > LONGEST_RUN:
-            parts += text[done:start], in_canonical_order(text[start:stop])
+            parts += text[done:start], in_canonical_order(text[start:stop], form)
             done = stop
     return "".join((*parts, text[done:]))
 
 
-def in_canonical_order(run: str) -> str:
+def in_canonical_order(run: str, form: Form = "NFC") -> str:
     """Return the marks of a run by combining class; marks of one class keep their order."""
-    parts = {character: unicodedata.normalize("NFD", character) for character in set(run)}
+    decomposed = DECOMPOSED[form]
+    parts = {character: unicodedata.normalize(decomposed, character) for character in set(run)}
     classes = {mark: unicodedata.combining(mark) for part in parts.values() for mark in part}
     by_class: dict[int, list[str]] = {class_: [] for class_ in sorted(set(classes.values()))}
     for character in run:

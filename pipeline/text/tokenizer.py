@@ -1,10 +1,11 @@
 """From text to counted terms, one block at a time, in compiled code.
 
-Text is converted to composed form (NFC) and lower case, then split by one of two profiles:
+The text is folded and split into tokens (`splitting`), tokens are counted, and each becomes its
+terms (`expander`), as the profile says. The profiles of the papers take every token as a term:
 
 `reuters2000`
     Everything that is not alphanumeric becomes white space: "U.S. oil-price 3.5%" gives
-    u s oil price 3 5. No stop-list: it suits any language, and is the default.
+    u s oil price 3 5. No stop-list: it suits any language with spaces, and is the default.
 `reuters21578`
     Everything that is neither alphanumeric nor white space is discarded, every run of digits
     becomes the one term `<number>`, and a stop-list applies: the same text gives
@@ -16,18 +17,18 @@ it. A run of more than 255 bytes is not a word and is ignored.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from learners.arrays import Bools, Bytes, Floats, Ints, Longs
 from learners.jit import njit
-from pipeline.errors import UsageError
-from pipeline.text.normal_form import composed
+from pipeline.text.characters import BLANK
+from pipeline.text.expander import EncodedRows, Expander, is_expanded
+from pipeline.text.profile import PLAIN_PROFILE, Profile, parse_profile
 from pipeline.text.sip_hash import PROCESS_KEY, Hashes, sip_hash
+from pipeline.text.splitting import Splitter
 from pipeline.text.stopwords import STOPWORDS
 from pipeline.text.terms import (
     MAX_TERM_BYTES,
@@ -40,12 +41,9 @@ from pipeline.text.terms import (
     is_full,
     table_of,
 )
+from pipeline.text.word_ngrams import token_sequence
 
 PROFILES = ("reuters2000", "reuters21578")
-NUMBER = "<number>"
-
-SPACE, LETTER, DIGIT, MARK, OTHER = range(5)
-BLANK = ord(" ")
 
 
 class TermCounts(NamedTuple):
@@ -76,85 +74,6 @@ class SeenTerms(NamedTuple):
 
     row: Longs
     entry: Longs
-
-
-def kind_of(character: str) -> int:
-    """Return the kind of a character: letter, digit, mark, space or other."""
-    if character.isdigit():
-        return DIGIT
-    if character.isalnum():
-        return LETTER
-    if character.isspace():
-        return SPACE
-    return MARK if unicodedata.category(character).startswith("M") else OTHER
-
-
-@cache
-def character_kinds() -> Bytes:
-    """Return the kind of each code point. Planes without characters are skipped, to save time."""
-    kinds = np.full(0x110000, OTHER, np.uint8)
-    for start, stop in ((0, 0x40000), (0xE0000, 0xE1000)):
-        kinds[start:stop] = [kind_of(chr(point)) for point in range(start, stop)]
-    return kinds
-
-
-# For ASCII text in the `reuters2000` profile this table does it all: letters in lower case, digits,
-# and blanks for everything else.
-ASCII_WORDS = bytes(
-    ord(chr(c).lower()) if kind_of(chr(c)) in (LETTER, DIGIT) else BLANK for c in range(128)
-).ljust(256, b" ")
-
-
-@njit
-def code_point(text: Bytes, at: int) -> tuple[int, int]:
-    """Return the code point at a byte of well-formed UTF-8, and its length in bytes."""
-    lead = int(text[at])
-    if lead < 0x80:
-        return lead, 1
-    if lead < 0xE0:
-        return (lead & 0x1F) << 6 | int(text[at + 1] & 0x3F), 2
-    point = int(text[at + 1] & 0x3F) << 6 | int(text[at + 2] & 0x3F)
-    if lead < 0xF0:
-        return (lead & 0x0F) << 12 | point, 3
-    return (lead & 0x07) << 18 | point << 6 | int(text[at + 3] & 0x3F), 4
-
-
-@njit
-def blanked(text: Bytes, kinds: Bytes, fold: bool, number: Bytes) -> Bytes:
-    """Return the tokens of a text with one or more blanks between them, and nothing else.
-
-    With `fold` (the `reuters21578` profile) a run of digits becomes the token `number`, and
-    characters that belong to no token are discarded; without it they separate tokens.
-    """
-    out = np.empty((len(number) + 2) * len(text) if fold else len(text), np.uint8)
-    filled = 0
-    at = 0
-    inside = False  # whether the last character belongs to a token that a mark can continue
-    while at < len(text):
-        point, width = code_point(text, at)
-        kind = kinds[point]
-        if fold and kind == DIGIT:
-            while at < len(text) and kinds[point] == DIGIT:
-                at += width
-                if at < len(text):
-                    point, width = code_point(text, at)
-            out[filled] = BLANK
-            out[filled + 1 : filled + 1 + len(number)] = number
-            out[filled + 1 + len(number)] = BLANK
-            filled += len(number) + 2
-            inside = False
-            continue
-        if kind in (LETTER, DIGIT) or (kind == MARK and inside):
-            for i in range(width):
-                out[filled + i] = text[at + i]
-            filled += width
-            inside = True
-        elif kind == SPACE or not fold:
-            out[filled] = BLANK
-            filled += 1
-            inside = False
-        at += width
-    return out[:filled]
 
 
 @njit
@@ -245,25 +164,53 @@ class Tokenizer:
 
     """
 
-    def __init__(self, profile: str = "reuters2000", key: Hashes = PROCESS_KEY) -> None:
-        if profile not in PROFILES:
-            raise UsageError(f"The profile must be one of {', '.join(PROFILES)}. Got {profile!r}.")
-        self.profile = profile
-        self._fold = profile == "reuters21578"
-        stop_words = STOPWORDS if self._fold else ()
+    def __init__(self, profile: str | Profile = PLAIN_PROFILE, key: Hashes = PROCESS_KEY) -> None:
+        self.ingredients = parse_profile(profile) if isinstance(profile, str) else profile
+        self.profile = self.ingredients.name
+        self._splitter = Splitter(self.ingredients)
+        self._expander = Expander(self.ingredients, key) if is_expanded(self.ingredients) else None
+        self._has_titles = self.ingredients.title != "text"
+        stop_words = STOPWORDS if self.ingredients.stop_words == "papers" else ()
         self._stop_words = len(stop_words)
         self._first = table_of(stop_words, key)  # every block's table begins with the stop-list
         self._room = (256, 2048)  # terms and letters; adapts to the last block, so tables grow less
 
-    def count(self, documents: Sequence[str | Mapping[str, float]]) -> TermCounts:
-        """Count the terms of texts. A mapping holds ready-made features, by name."""
+    def count(
+        self,
+        documents: Sequence[str | Mapping[str, float]],
+        title_lengths: Sequence[int] | None = None,
+        languages: Sequence[str | None] | None = None,
+    ) -> TermCounts:
+        """Count the terms of texts. A mapping holds ready-made features, by name.
+
+        The first characters of a text may be its title, as many as `title_lengths` says. The
+        profile decides what titles and languages are used for. The language of a text is found if
+        it is needed and not given.
+        """
+        if self._expander is None:
+            return self._count_parts(documents)[0]
+        parts: Sequence[str | Mapping[str, float]] = documents
+        if self._has_titles:
+            parts = in_two_parts(documents, title_lengths)
+        counts, encoded = self._count_parts(parts)
+        sequence = None
+        if self.ingredients.words > 1:
+            sequence = token_sequence(*encoded[:3], self._stop_words, counts.table)
+        text = EncodedRows(encoded.text, encoded.starts)
+        return TermCounts(*self._expander.expanded(*counts, documents, languages, text, sequence))
+
+    def _count_parts(
+        self, documents: Sequence[str | Mapping[str, float]]
+    ) -> tuple[TermCounts, EncodedDocuments]:
+        """Count the tokens of texts and of features; return also what was counted."""
+        blanked = self._splitter.blanked
         parts: list[bytes] = []
         lengths: list[int] = []
         name_lengths: list[int] = []
         name_values: list[float] = []
         for document in documents:
             if isinstance(document, str):
-                parts.append(self._blanked(document))
+                parts.append(blanked(document))
                 lengths.append(len(parts[-1]))
             else:
                 encoded = [name.encode() for name in document]
@@ -287,14 +234,17 @@ class Tokenizer:
         counts = count_rows(encoded_documents, self._stop_words, table)
         used = int(counts.table.size[0])
         self._room = (used + used // 4 + 64, int(counts.table.ends[used]) * 5 // 4 + 1024)
-        return counts
+        return counts, encoded_documents
 
-    def _blanked(self, text: str) -> bytes:
-        """Return the tokens of a text with blanks between them."""
-        if not self._fold and text.isascii():
-            return text.encode().translate(ASCII_WORDS)
-        encoded = np.frombuffer(
-            bytearray(composed(text).lower().encode("utf-8", "replace")), np.uint8
-        )
-        number = np.frombuffer(bytearray(NUMBER.encode()), np.uint8)
-        return blanked(encoded, character_kinds(), self._fold, number).tobytes()
+
+def in_two_parts(
+    documents: Sequence[str | Mapping[str, float]], title_lengths: Sequence[int] | None
+) -> list[str | Mapping[str, float]]:
+    """Return the title and the rest of each document. Features are all in the second part."""
+    parts: list[str | Mapping[str, float]] = []
+    for document, length in zip(documents, title_lengths or [0] * len(documents), strict=True):
+        if isinstance(document, str):
+            parts += document[:length], document[length:]
+        else:
+            parts += "", document
+    return parts

@@ -42,7 +42,12 @@ def test_rows_give_the_events_of_native_documents(delimiter: str) -> None:
         cells = [str(number), "Wheat", text, "|".join(topics), "4", "2026-03-01T09:30:00Z"]
         event = decode(Record(row_of(cells, DELIMITERS[delimiter])), MAX_EVENT_BYTES)
         assert event == Event(
-            str(number), f"Wheat\n{text}", tuple(topics), 4, "2026-03-01T09:30:00Z"
+            str(number),
+            f"Wheat\n{text}",
+            tuple(topics),
+            4,
+            "2026-03-01T09:30:00Z",
+            title_length=5,
         )
 
 

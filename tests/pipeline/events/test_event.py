@@ -15,7 +15,28 @@ def test_a_document() -> None:
     raw = (
         b'{"id":"a","title":"T","text":"x","topics":["b","a","b"],"time":"1987-02-26T15:01:01.7Z"}'
     )
-    assert parse_event(raw) == Event("a", "T\nx", ("b", "a"), None, "1987-02-26T15:01:01.7Z")
+    time = "1987-02-26T15:01:01.7Z"
+    assert parse_event(raw) == Event("a", "T\nx", ("b", "a"), None, time, title_length=1)
+
+
+def test_a_document_may_say_its_language() -> None:
+    for language, name in (
+        (b'"de"', "german"),
+        (b'"pt-BR"', "portuguese"),
+        (b'"English"', "english"),
+    ):
+        assert parse_event(b'{"id":1,"text":"x","language":%s}' % language).language == name
+    for other in (b"null", b"5", b'{"code":"de"}', b'"klingon"', b'"%s"' % (b"x" * 1000)):
+        assert parse_event(b'{"id":1,"text":"x","language":%s}' % other).language is None
+    assert parse_event(b'{"id":1,"topics":[],"language":"de"}').content is None
+
+
+def test_where_the_title_ends() -> None:
+    assert parse_event(b'{"id":1,"title":"Wheat up"}').title_length == 8
+    assert parse_event('{"id":1,"title":"Blé","text":"x"}'.encode()).title_length == 3
+    assert parse_event(b'{"id":1,"text":"x"}').title_length == 0
+    assert parse_event(b'{"id":1,"title":"","text":"x"}').title_length == 0
+    assert parse_event(b'{"id":1,"features":{"a":1}}').title_length == 0
 
 
 @pytest.mark.parametrize(

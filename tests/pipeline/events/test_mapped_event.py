@@ -44,13 +44,25 @@ def test_a_nested_document() -> None:
         "published": {"at": "1987-02-26T15:01:01Z"}, "desk": "markets",
     }  # fmt: skip
     text = "Wheat up\nPrices rose.\n Traders & farmers  smiled."
-    assert decode(ISSUE, event) == Event(7, text, ("grain", "ship"), 3, "1987-02-26T15:01:01Z")
+    assert decode(ISSUE, event) == Event(
+        7, text, ("grain", "ship"), 3, "1987-02-26T15:01:01Z", title_length=8
+    )
 
 
 def test_fields_that_are_not_mapped_are_read_as_in_native_events() -> None:
     event = {"id": "a", "headline": "T", "text": "x", "topics": ["b"], "rank": 2, "features": 5}
-    assert decode({"title": "headline"}, event) == Event("a", "T\nx", ("b",), 2, None)
+    assert decode({"title": "headline"}, event) == Event(
+        "a", "T\nx", ("b",), 2, None, title_length=1
+    )
     assert decode({"id": "id"}, {"id": 1, "features": {"a": 1.5}}).content == {"a": 1.5}
+
+
+def test_the_language_may_be_anywhere() -> None:
+    event = {"id": 1, "text": "x", "language": "fr", "meta": {"lang": "de-CH"}}
+    assert decode({"id": "id"}, event).language == "french"
+    assert decode({"language": "meta.lang"}, event).language == "german"
+    assert decode({"language": []}, event).language is None
+    assert decode({"language": "meta"}, event).language is None
 
 
 def test_a_field_can_be_left_out() -> None:
@@ -98,7 +110,9 @@ def test_the_record_is_a_source() -> None:
     }  # fmt: skip
     headers = [("topics", b"grain,ship"), ("x-title", b"Wheat")]
     event = decode(fields, {"text": "up"}, key=b"k", timestamp=541350061250, headers=headers)
-    assert event == Event("k", "Wheat\nup", ("grain", "ship"), None, "1987-02-26T15:01:01.25Z")
+    assert event == Event(
+        "k", "Wheat\nup", ("grain", "ship"), None, "1987-02-26T15:01:01.25Z", title_length=5
+    )
     assert decode({"id": "@origin"}, {"text": "x"}, topic="t", partition=1, offset=2).id == "t-1-2"
     assert decode({"time": "@timestamp"}, {"id": 1, "text": "x"}, timestamp=-1).time is None
     assert decode({"id": "@offset", "text": "@value"}, {}, offset=3) == Event(

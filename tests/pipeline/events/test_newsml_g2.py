@@ -17,7 +17,8 @@ EVENT = {
 }  # fmt: skip
 EXPECTED = Event(
     "urn:newsml:x:1", "Wheat & corn up\nPrices <rose>. Traders smiled.",
-    ("medtop:20000382", "subj:04001"), 4, "2026-01-02T03:04:05Z",
+    ("medtop:20000382", "subj:04001"), 4, "2026-01-02T03:04:05Z", title_length=15,
+    language="english",
 )  # fmt: skip
 
 

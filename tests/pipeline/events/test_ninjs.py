@@ -82,6 +82,8 @@ def test_an_agency_item_of_1x() -> None:
         ("20000382", "EKO"),
         4,
         "2026-01-14T09:30:05+01:00",
+        title_length=19,
+        language="swedish",
     )
 
 
@@ -118,6 +120,7 @@ def test_an_item_of_a_newsroom_system_with_its_own_dialect_of_1x() -> None:
         ("04015003", "travel"),
         3,
         "2026-03-02T08:17:44+00:00",
+        title_length=18,
     )
 
 
@@ -180,6 +183,8 @@ def test_an_agency_item_of_2x() -> None:
         ("20000337", "bau", "Regionales"),
         5,
         "2026-05-20T16:02:28Z",
+        title_length=15,
+        language="german",
     )
 
 

@@ -51,7 +51,8 @@ def framed(id_: int, value: bytes) -> bytes:
 
 
 def test_avro_with_native_names() -> None:
-    assert decoded("avro", framed(1, ARTICLE)) == Event(7, "Up", ("grain",), None, None)
+    expected = Event(7, "Up", ("grain",), None, None, title_length=2)
+    assert decoded("avro", framed(1, ARTICLE)) == expected
 
 
 @pytest.mark.parametrize("time", ["at", {"path": "at", "format": "milliseconds"}])

@@ -13,7 +13,8 @@ from learners.learner import State
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
 from pipeline.slow.features import SlowVocabulary
-from pipeline.text.features import FeatureSettings, Vocabulary
+from pipeline.text.feature_settings import FeatureSettings
+from pipeline.text.features import Vocabulary
 from pipeline.text.terms import words_of
 from pipeline.text.tokenizer import Tokenizer
 
@@ -83,6 +84,9 @@ SETTINGS = [
     {"max_terms": 60},
     {"max_terms": 16},
     {"slope": 0.0},
+    {"pivot": 7.5},
+    {"norm": "l2"},
+    {"norm": "l2", "pivot": 3.0, "min_df": 2, "max_terms": 60},
 ]
 
 
@@ -163,7 +167,13 @@ def same(one: State, other: State) -> bool:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"max_terms": 3}, "max_terms"), ({"min_df": 0}, "min_df"), ({"slope": 1.5}, "slope")],
+    [
+        ({"max_terms": 3}, "max_terms"),
+        ({"min_df": 0}, "min_df"),
+        ({"slope": 1.5}, "slope"),
+        ({"pivot": -1}, "pivot"),
+        ({"norm": "l1"}, "norm"),
+    ],
 )
 def test_settings_that_make_no_sense_are_refused(options: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):

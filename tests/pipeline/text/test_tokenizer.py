@@ -94,7 +94,7 @@ def test_the_block_does_not_matter() -> None:
 
 
 def test_unknown_profile_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"one of reuters2000, reuters21578\. Got 'rcv1'"):
+    with pytest.raises(ValueError, match=r"no profile 'rcv1'\. Known: reuters2000, reuters21578"):
         Tokenizer("rcv1")
 
 
