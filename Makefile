@@ -15,7 +15,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 REVISION = $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: kubernetes-tools help demo lint kernels check test bounds fuzz soak bench kafka kafka-stop prometheus dashboards pictures notebooks image image-base image-test sbom audit lock release-check clean
+.PHONY: kubernetes-tools help demo lint kernels check test bounds fuzz soak bounded bench quality kafka kafka-stop prometheus dashboards pictures notebooks image image-base image-test sbom audit lock release-check clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -45,7 +45,7 @@ $(VENV)/.audit: $(VENV)/.dev locks/audit.txt
 	$(LOCKED) locks/audit.txt
 	@touch $@
 
-demo: $(VENV)/.experiments  ## Replay a built-in corpus, compare four learners, draw their curves
+demo: $(VENV)/.experiments  ## Replay a built-in corpus, compare three learners, draw their curves
 	@mkdir -p demo
 	$(BIN)/wirerank replay synthetic:20000 --curves demo/curves.csv --report demo/report.json --plot demo/curves.png
 
@@ -109,8 +109,14 @@ soak: $(VENV)/.dev  ## Let faults happen to workers on three brokers (MINUTES=5 
 	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),5) --seed $(or $(SEED),1) --seeds $(or $(SEEDS),1) \
 	  $(FAULTS:%=--faults %) $(KINDS:%=--kinds %) $(if $(RECORD),--record)
 
+bounded: $(VENV)/.dev  ## Check that storage of a trimmed stream stays bounded (MINUTES=12 SEED=1 RATE=100 KEEP=snapshots,8MB)
+	$(BIN)/python -m tests.bounded --minutes $(or $(MINUTES),12) --seed $(or $(SEED),1) $(RATE:%=--rate %) $(KEEP:%=--keep %)
+
 bench: $(VENV)/.bench  ## Measure speed and memory, as ratios in one run
 	$(BIN)/python -m tests.bench
+
+quality: $(VENV)/.bench  ## Measure rankings of held-out documents beside scikit-learn (SOURCES="NAME=SOURCE ..")
+	$(BIN)/python -m tests.bench.quality $(SOURCES)
 
 # Podman keeps the health check only in images of docker's format.
 image:  ## Build the image (BUILDER=podman|docker BASE=.. IMAGE=.. KERNEL_CPU=.. SOURCE=.. IMAGE_OPTIONS=..)

@@ -24,7 +24,8 @@ from pipeline.errors import UsageError
 from pipeline.events.event import MAX_EVENT_BYTES, MalformedEvent, parse_time
 from pipeline.events.fields import ALL_KEYS, CONTENT, FieldMapping, parse_fields
 from pipeline.events.formats import NATIVE, REGISTRY_FORMATS, check_format, mapping_for
-from pipeline.text.features import FeatureSettings
+from pipeline.text.feature_settings import FeatureSettings
+from pipeline.text.profile import DEFAULT_PROFILE, canonical_profile, parse_profile
 
 EARLIEST, LATEST = "earliest", "latest"  # where a stream can begin
 MAX_SHARDS = 64
@@ -103,13 +104,13 @@ class StreamSettings(Section):
     fields: dict[str, Any] | None = None
     label_format: Literal["wirerank", "avro", "json-schema"] = "wirerank"
     label_fields: dict[str, Any] = Field(default_factory=dict)
-    profile: Literal["reuters2000", "reuters21578"] = "reuters2000"
+    profile: str = DEFAULT_PROFILE
     topics: tuple[str, ...] = ()
     top: Annotated[int, Field(ge=0, le=MOST)] = 10
     block: Annotated[int, Field(ge=1, le=100_000)] = 1000
     max_event_bytes: Annotated[int, Field(ge=100, le=1 << 20)] = MAX_EVENT_BYTES
     max_terms: Annotated[int, Field(ge=16, le=MOST)] = FeatureSettings().max_terms
-    min_df: Annotated[int, Field(ge=1, le=MOST)] = 1
+    min_df: Annotated[int, Field(ge=1, le=MOST)] | None = None  # None: as the profile says
     max_topics: Annotated[int, Field(ge=1, le=MOST)] = EngineSettings().max_topics
     max_pending: Annotated[int, Field(ge=0, le=MOST)] = EngineSettings().max_pending
     max_pending_bytes: Annotated[int, Field(ge=0, le=1 << 60)] = EngineSettings().max_pending_bytes
@@ -188,6 +189,15 @@ class StreamSettings(Section):
             raise ValueError(str(error)) from None
         return value
 
+    @field_validator("profile")
+    @classmethod
+    def _check_profile(cls, value: str) -> str:
+        """Keep the canonical form, which models and snapshots name."""
+        try:
+            return canonical_profile(value)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+
     @model_validator(mode="after")
     def _check_fields(self) -> StreamSettings:
         if self.fields is not None:
@@ -201,7 +211,7 @@ class StreamSettings(Section):
     def _check_label_fields(self) -> StreamSettings:
         if self.label_fields and not self.labels:
             raise ValueError("label_fields is given, but no topic of labels; write labels = ...")
-        for name in (*CONTENT, "ignore"):
+        for name in (*CONTENT, "language", "ignore"):
             if name in self.label_fields:
                 raise ValueError(
                     f"label_fields.{name}: of a label only id, topics, rank and time are read, and "
@@ -280,5 +290,5 @@ class StreamSettings(Section):
 
     def engine_settings(self) -> EngineSettings:
         """The limits and features of the stream, as settings of the engine."""
-        features = FeatureSettings(max_terms=self.max_terms, min_df=self.min_df)
+        features = FeatureSettings.of(parse_profile(self.profile), self.max_terms, self.min_df)
         return EngineSettings(features, self.max_topics, self.max_pending, self.max_pending_bytes)

@@ -24,7 +24,7 @@ from pipeline.text.markup import text_of
 LANES = (
     "mmp", "perceptron", "arow", "independent", "committee", "feature-focus", "frequency",
     "svm-map", "prank", "widrow-hoff", "multiclass-perceptron", "mmp:kernel=poly2",
-    "prank:kernel=poly2", "mmp:shards=2,name=sharded", "rocchio",
+    "prank:kernel=poly2", "mmp:shards=2,name=sharded", "rocchio", "soft-arow",
 )  # fmt: skip
 DOCUMENTS = (
     {"id": "1", "text": "<p>Wheat and <b>maïs</b></p>", "topics": ["grain"]},

@@ -142,7 +142,7 @@ def kafka_sample(path: Path, name: str | None, events: int, show: int) -> tuple[
             if sample.is_full:
                 break
     except MissingTopicError as error:
-        fail(str(error))
+        fail(f"{error}. There is nothing to check yet. Workers create missing topics.")
     except RegistryAwayError as error:
         fail(f"the Schema Registry at {config.registry.url} does not answer: {error}.")
     except (KafkaError, OSError) as error:

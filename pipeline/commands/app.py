@@ -18,6 +18,7 @@ from pipeline.commands.export import export_app
 from pipeline.commands.inspect import inspect_command
 from pipeline.commands.lanes import lanes_command
 from pipeline.commands.plain_command import PlainCommand
+from pipeline.commands.profiles import profiles_command
 from pipeline.commands.rank import rank_command
 from pipeline.commands.replay import replay_command
 from pipeline.commands.report import report_command
@@ -41,6 +42,7 @@ def new_app(kafka_player: KafkaPlayer | None = None) -> typer.Typer:
     app.command("rank", cls=PlainCommand)(rank_command)
     app.command("serve", cls=PlainCommand)(serve_command)
     app.command("lanes")(lanes_command)
+    app.command("profiles", cls=PlainCommand)(profiles_command)
     app.command("experiment", cls=PlainCommand)(experiment_command)
     app.command("report", cls=PlainCommand)(report_command)
     app.command("inspect", cls=PlainCommand)(inspect_command)

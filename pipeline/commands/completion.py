@@ -9,7 +9,7 @@ from pipeline.corpora import catalogue
 from pipeline.events.formats import FILE_FORMATS
 from pipeline.experiments.registry import EXPERIMENTS
 from pipeline.experiments.run_all import ALL
-from pipeline.text.tokenizer import PROFILES
+from pipeline.text.profile import INGREDIENTS, PROFILES
 
 
 def complete_source(incomplete: str) -> list[str]:
@@ -39,8 +39,23 @@ def complete_format(incomplete: str) -> list[str]:
 
 
 def complete_profile(incomplete: str) -> list[str]:
-    """Complete the name of a tokenizer profile."""
-    return starting_with(incomplete, PROFILES)
+    """Complete the name of a profile, then its ingredients and their choices.
+
+    >>> complete_profile("news:norm=")
+    ['news:norm=none', 'news:norm=l2']
+    """
+    name, colon, rest = incomplete.partition(":")
+    if not colon:
+        return starting_with(incomplete, PROFILES)
+    written, comma, last = rest.rpartition(",")
+    before = f"{name}:{written}{comma}"
+    words = []
+    for option in INGREDIENTS:
+        if last.startswith(f"{option.name}=") and option.choices:
+            words += [f"{before}{option.name}={choice}" for choice in option.choices]
+        else:
+            words.append(f"{before}{option.name}=")
+    return starting_with(incomplete, words)
 
 
 def complete_experiment(incomplete: str) -> list[str]:

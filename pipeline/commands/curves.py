@@ -84,7 +84,7 @@ def export_command(
     dead_letters: options.DeadLetters = DEFAULTS.dead_letters,
     max_event_bytes: options.MaxEventBytes = DEFAULTS.max_event_bytes,
     max_terms: options.MaxTerms = None,
-    min_df: options.MinDf = DEFAULTS.engine.features.min_df,
+    min_df: options.MinDf = None,
     max_topics: options.MaxTopics = None,
     max_pending: options.MaxPending = DEFAULTS.engine.max_pending,
     max_pending_bytes: options.MaxPendingBytes = DEFAULTS.engine.max_pending_bytes,
@@ -101,7 +101,8 @@ def export_command(
             source=source, lanes=lanes, limit=limit, format=format_, profile=profile,
             topics=topics, dead_letters=dead_letters, max_event_bytes=max_event_bytes,
             engine=engine_settings(
-                source, lanes, max_terms, min_df, max_topics, max_pending, max_pending_bytes
+                source, lanes, max_terms, min_df, max_topics, max_pending, max_pending_bytes,
+                profile,
             ),
         )  # fmt: skip
         read = [path for path in (source_path(source), topics) if path and source != "-"]

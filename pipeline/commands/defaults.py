@@ -14,7 +14,8 @@ from learners.specs import parse_spec
 from pipeline.corpora import ranks_for, size_for
 from pipeline.engine.engine import EngineSettings
 from pipeline.replay.settings import DEFAULT_LANES
-from pipeline.text.features import FeatureSettings
+from pipeline.text.feature_settings import FeatureSettings
+from pipeline.text.profile import DEFAULT_PROFILE, parse_profile
 
 INDEX_LANES = ("feature-focus", "frequency")
 RANK_LEARNERS = ("prank", "widrow-hoff", "multiclass-perceptron")
@@ -38,17 +39,21 @@ def engine_settings(
     source: str,
     lanes: Sequence[str],
     max_terms: int | None,
-    min_df: int,
+    min_df: int | None,
     max_topics: int | None,
     max_pending: int,
     max_pending_bytes: int,
+    profile: str = DEFAULT_PROFILE,
 ) -> EngineSettings:
-    """The settings of the engine; a ceiling that is None takes its default for the source."""
+    """The settings of the engine.
+
+    A ceiling that is None takes its default for the source, and `min_df` that of the profile.
+    """
     terms, topics = ENGINE_DEFAULTS.features.max_terms, ENGINE_DEFAULTS.max_topics
     size = size_for(source)
     if size and all(parse_spec(lane).has_sparse_model for lane in lanes):
         terms, topics = max(terms, size.terms), max(topics, size.topics)
     terms = terms if max_terms is None else max_terms
     topics = topics if max_topics is None else max_topics
-    features = FeatureSettings(max_terms=terms, min_df=min_df)
+    features = FeatureSettings.of(parse_profile(profile), terms, min_df)
     return EngineSettings(features, topics, max_pending, max_pending_bytes)

@@ -89,7 +89,7 @@ def model_command(
     profile: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME",
+            metavar="PROFILE",
             help="The profile of the stream, if the snapshot does not name it.",
             autocompletion=complete_profile,
         ),

@@ -15,11 +15,12 @@ def with_model(settings: ReplaySettings, model: Model, given: Collection[str]) -
     Options that are given stay, and the run refuses those that differ from the model.
     """
     engine, saved = settings.engine, model.engine
+    # A profile that is given brings its own weights, and is refused if it is not that of the model.
+    weights = (engine if "profile" in given else saved).features
     features = replace(
-        engine.features,
+        weights,
         max_terms=(engine if "max_terms" in given else saved).features.max_terms,
         min_df=(engine if "min_df" in given else saved).features.min_df,
-        slope=saved.features.slope,
     )
     return replace(
         settings,

@@ -18,7 +18,7 @@ from pipeline.commands.defaults import ENGINE_DEFAULTS, INDEX_LANES, RANK_LANES
 from pipeline.engine.topic_index import MAX_WATCHED
 from pipeline.events.formats import FILE_FORMATS
 from pipeline.replay.settings import DEFAULT_LANES, ReplaySettings
-from pipeline.text.tokenizer import PROFILES
+from pipeline.text.profile import PROFILES
 
 DEFAULTS = ReplaySettings(source="")
 
@@ -68,8 +68,9 @@ Fields = Annotated[
 Profile = Annotated[
     str,
     typer.Option(
-        metavar="NAME",
-        help=f"How text is split into terms: {' or '.join(PROFILES)}.",
+        metavar="PROFILE",
+        help=f"How text becomes terms and weights: {', '.join(PROFILES)}, or one of them with "
+        "other ingredients, e.g. news:stem=german. `wirerank profiles` lists them.",
         autocompletion=complete_profile,
     ),
 ]
@@ -101,9 +102,13 @@ MaxTerms = Annotated[
     ),
 ]
 MinDf = Annotated[
-    int,
+    int | None,
     typer.Option(
-        min=1, max=MOST, metavar="N", help="Ignore terms that occur in fewer than N documents."
+        min=1,
+        max=MOST,
+        metavar="N",
+        help="Ignore terms that occur in fewer than N documents. Default: as the profile says, "
+        "usually 1.",
     ),
 ]
 MaxTopics = Annotated[

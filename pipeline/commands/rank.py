@@ -10,6 +10,7 @@ import typer
 
 from learners.options import MOST
 from pipeline.commands import options
+from pipeline.commands.completion import complete_profile
 from pipeline.commands.failure import fail
 from pipeline.commands.field_options import read_fields
 from pipeline.commands.options import DEFAULTS
@@ -82,7 +83,9 @@ def rank_command(
     profile: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="How text is split into terms. Default: as for the model."
+            metavar="PROFILE",
+            help="How text becomes terms. Default: as for the model.",
+            autocompletion=complete_profile,
         ),
     ] = None,
     dead_letters: options.DeadLetters = DEFAULTS.dead_letters,

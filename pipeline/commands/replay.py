@@ -85,7 +85,7 @@ def replay_command(
     dead_letters: options.DeadLetters = DEFAULTS.dead_letters,
     max_event_bytes: options.MaxEventBytes = DEFAULTS.max_event_bytes,
     max_terms: options.MaxTerms = None,
-    min_df: options.MinDf = DEFAULTS.engine.features.min_df,
+    min_df: options.MinDf = None,
     max_topics: options.MaxTopics = None,
     max_pending: options.MaxPending = DEFAULTS.engine.max_pending,
     max_pending_bytes: options.MaxPendingBytes = DEFAULTS.engine.max_pending_bytes,
@@ -136,7 +136,8 @@ def replay_command(
             curves=curves, report=report, plot=plot, dead_letters=dead_letters,
             max_event_bytes=max_event_bytes, metrics=metrics, metric_topics=metric_topics,
             engine=engine_settings(
-                source, lanes, max_terms, min_df, max_topics, max_pending, max_pending_bytes
+                source, lanes, max_terms, min_df, max_topics, max_pending, max_pending_bytes,
+                profile,
             ),
             save=save, save_every=save_every, resume=resume, from_start=from_start,
         )  # fmt: skip

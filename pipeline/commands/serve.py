@@ -12,6 +12,7 @@ import typer
 from learners.options import MOST
 from pipeline.access import MAX_TOKEN_CHARACTERS, checked_token
 from pipeline.commands import options
+from pipeline.commands.completion import complete_profile
 from pipeline.commands.failure import fail
 from pipeline.errors import UsageError
 from pipeline.printable import printable
@@ -72,7 +73,9 @@ def serve_command(
     profile: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="How text is split into terms. Default: as for the model."
+            metavar="PROFILE",
+            help="How text becomes terms. Default: as for the model.",
+            autocompletion=complete_profile,
         ),
     ] = None,
     refresh: Annotated[
@@ -118,6 +121,11 @@ def serve_command(
     supervised: Annotated[
         bool, typer.Option(hidden=True, help="`run` has started this process.")
     ] = False,
+    targets_folder: Annotated[
+        Path | None, typer.Option(hidden=True, help="Where Prometheus finds servers of a stream.")
+    ] = None,
+    stream: Annotated[str, typer.Option(hidden=True, help="The stream of this server.")] = "",
+    worker: Annotated[str, typer.Option(hidden=True, help="The name of this server.")] = "",
     quiet: options.Quiet = False,
 ) -> None:
     """Rank documents over HTTP with a model.
@@ -133,8 +141,9 @@ def serve_command(
     if missing:
         fail(f"serve needs {', '.join(missing)}. Install it with: pip install 'wirerank[page]'")
     from pipeline.ranking.rank import cores  # noqa: PLC0415 - slow to import
-    from pipeline.serving.server import ServeSettings, serve  # noqa: PLC0415 - an extra
+    from pipeline.serving.server import ServeSettings, TargetSettings, serve  # noqa: PLC0415
 
+    target = None if targets_folder is None else TargetSettings(targets_folder, stream, worker)
     try:
         settings = ServeSettings(
             model=model, lanes=tuple(lane or ()), host=host, port=port,
@@ -142,7 +151,7 @@ def serve_command(
             client_cafile=client_ca, top=top, profile=profile, refresh_seconds=refresh,
             processes=processes or cores(), max_body_bytes=max_body_bytes,
             max_documents=max_documents, max_waiting=max_waiting, timeout_seconds=timeout,
-            wait=wait,
+            wait=wait, target=target,
         )  # fmt: skip
         serve(settings, say)
     except UsageError as error:

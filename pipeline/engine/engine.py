@@ -33,7 +33,9 @@ from pipeline.engine.segment_builder import SegmentBuilder
 from pipeline.engine.topic_index import TopicIndex
 from pipeline.errors import UsageError
 from pipeline.log.block import Block
-from pipeline.text.features import FeatureSettings, Vectors, Vocabulary
+from pipeline.text.feature_settings import FeatureSettings
+from pipeline.text.features import Vectors, Vocabulary
+from pipeline.text.term_watch import TermWatch
 
 T = TypeVar("T")
 
@@ -88,6 +90,7 @@ class Engine:
         self.documents = 0
         self._can_explain = True
         self._label_watch = LabelWatch()
+        self._term_watch = TermWatch()
         self._threads = threads or os.cpu_count() or 1
         self._runner = self._new_runner()
 
@@ -181,8 +184,10 @@ class Engine:
         entries = iter(block.entries)
         entry = next(entries, None)
         groups = self.lane_groups
+        has_dropped = False  # terms, since the vocabulary was full
         for vectors in self._bounded(self.vocabulary.vectors(block.counts, block.ready)):
             if vectors.keep is not None:
+                has_dropped = True
                 for group in groups:
                     group.forget(vectors.keep)
             end = vectors.first + len(vectors.rows)
@@ -194,6 +199,7 @@ class Engine:
             if any(builders):
                 yield self._follow(builders, len(vectors.rows), to_explain)
         self._label_watch.check(groups)
+        self._term_watch.check(self.vocabulary, has_dropped)
 
     def _bounded(self, parts: Iterable[Vectors]) -> Iterator[Vectors]:
         """Cut the vectors into parts with so few rows that no lane exceeds `MAX_SCORES`."""

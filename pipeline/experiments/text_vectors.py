@@ -10,7 +10,8 @@ from learners.arrays import Longs
 from learners.segment import Rows
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
-from pipeline.text.features import FeatureSettings, Vocabulary
+from pipeline.text.feature_settings import FeatureSettings
+from pipeline.text.features import Vocabulary
 from pipeline.text.tokenizer import Tokenizer
 
 MAX_TERMS = 1 << 22  # more than any corpus of the papers has, so no term is ever dropped

@@ -35,7 +35,13 @@ class Block:
 
 def make_block(events: Sequence[Event], tokenizer: Tokenizer) -> Block:
     """Tokenize consecutive events."""
-    contents = [event.content for event in events if event.content is not None]
+    documents = [event for event in events if event.content is not None]
+    contents = [event.content for event in documents if event.content is not None]
+    counts = tokenizer.count(
+        contents,
+        [event.title_length for event in documents],
+        [event.language for event in documents],
+    )
     entries = []
     row = 0
     for event in events:
@@ -47,4 +53,4 @@ def make_block(events: Sequence[Event], tokenizer: Tokenizer) -> Block:
             )
             row += 1
     ready = np.array([not isinstance(content, str) for content in contents], np.bool_)
-    return Block(entries, tokenizer.count(contents), ready)
+    return Block(entries, counts, ready)

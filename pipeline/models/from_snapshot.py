@@ -21,7 +21,7 @@ from pipeline.snapshots.content import damage_of, texts
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
 from pipeline.snapshots.restoring import restore_engine
 from pipeline.snapshots.snapshot import Snapshot
-from pipeline.text.tokenizer import PROFILES
+from pipeline.text.profile import canonical_profile
 
 
 def model_from_snapshot(path: Path, profile: str | None, warn: Callable[[str], None]) -> Snapshot:
@@ -44,8 +44,7 @@ def model_from_snapshot(path: Path, profile: str | None, warn: Callable[[str], N
             f"{name} has lanes that only help another lane ({', '.join(helpers)}), so it is not "
             "the whole of them. Name a snapshot of a learner that has all lanes."
         )
-    if profile is not None and profile not in PROFILES:
-        raise UsageError(f"--profile must be one of {', '.join(PROFILES)}. Got {profile[:80]!r}.")
+    profile = None if profile is None else canonical_profile(profile)
     given = InputSettings(profile=profile) if profile is not None else None
     input_ = read_input(content, name) or given
     if input_ is None:

@@ -16,14 +16,19 @@ from pipeline.engine.engine import Engine
 from pipeline.errors import UsageError
 from pipeline.models.divided_lanes import divided_lanes, joined_snapshot
 from pipeline.models.lane_specs import lane_specs
-from pipeline.models.model import InputSettings, check_format, engine_settings_of, input_settings_of
+from pipeline.models.model import (
+    InputSettings,
+    check_format,
+    engine_settings_of,
+    input_settings_of,
+    known_profile,
+)
 from pipeline.models.model_file import check_kind, check_version
 from pipeline.snapshots.content import damage_of, describe, part, text, texts
 from pipeline.snapshots.folder import KIND, SUFFIX, VERSION, SnapshotFolder
 from pipeline.snapshots.restoring import restore_learners
 from pipeline.snapshots.snapshot import Snapshot
-from pipeline.storage.container import MAX_LENGTH, ContainerReader, DamagedError
-from pipeline.text.tokenizer import PROFILES
+from pipeline.storage.container import MAX_LENGTH, ContainerReader
 
 ATTEMPTS = 5  # a worker may remove a snapshot between two looks at its folder
 
@@ -172,10 +177,7 @@ def read_input(content: dict[str, Any], name: str) -> InputSettings | None:
     """Return how the events of a file became terms; older snapshots of workers do not say it."""
     with damage_of(name), part("model"):
         if "model" in content:
-            return input_settings_of(content)
+            return input_settings_of(content, name)
         if "profile" not in content:
             return None
-        profile = text(content["profile"])
-        if profile not in PROFILES:
-            raise DamagedError(f"{name} is damaged: there is no profile {profile!r}")
-        return InputSettings(profile=profile)
+        return InputSettings(profile=known_profile(text(content["profile"]), name))

@@ -55,6 +55,8 @@ def settings_by_name(settings: EngineSettings) -> dict[str, Any]:
         "--max-terms": features.max_terms,
         "--min-df": features.min_df,
         "slope": features.slope,
+        "pivot": features.pivot,
+        "norm": features.norm,
         "--max-topics": settings.max_topics,
         "--max-pending": settings.max_pending,
         "--max-pending-bytes": settings.max_pending_bytes,

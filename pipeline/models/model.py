@@ -23,8 +23,8 @@ from pipeline.release import release
 from pipeline.snapshots.content import damage_of, part, text, texts, whole
 from pipeline.snapshots.snapshot import Snapshot, take_snapshot
 from pipeline.storage.container import DamagedError
-from pipeline.text.features import FeatureSettings
-from pipeline.text.tokenizer import PROFILES
+from pipeline.text.feature_settings import FeatureSettings
+from pipeline.text.profile import PLAIN_PROFILE, canonical_profile
 
 FORMAT = 1  # of the key `model`; older formats are read, newer ones are refused
 MAX_SHARDS = 64
@@ -36,7 +36,7 @@ class InputSettings:
 
     format: str = "wirerank"
     fields: FieldMapping | None = None
-    profile: str = "reuters2000"
+    profile: str = PLAIN_PROFILE  # in canonical form
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def model_of(snapshot: Snapshot) -> Model:
             lane_specs(content, shards, of),
             texts(settings["declared topics"]),
             engine_settings_of(settings),
-            input_settings_of(content),
+            input_settings_of(content, snapshot.name),
             run_state_of(content["model"]),
         )
 
@@ -142,16 +142,18 @@ def check_format(model: dict[str, Any], name: str) -> None:
 
 def engine_settings_of(settings: dict[str, Any]) -> EngineSettings:
     """Return the settings of the engine that a snapshot was taken of."""
-    slope = settings["slope"]
-    if not isinstance(slope, int | float):
-        raise TypeError(f"slope: expected a number, found {type(slope).__name__}")
+    defaults = EngineSettings()
+    usual = defaults.features
     try:
         features = FeatureSettings(
-            whole(settings["max_terms"]), whole(settings["min_df"]), float(slope)
+            whole(settings["max_terms"]),
+            whole(settings["min_df"]),
+            number(settings["slope"], "slope"),
+            number(settings.get("pivot", usual.pivot), "pivot"),
+            text(settings.get("norm", usual.norm)),
         )
     except UsageError as error:
         raise ValueError(str(error)) from None
-    defaults = EngineSettings()
     return EngineSettings(
         features,
         whole(settings["max_topics"]),
@@ -160,17 +162,33 @@ def engine_settings_of(settings: dict[str, Any]) -> EngineSettings:
     )
 
 
-def input_settings_of(content: dict[str, Any]) -> InputSettings:
+def number(value: object, name: str) -> float:
+    """Return a number that was read from a file."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name}: expected a number, found {type(value).__name__}")
+    return float(value)
+
+
+def known_profile(profile: str, name: str) -> str:
+    """Return the canonical name of a file's profile; raise `DamagedError` if there is none."""
+    try:
+        return canonical_profile(profile)
+    except UsageError as error:
+        raise DamagedError(
+            f"{name} was learned with profile {profile[:300]!r}, which Wirerank {release()} does "
+            f"not know: use the release that wrote it, or a newer one ({error})"
+        ) from None
+
+
+def input_settings_of(content: dict[str, Any], name: str) -> InputSettings:
     """Return how the events of a model became terms."""
     events = content["model"]["events"]
-    profile, format_ = text(events["profile"]), text(events["format"])
+    profile, format_ = known_profile(text(events["profile"]), name), text(events["format"])
     try:
         check_event_format(format_)
         fields = None if events["fields"] is None else parse_fields(events["fields"])
     except UsageError as error:
         raise ValueError(str(error)) from None
-    if profile not in PROFILES:
-        raise ValueError(f"profile: expected one of {', '.join(PROFILES)}, found {profile!r}")
     return InputSettings(format_, fields, profile)
 
 

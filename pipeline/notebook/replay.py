@@ -36,9 +36,10 @@ from pipeline.notebook.curve_arrays import CurveArrays, curve_arrays
 from pipeline.notebook.display import CurvesPlot, html_table
 from pipeline.notebook.ranked_document import RankedDocument
 from pipeline.replay.replay import SWITCH_INTERVAL_SECONDS
-from pipeline.replay.settings import check_choice, check_fields, parse_lanes
+from pipeline.replay.settings import check_fields, parse_lanes
 from pipeline.reports.report import Report, lane_table, make_report, write_curves
-from pipeline.text.tokenizer import PROFILES, Tokenizer
+from pipeline.text.profile import DEFAULT_PROFILE, canonical_profile
+from pipeline.text.tokenizer import Tokenizer
 
 MAX_BLOCK = 100_000
 Event = Mapping[str, Any]
@@ -101,17 +102,17 @@ class Replay:
         block: int = 1024,
         format: str = "wirerank",
         fields: Mapping[str, Any] | None = None,
-        profile: str = "reuters2000",
+        profile: str = DEFAULT_PROFILE,
         topics: Sequence[str] = (),
         top: int = 10,
         max_terms: int | None = None,
-        min_df: int = ENGINE_DEFAULTS.features.min_df,
+        min_df: int | None = None,
         max_topics: int | None = None,
     ) -> None:
         for name, value, least in (("limit", limit, 0), ("block", block, 1), ("top", top, 0)):
             if type(value) is not int or value < least:
                 raise UsageError(f"{name} must be a whole number from {least}. Got {value!r:.80}.")
-        check_choice("profile", profile, PROFILES)
+        profile = canonical_profile(profile)
         check_format(format, "format")
         self._mapping = None if fields is None else parse_fields(dict(fields))
         check_fields(format, self._mapping)
@@ -127,7 +128,9 @@ class Replay:
         chosen = choose_lanes(named, [lanes] if isinstance(lanes, str) else lanes)
         self._specs = parse_lanes(chosen)
         pending = (ENGINE_DEFAULTS.max_pending, ENGINE_DEFAULTS.max_pending_bytes)
-        self._settings = engine_settings(named, chosen, max_terms, min_df, max_topics, *pending)
+        self._settings = engine_settings(
+            named, chosen, max_terms, min_df, max_topics, *pending, profile
+        )
         self._given = source
         self._limit, self._block, self._top = limit, min(block, MAX_BLOCK), top
         self._format, self._profile, self._declared = format, profile, list(topics)

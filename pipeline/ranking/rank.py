@@ -30,7 +30,7 @@ from pipeline.ranking.evaluation import Evaluation
 from pipeline.ranking.processes import RankingPool
 from pipeline.replay.progress import Progress
 from pipeline.replay.replay import SWITCH_INTERVAL_SECONDS
-from pipeline.replay.settings import check_choice, check_fields
+from pipeline.replay.settings import check_fields
 from pipeline.reports.report import Report, write_report
 from pipeline.storage.output_files import (
     STANDARD_OUTPUT,
@@ -38,7 +38,8 @@ from pipeline.storage.output_files import (
     naming,
     open_for_results,
 )
-from pipeline.text.tokenizer import PROFILES, Tokenizer
+from pipeline.text.profile import canonical_profile
+from pipeline.text.tokenizer import Tokenizer
 
 WARM_UP = (
     Event("1", "wheat and corn", ("grain",), 1, None),
@@ -67,6 +68,10 @@ class RankSettings:
     max_event_bytes: int = MAX_EVENT_BYTES
     processes: int = 0  # 0: as many as there are cores
 
+    def __post_init__(self) -> None:
+        if self.profile is not None:
+            object.__setattr__(self, "profile", canonical_profile(self.profile))
+
 
 @dataclass(frozen=True, slots=True)
 class RankResult:
@@ -84,8 +89,6 @@ class RankResult:
 
 def check_rank_settings(settings: RankSettings) -> None:
     """Refuse settings that would fail late, or overwrite an input."""
-    if settings.profile is not None:
-        check_choice("--profile", settings.profile, PROFILES)
     if settings.format is not None:
         check_format(settings.format, "--format")
     if settings.dead_letters == STANDARD_OUTPUT:

@@ -63,7 +63,7 @@ def describe(settings: ReplaySettings, engine: Engine) -> Iterator[str]:
     source = printable(settings.source)
     yield f"source = {source}   block = {settings.block}   lanes = {len(engine.lanes)}"
     yield (
-        f"features = pivoted(slope={features.slope:.2f})   statistics = running   "
+        f"features = {features.description}   statistics = running   "
         f"profile = {settings.profile}   max_terms = {features.max_terms:,}   "
         f"min_df = {features.min_df}"
     )
@@ -294,6 +294,8 @@ def run_settings(
         "fields": as_toml(settings.fields.settings) if settings.fields else "",
         "profile": settings.profile,
         "slope": features.slope,
+        "pivot": features.pivot,
+        "text_norm": features.norm,
         "max_terms": features.max_terms,
         "min_df": features.min_df,
         "max_topics": settings.engine.max_topics,

@@ -24,6 +24,10 @@ CONTENT: JsonObject = {
         "description": "Ready-made features, instead of a title and a text.",
     },
     "time": {"type": ["string", "null"], "description": "RFC 3339; comes back with the rankings."},
+    "language": {
+        "description": "Of the text, as a name or a tag such as de. Without it: found in the "
+        "text, if the profile of the model needs it.",
+    },
     "topics": {"description": "Ignored: nothing is learned."},
     "rank": {"description": "Ignored: nothing is learned."},
 }

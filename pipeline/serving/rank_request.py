@@ -13,8 +13,10 @@ from pipeline.events.event import (
     Event,
     MalformedEvent,
     Refusal,
+    length_of_title,
     parse_content,
     parse_id,
+    parse_language,
     parse_time,
 )
 from pipeline.events.json_types import describe_value, json_type
@@ -185,4 +187,8 @@ def parse_document(number: int, value: object, limits: Limits) -> Event:
             "too_large",
             f"the text has {len(content):,} characters; expected at most {limits.event_bytes:,}",
         )
-    return Event(id_, content, None, None, parse_time(value.get("time")))
+    return Event(
+        id_, content, None, None, parse_time(value.get("time")),
+        title_length=length_of_title(value.get("title"), content),
+        language=parse_language(value.get("language")),
+    )  # fmt: skip

@@ -25,6 +25,7 @@ import uvicorn
 from pipeline.access import is_loopback, server_tls
 from pipeline.errors import UsageError
 from pipeline.interruption import Interruption
+from pipeline.metrics.scrape_target import ScrapeTarget, target_address
 from pipeline.replay.replay import SWITCH_INTERVAL_SECONDS
 from pipeline.serving.app import Access, ServeApp
 from pipeline.serving.connections import (
@@ -38,10 +39,34 @@ from pipeline.serving.micro_batches import MicroBatches
 from pipeline.serving.model_source import CurrentModel, ModelSource
 from pipeline.serving.rank_request import Limits
 
+JOB = "wirerank-serve"
 END_SECONDS = 10.0  # for requests in progress, when the server ends
 LOOK_SECONDS = 0.2
 RESTART_SECONDS = 1.0  # between two starts of the same process
 NOTE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSettings:
+    """The file by which Prometheus finds a server that belongs to a stream."""
+
+    folder: Path
+    stream: str
+    worker: str  # the name of the server among the workers of the stream
+
+    def announce(
+        self, host: str, port: int, scheme: str, say: Callable[[str], None]
+    ) -> ScrapeTarget | None:
+        """Write where the server is; a folder that cannot be written is no reason to end."""
+        address = target_address(host, port)
+        try:
+            return ScrapeTarget(self.folder, JOB, self.worker, self.stream, address, scheme)
+        except OSError as error:
+            say(
+                f"{self.folder} cannot be written ({error.strerror}), so Prometheus does not find "
+                "this server by it"
+            )
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +90,7 @@ class ServeSettings:
     max_waiting: int = 1000
     timeout_seconds: float = 10.0
     wait: bool = False  # for a model that is not there yet
+    target: TargetSettings | None = None  # where Prometheus looks for the server
 
     def check(self) -> None:
         """Refuse an address that others can reach, if there is no token."""
@@ -227,6 +253,7 @@ def serve(settings: ServeSettings, say: Callable[[str], None]) -> int | None:
     sys.stdout.flush()
     sys.stderr.flush()
     gc.collect()
+    announced: ScrapeTarget | None = None
     gc.freeze()  # what is loaded by now stays: looking through it again would hold up requests
     with interruption.installed():
         try:
@@ -234,12 +261,17 @@ def serve(settings: ServeSettings, say: Callable[[str], None]) -> int | None:
                 process.start(parent_lives, parent_end)
             host = f"[{settings.host}]" if ":" in settings.host else settings.host
             scheme = "http" if tls is None else "https"
-            say(f"serving {settings.model} at {scheme}://{host}:{sockets[0].getsockname()[1]}/")
+            port = sockets[0].getsockname()[1]
+            if settings.target is not None:
+                announced = settings.target.announce(settings.host, port, scheme, say)
+            say(f"serving {settings.model} at {scheme}://{host}:{port}/")
             while interruption.signal is None:
                 time.sleep(LOOK_SECONDS)
                 revive(processes, counters, parent_lives, parent_end, say)
         finally:
             end_all(processes)
+        if announced is not None:  # after a fault, the file stays, and Prometheus misses the server
+            announced.withdraw()
     return interruption.signal
 
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from learners.svm_map.stacker import EACH
+from learners.svm_map.candidates import FIXED, TRAINED
+from learners.svm_map.topic_features import EACH
 from pipeline.curves import rank_curve as rank_curves
 from pipeline.curves.topic_curve import COLUMNS, FORMER_COLUMNS, as_point, in_columns
 from pipeline.errors import UsageError
@@ -36,6 +37,7 @@ GROUP_COUNTS = (
 MAX_TIME = 253_402_300_799.0  # the last second of the year 9999, where `datetime` ends
 FEATURES = ("score", "place", "lead")  # per lane that a stacker combines
 MAX_NUMBERS = 3000
+WEIGHTS = ("slope", "pivot", "norm")  # older versions have only the first
 CEILINGS = ("max_terms", "min_df", "max_topics", "max_pending")
 NEWER_CEILINGS = ("max_pending_bytes",)
 
@@ -143,7 +145,7 @@ def facts_of(container: ContainerReader) -> dict[str, Any]:
             **{key: whole(settings[key]) for key in CEILINGS},
             # Older versions have no such limit.
             **{key: whole(settings[key]) for key in NEWER_CEILINGS if key in settings},
-            "slope": option(settings["slope"]),
+            **{key: option(settings[key]) for key in WEIGHTS if key in settings},
             "declared_topics": len(texts(settings["declared topics"])),
         },
         "lanes": {
@@ -220,33 +222,65 @@ def curve_facts(container: ContainerReader, key: str) -> dict[str, Any]:
 
 
 def stacker_facts(container: ContainerReader, learner: str, name: str) -> dict[str, Any]:
-    """Return how a stacker weights the lanes that it combines; nothing for other lanes."""
+    """Return how a stacker weights the lanes that it combines; nothing for other lanes.
+
+    The weights are the approved ones. A snapshot of an older version has none of them.
+    """
     combined = container.content.get("combines", {})
     if name not in combined:
         return {}
-    lanes, weights = texts(combined[name]), numbers(container, f"{learner}/weights", "float64")
-    followed, _ = numbers(container, f"{learner}/followed", "int64")
-    if len(weights) not in (0, EACH * len(lanes)) or not -1 <= followed < len(lanes):
+    lanes = texts(combined[name])
+    kept = whole(container.entries[f"{learner}/starts"].shape[0] - 1)
+    table: list[list[float | None]] = [[None] * EACH] * len(lanes)
+    if f"{learner}/chosen" not in container.entries:
+        return stacker_table(lanes, table, None, None, kept)
+    shape = container.entries[f"{learner}/weights"].shape
+    if len(shape) != 2 or shape[0] != 2 or shape[1] not in (0, EACH * len(lanes)):
         raise ValueError(f"{learner} does not have weights for {len(lanes)} lanes")
-    table = [weights[start : start + EACH] for start in range(0, len(weights), EACH)]
+    weights = numbers(container, f"{learner}/weights", "float64", dimensions=2)[0]
+    chosen, _ = numbers(container, f"{learner}/chosen", "int64")
+    trained, _ = numbers(container, f"{learner}/trained", "bool")
+    if not 0 <= chosen < len(lanes) + FIXED + len(TRAINED):
+        raise ValueError(f"{learner} follows a candidate that does not exist")
+    if weights and trained:
+        table = [weights[start : start + EACH] for start in range(0, len(weights), EACH)]
+    follows = lanes[chosen] if weights and chosen < len(lanes) else None
+    ranks_by = None
+    if weights:
+        blend = "weights" if chosen >= len(lanes) + FIXED else "blend"
+        ranks_by = "lane" if follows is not None else blend
+    return stacker_table(lanes, table, follows, ranks_by, kept)
+
+
+def stacker_table(
+    lanes: list[str],
+    table: list[list[float | None]],
+    follows: str | None,
+    ranks_by: str | None,
+    kept: int,
+) -> dict[str, Any]:
+    """Return the facts about a stacker by name."""
     return {
         "combines": {
-            lane: dict(zip(FEATURES, lane_weights, strict=True))
-            for lane, lane_weights in zip(lanes, table or [[None] * EACH] * len(lanes), strict=True)
+            lane: dict(zip(FEATURES, weights, strict=True))
+            for lane, weights in zip(lanes, table, strict=True)
         },
-        "follows": None if followed < 0 else lanes[followed],
-        "documents_kept": whole(container.entries[f"{learner}/starts"].shape[0] - 1),
+        "follows": follows,
+        "ranks_by": ranks_by,
+        "documents_kept": kept,
     }
 
 
-def numbers(container: ContainerReader, key: str, kind: str) -> list[Any]:
-    """Read an array of one dimension that is not large."""
+def numbers(container: ContainerReader, key: str, kind: str, dimensions: int = 1) -> list[Any]:
+    """Read an array that is not large."""
     entry = container.entries[key]
-    if len(entry.shape) != 1 or entry.shape[0] > MAX_NUMBERS or entry.dtype.name != kind:
+    size = math.prod(entry.shape)
+    if len(entry.shape) != dimensions or size > MAX_NUMBERS or entry.dtype.name != kind:
         raise ValueError(f"{key} is not an array of at most {MAX_NUMBERS} numbers")
-    values: list[Any] = container.array(key).tolist()
-    if not all(map(math.isfinite, values)):
+    array = container.array(key)
+    if not all(map(math.isfinite, array.ravel().tolist())):
         raise ValueError(f"{key} has numbers that are not finite")
+    values: list[Any] = array.tolist()
     return values
 
 

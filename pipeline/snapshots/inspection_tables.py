@@ -105,9 +105,11 @@ def combined(name: str, lane: dict[str, Any]) -> str:
         ]
         for other, weights in lane["combines"].items()
     ]
-    by = "by these weights"
-    if lane["follows"] is not None:
-        by = f"as {printable(lane['follows'])}, which has done better than these weights"
+    by = {
+        "lane": f"as {printable(lane['follows'] or '')}, which has done better than all blends",
+        "blend": "by a blend of its lanes without these weights, which has done better",
+        "weights": "by these weights and its best lane",
+    }.get(lane["ranks_by"], "as its first lane until labels come")
     return (
         table([f"weights of {printable(name)}", *FEATURES], rows, "lanes")
         + f"\nit ranks {by}; training documents kept: {lane['documents_kept']:,}"

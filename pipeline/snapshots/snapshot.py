@@ -18,6 +18,7 @@ from pipeline.curves.confidence import arranged
 from pipeline.engine.engine import Engine
 from pipeline.engine.lane_group import LaneGroup
 from pipeline.storage.container import Arrays
+from pipeline.text.feature_settings import FeatureSettings
 
 
 class MismatchError(Exception):
@@ -156,6 +157,7 @@ def settings_of(engine: Engine) -> dict[str, Any]:
         "max_terms": features.max_terms,
         "min_df": features.min_df,
         "slope": features.slope,
+        **newer_settings(features),
         "max_topics": engine.settings.max_topics,
         "max_pending": engine.settings.max_pending,
         "max_pending_bytes": engine.settings.max_pending_bytes,
@@ -164,11 +166,20 @@ def settings_of(engine: Engine) -> dict[str, Any]:
     }
 
 
+def newer_settings(features: FeatureSettings) -> dict[str, Any]:
+    """Return the settings that older releases do not know, as far as they are not as there."""
+    usual = FeatureSettings()
+    given = {"pivot": features.pivot, "norm": features.norm}
+    return {key: value for key, value in given.items() if value != getattr(usual, key)}
+
+
 def check_settings(actual: dict[str, Any], expected: dict[str, Any]) -> None:
     """Raise `MismatchError` if the settings of a snapshot differ from those of the engine."""
     lanes = actual["lanes"]
     # Older versions did not limit the bytes of pending documents: any limit holds from here on.
     actual = {"max_pending_bytes": expected["max_pending_bytes"], **actual}
+    usual = {"pivot": FeatureSettings().pivot, "norm": FeatureSettings().norm}
+    actual, expected = {**usual, **actual}, {**usual, **expected}
     pairs = [(key, actual.get(key), value) for key, value in expected.items() if key != "lanes"]
     for name, value in expected["lanes"].items():
         was = lanes.get(name)

@@ -139,6 +139,8 @@ def about(weights: LaneWeights) -> dict[str, Any]:
         "texts": int(totals[TEXTS]),
         "distinct_terms": int(totals[DISTINCT]),
         "slope": features.slope,
+        "pivot": features.pivot,
+        "text_norm": features.norm,
         "min_df": features.min_df,
         "max_terms": features.max_terms,
         "frozen": vocabulary.frozen,

@@ -17,10 +17,11 @@ from pipeline.corpora.synthetic_newswire import SyntheticNewswire
 from pipeline.ranking.rank import RankSettings, cores, rank
 from pipeline.replay.progress import Progress
 from pipeline.replay.replay import replay
-from pipeline.replay.settings import DEFAULT_LANES, ReplaySettings
+from pipeline.replay.settings import ReplaySettings
+from tests.bench.workload import FOUR_LANES
 
 TURNS = 5
-LANES = {"one lane": ("mmp:loss=1",), "four lanes": DEFAULT_LANES}
+LANES = {"one lane": ("mmp:loss=1",), "four lanes": FOUR_LANES}
 
 
 class Times(NamedTuple):

@@ -21,7 +21,8 @@ from pipeline.corpora.synthetic_newswire import SyntheticNewswire
 from pipeline.ranking.rank import RankSettings, cores, rank
 from pipeline.replay.progress import Progress
 from pipeline.replay.replay import replay
-from pipeline.replay.settings import DEFAULT_LANES, ReplaySettings
+from pipeline.replay.settings import ReplaySettings
+from tests.bench.workload import FOUR_LANES
 
 SECONDS, WARM_SECONDS = 8.0, 2.0
 CONNECTIONS = 64
@@ -151,7 +152,7 @@ def run(documents: int, folder: Path) -> None:
     source.write_bytes(b"\n".join(events))
     bodies.write_bytes(b"\n".join(events[:1000]))
     settings = ReplaySettings(
-        str(source), DEFAULT_LANES, dead_letters=folder / "dead.jsonl", save=model
+        str(source), FOUR_LANES, dead_letters=folder / "dead.jsonl", save=model
     )
     replay(settings, Progress())
     print(f"\nserving with {cores()} processes, {CONNECTIONS} connections (best of {TURNS} turns)")

@@ -13,9 +13,9 @@ from pipeline.commands.stage_times import stage_table, stage_times
 from pipeline.engine.warmup import warm_up
 from pipeline.replay.progress import Progress
 from pipeline.replay.replay import replay
-from pipeline.replay.settings import DEFAULT_LANES, ReplaySettings, parse_lanes
+from pipeline.replay.settings import ReplaySettings, parse_lanes
 from pipeline.text.tokenizer import Tokenizer
-from tests.bench.workload import make_workload, shortened, write_vw
+from tests.bench.workload import FOUR_LANES, make_workload, shortened, write_vw
 
 REPEATS = 3
 
@@ -73,7 +73,7 @@ def line(what: str, seconds: float, documents: int, against: float | None = None
 
 def run(documents: int, folder: Path) -> None:
     """Print the comparisons."""
-    warm_up(parse_lanes(DEFAULT_LANES), Tokenizer(), print)
+    warm_up(parse_lanes(FOUR_LANES), Tokenizer(), print)
     workload = make_workload(documents)
     short = [shortened(segment, 67) for segment in workload.segments]
     topics = len(workload.topics)
@@ -85,7 +85,7 @@ def run(documents: int, folder: Path) -> None:
     print(f"One model, ready-made vectors: {topics} topics, {mean:.0f} features per document")
     vw, _ = vw_run(folder / "short.vw", f"--multilabel_oaa {topics}")
     line("Vowpal Wabbit --multilabel_oaa, from its own file", vw, documents)
-    for spec in DEFAULT_LANES:
+    for spec in FOUR_LANES:
         line(f"Wirerank {spec}, vectors in memory", lane_seconds(spec, short), documents, vw)
 
     size = sum(map(len, workload.raw)) / documents
@@ -93,11 +93,11 @@ def run(documents: int, folder: Path) -> None:
     print(f"Raw text ({size:.0f} bytes per event, {mean:.0f} features per document), four lanes")
     vw, _ = vw_run(folder / "whole.vw", f"--multilabel_oaa {topics}")
     line("Vowpal Wabbit, one model, ready-made vectors", vw, documents)
-    four = replay_seconds(folder / "events.jsonl", DEFAULT_LANES)
+    four = replay_seconds(folder / "events.jsonl", FOUR_LANES)
     line("Wirerank replay, raw text, four lanes, all included", four, documents, vw)
-    one = replay_seconds(folder / "events.jsonl", DEFAULT_LANES[:1])
+    one = replay_seconds(folder / "events.jsonl", FOUR_LANES[:1])
     line("Wirerank replay, raw text, one lane", one, documents, vw)
 
     print("The stages, run one after the other")
-    stages = stage_times(parse_lanes(DEFAULT_LANES), documents, 1024)
+    stages = stage_times(parse_lanes(FOUR_LANES), documents, 1024)
     print("  " + stage_table(stages, documents).replace("\n", "\n  "))

@@ -26,7 +26,7 @@ from consumers.kafka.clients import new_admin, new_consumer, new_producer
 from consumers.settings import KafkaSettings
 from deploy.kafka import Cluster, Options
 from pipeline.corpora.synthetic_newswire import SyntheticNewswire
-from pipeline.replay.settings import DEFAULT_LANES
+from tests.bench.workload import FOUR_LANES
 from tests.conftest import REPOSITORY
 from tests.support.kafka_stream import Streaming
 
@@ -133,7 +133,7 @@ def throughput(bootstrap: str, folder: Path, documents: int) -> None:
     for number in range(REPEATS):
         place = folder / f"speed-{number}"
         place.mkdir()
-        lanes, watched = DEFAULT_LANES[:1], DEFAULT_LANES[1:]
+        lanes, watched = FOUR_LANES[:1], FOUR_LANES[1:]
         with Streaming(bootstrap, place, lanes, PARTITIONS, watched, "", every=60) as streaming:
             streaming.produce(SyntheticNewswire(documents=documents))
             if number == 0:  # a broker that has just started is slow for its first client
@@ -237,7 +237,7 @@ def delay_and_recovery(folder: Path) -> None:
     place = folder / "recovery"
     place.mkdir()
     options = Options(heap_mb=512, quick=False)
-    lanes, watched = DEFAULT_LANES[:1], DEFAULT_LANES[1:]
+    lanes, watched = FOUR_LANES[:1], FOUR_LANES[1:]
     with (
         Cluster(folder / "kafka-killed", options=options) as cluster,
         Streaming(cluster.bootstrap, place, lanes, PARTITIONS, watched, "", 10) as streaming,

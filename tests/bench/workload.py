@@ -16,10 +16,12 @@ from pipeline.engine.segment_builder import SegmentBuilder
 from pipeline.engine.topic_index import TopicIndex
 from pipeline.events.event import parse_event
 from pipeline.log.block import make_block
-from pipeline.text.features import FeatureSettings, Vocabulary
+from pipeline.text.feature_settings import FeatureSettings
+from pipeline.text.features import Vocabulary
 from pipeline.text.tokenizer import Tokenizer
 
 BLOCK = 1024
+FOUR_LANES = ("mmp:loss=1", "mmp:loss=2", "mmp:loss=3", "perceptron")  # of all comparisons
 
 
 @dataclass

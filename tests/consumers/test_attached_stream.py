@@ -138,9 +138,9 @@ def native_rankings(streaming: Streaming, places: dict[Place, dict[str, Any]]) -
     stream = streaming.stream
     names = [lane.parsed.name for lane in stream.lanes]
     engine = Engine([parse_spec(lane.spec) for lane in stream.lanes], (), stream.engine_settings())
-    rankings = []
+    rankings, tokenizer = [], Tokenizer(stream.profile)
     for start in range(0, len(events), 171):
-        for ranked in engine.process(make_block(events[start : start + 171], Tokenizer())):
+        for ranked in engine.process(make_block(events[start : start + 171], tokenizer)):
             rankings += ranking_events(ranked, names, engine.topics.names, stream.top)
     engine.close()
     return rankings

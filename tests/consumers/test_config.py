@@ -135,6 +135,11 @@ def test_mistakes_are_explained(change: str, message: str, tmp_path: Path) -> No
         ('name = "wire"', 'name = "wire"\nprofil = "x"', "did you mean 'profile'?"),
         (
             'name = "wire"',
+            'name = "wire"\nprofile = "news:letters=9"',
+            "streams.0.profile: 'letters' of profile news must be none, a length",
+        ),
+        (
+            'name = "wire"',
             'name = "wire"\nblocks = "wire.documents"',
             "must be different Kafka topics",
         ),

@@ -22,8 +22,9 @@ from tests.learners.test_twins import SPECS
 from tests.support.mutations import ODD_VALUES, mutated_arrays
 
 FAMILIES = (
-    "mmp:average=true", "mmp:kernel=poly2", "arow", "committee:size=2", "rocchio:refresh=5",
-    "feature-focus", "frequency", "prank:ranks=3,average=true", "multiclass-perceptron:ranks=3",
+    "mmp:average=true", "mmp:kernel=poly2", "arow", "soft-arow", "committee:size=2",
+    "rocchio:refresh=5", "feature-focus", "frequency", "prank:ranks=3,average=true",
+    "multiclass-perceptron:ranks=3",
 )  # fmt: skip
 
 

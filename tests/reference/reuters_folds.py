@@ -223,14 +223,15 @@ def lane_pass(spec: str, given: Division) -> Pass:
 def stacker_pass(spec: str, lanes: Sequence[str], given: Division) -> Pass:
     _, options = options_in(spec)
     refit, window = int(options["refit"]), int(options["window"])
-    stacker = SlowStacker(len(lanes), refit, window, cost=1000.0, depth=10)
+    proof = float(options["proof"]) if "proof" in options else 1.0
+    stacker = SlowStacker(len(lanes), refit, window, cost=10.0, depth=10, proof=proof)
     passes = [lane_pass(lane, given) for lane in lanes]
     learned = []
     for row, topics in enumerate(given.train_topics):
         combined = [one.learned[row] for one in passes]
         learned.append(stacker.score(combined))
         stacker.learn(combined, topics)
-    assert (len(given.train) >= refit) == (stacker.followed >= 0 or any(stacker.weights[1:3]))
+    assert stacker.probation is not None or len(given.train) < refit
     tested = [[one.tested[row] for one in passes] for row in range(len(given.test))]
     return Pass(learned, [stacker.score(combined) for combined in tested])
 

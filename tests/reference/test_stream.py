@@ -68,6 +68,7 @@ def run(folder: Path, events: Sequence[Event], lanes: Sequence[str], block: int,
     source.write_text(text, encoding="utf-8", newline="\n")
     rankings, curves, report = (folder / name for name in ("r.jsonl", "c.csv", "r.json"))
     arguments = ["replay", str(source), "--quiet", "--top", "0", "--block", str(block), *more]
+    arguments += ["--profile", "reuters2000"]  # what the reference knows
     for lane in lanes:
         arguments += ["--lane", lane]
     arguments += ["--rankings", str(rankings), "--curves", str(curves), "--report", str(report)]

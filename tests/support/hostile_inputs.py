@@ -64,7 +64,10 @@ def numbered_keys(size: int) -> str:
 
 
 def tokenize(text: str) -> None:
-    for profile in ("reuters2000", "reuters21578"):
+    for profile in (
+        "reuters2000", "reuters21578", "reuters2000:fold=accents,unspaced=1-2,letters=3-5",
+        "news:words=3",
+    ):  # fmt: skip
         counts = Tokenizer(profile).count([text])
         for _ in Vocabulary().vectors(counts, counts.starts[1:] < 0):
             pass
@@ -159,6 +162,11 @@ TEXTS = {
     "distinct words": distinct_words,
     "numbers": repeated("1 "),
     "Hangul": repeated("\u1100\u1161\u11a8"),
+    "marks of half width": repeated("\u0315\uff9e\u0300", "\u30ab"),
+    "ligatures of many letters": repeated("\ufdfa"),
+    "a run without spaces": repeated("\u6587\u5b57"),
+    "a cluster": repeated("\u1780\u17d2"),
+    "letters that decompose when folded": repeated("\u0390\u0345"),
 }
 MARKUP = each(
     "",

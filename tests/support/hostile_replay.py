@@ -22,7 +22,7 @@ from pipeline.engine.memory import memory_ceiling, memory_use
 from pipeline.events.dead_letters import DeadLetterFile
 from pipeline.log.block_reader import BlockReader
 from pipeline.log.prefetcher import Prefetcher
-from pipeline.text.features import FeatureSettings
+from pipeline.text.feature_settings import FeatureSettings
 from pipeline.text.tokenizer import Tokenizer
 
 MIB = 1 << 20

@@ -19,6 +19,7 @@ LANES = (
     "mmp:kernel=poly2,budget=20,name=instances",
     "perceptron",
     "arow",
+    "soft-arow",
     "committee:size=2",
     "rocchio:refresh=20",
     "frequency",

@@ -59,7 +59,8 @@ from pipeline.experiments.topic_ranking.stream_vocabulary import (
 )
 from pipeline.log.block import Block
 from pipeline.reports.plots import COLOURS
-from pipeline.text.features import FeatureSettings, Vocabulary
+from pipeline.text.feature_settings import FeatureSettings
+from pipeline.text.features import Vocabulary
 
 KIND = "rcv1"
 DATA = "Reuters-2000"

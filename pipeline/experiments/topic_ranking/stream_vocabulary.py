@@ -17,7 +17,8 @@ from learners.prototypes.rocchio import Rocchio, select_terms
 from learners.segment import Segment, Steps
 from pipeline.corpora import SourceError
 from pipeline.log.block import Block
-from pipeline.text.features import DISTINCT, FeatureSettings, Vocabulary
+from pipeline.text.feature_settings import FeatureSettings
+from pipeline.text.features import DISTINCT, Vocabulary
 from pipeline.text.terms import copied
 
 MAX_TERMS = 1 << 20  # of the training part, rare ones included; the rarest beyond are dropped

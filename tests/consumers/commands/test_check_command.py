@@ -70,6 +70,17 @@ def test_sample_and_examples_are_limited() -> None:
     assert len(re.findall(r"^\d+: document", result.stdout, re.MULTILINE)) == 3
 
 
+def test_one_bad_event_of_many_does_not_question_the_settings(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    good = list(open_source("synthetic:30,topics=5"))
+    path.write_bytes(b"\n".join([*good, b"a line of text"]))
+    few = run("check", path)
+    assert "not_json 1, first at" in few.stdout
+    assert "advice:" not in few.stdout
+    path.write_bytes(b"\n".join([*good[:5], b"a line of text"]))
+    assert "advice:" in run("check", path).stdout
+
+
 def test_mistakes_are_explained(tmp_path: Path) -> None:
     assert "does not exist" in run("check", tmp_path / "missing.jsonl").output
     assert "did you mean 'title'" in run("check", "synthetic:9", "--fields", "titel=x").output
@@ -140,3 +151,12 @@ def test_a_topic_that_does_not_exist(broker: str, tmp_path: Path) -> None:
     assert "there is no Kafka topic never.made" in result.output
     assert not path.exists()
     assert "never.made" not in names(broker)[0]
+    path.write_text(f"""kafka.bootstrap = "{broker}"
+[[streams]]
+name = "never"
+documents = "never.made"
+lanes = [{{spec = "mmp"}}]
+""")
+    checked = run("check", path)
+    assert checked.exit_code == 2
+    assert "There is nothing to check yet. Workers create missing topics." in checked.output

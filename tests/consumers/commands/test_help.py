@@ -12,8 +12,8 @@ from consumers.cli import new_app
 
 GROUPS = ("", "corpora", "curves", "export", "dead-letters")
 COMMANDS = (
-    "replay", "rank", "serve", "diff", "export weights", "export model", "lanes", "experiment",
-    "report", "inspect", "bench",
+    "replay", "rank", "serve", "diff", "export weights", "export model", "lanes", "profiles",
+    "experiment", "report", "inspect", "bench",
     "corpora fetch", "curves export", "tokenize", "learn", "run", "config", "check", "init", "acls",
     "dead-letters count", "dead-letters list", "dead-letters show", "dead-letters send-back",
     "backup", "restore",
@@ -70,6 +70,7 @@ def test_the_source_is_explained() -> None:
         ("replay synthetic:9 --lane per", ["perceptron"]),
         ("replay - --format n", ["ninjs", "newsml-g2"]),
         ("replay - --profile reuters2000", ["reuters2000"]),
+        ("replay - --profile news:norm=", ["news:norm=none", "news:norm=l2"]),
         ("replay - --until", ["--until-ranked"]),
         ("experiment mmp-reuters", ["mmp-reuters21578"]),
         ("corpora fetch reuters", ["reuters21578"]),

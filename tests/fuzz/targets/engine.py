@@ -18,7 +18,7 @@ from tests.fuzz.targets.streams import SETTINGS, TOKENIZER, events
 
 LANES = (
     "mmp", "mmp:loss=3,average=true,norm=l2", "perceptron:margin=0.5", "rocchio:refresh=3",
-    "feature-focus", "independent", "committee:size=2", "arow", "frequency",
+    "feature-focus", "independent", "committee:size=2", "arow", "soft-arow", "frequency",
     "mmp:kernel=poly2,budget=4", "prank:ranks=3", "widrow-hoff:ranks=3",
     "multiclass-perceptron:ranks=3", "svm-map:of=[mmp,frequency],refit=4,window=8,name=stacked",
 )  # fmt: skip

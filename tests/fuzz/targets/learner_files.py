@@ -17,8 +17,9 @@ from tests.fuzz.target import Broken, Target, kind_of, scratch_folder
 from tests.fuzz.targets.containers import ContainerMutator, checked
 
 SPECS = (
-    "mmp:average=true", "mmp:kernel=poly2,budget=9", "perceptron", "arow", "committee:size=2",
-    "rocchio:refresh=5", "feature-focus", "independent", "frequency", "prank:ranks=3",
+    "mmp:average=true", "mmp:kernel=poly2,budget=9", "perceptron", "arow", "soft-arow",
+    "committee:size=2", "rocchio:refresh=5", "feature-focus", "independent", "frequency",
+    "prank:ranks=3",
     "widrow-hoff:ranks=3,kernel=poly2,budget=9", "multiclass-perceptron:ranks=3,average=true",
 )  # fmt: skip
 TERMS, TOPICS = "abcdefgh", "xyz"

@@ -22,6 +22,7 @@ LANES: tuple[tuple[str, ...], ...] = (
     ("committee:size=3",),
     ("rocchio:refresh=5",),
     ("arow",),
+    ("soft-arow",),
     ("mmp:kernel=poly2,budget=9,average=true",),
     ("feature-focus",),
     ("independent",),

@@ -14,7 +14,7 @@ from pipeline.events.event import Event
 from pipeline.follower import Follower
 from pipeline.log.record import Span
 from pipeline.log.writer import EventBatch, encode_batches
-from pipeline.text.features import FeatureSettings
+from pipeline.text.feature_settings import FeatureSettings
 from pipeline.text.tokenizer import Tokenizer
 from tests.fuzz.target import Broken
 

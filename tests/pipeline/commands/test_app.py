@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 from learners.measures import MEASURES
+from pipeline.replay.settings import DEFAULT_LANES
 from pipeline.reports.plots import can_plot
 from tests.conftest import missing
 from tests.support.command_line import WIRERANK, wirerank, write_events
@@ -54,7 +55,7 @@ def test_report_and_curve_end_alike() -> None:
     report = orjson.loads(Path("r.json").read_bytes())
     with Path("c.csv").open() as file:
         last = {(row["lane"], row["loss"]): row for row in csv.DictReader(file)}
-    assert len(last) == 4 * len(MEASURES)
+    assert len(last) == len(DEFAULT_LANES) * len(MEASURES)
     for (lane, loss), row in last.items():
         assert float(row["value"]) == report[lane][loss]
         assert int(row["round"]) == report[lane]["rounds"] == 300
@@ -180,7 +181,9 @@ def test_gzip_is_known_by_what_it_is() -> None:
         ("replay synthetic:10 --lane nope", "There is no learner 'nope'. Known: arow"),
         ("replay synthetic:10 --lane mmp:loss=9", "must be one of 1, 2, 3. Got '9'"),
         ("replay synthetic:10 --lane mmp --lane mmp", "Two lanes are called 'mmp'"),
-        ("replay synthetic:10 --profile x", "--profile must be one of reuters2000, reuters21578"),
+        ("replay synthetic:10 --profile x", "There is no profile 'x'. Known: reuters2000,"),
+        ("replay synthetic:10 --profile news:stem=xx", "must be none, auto, or a language of"),
+        ("rank x synthetic:10 --profile nws", "There is no profile 'nws'. Did you mean news?"),
         ("replay synthetic:10 --report no/such/r.json", "is not a folder that you can write to"),
         ("replay synthetic:10 --topics absent.txt", "The list of topics absent.txt cannot be read"),
         ("replay synthetic:10 --max-topics 2", "103 topics are declared, but max_topics is 2"),

@@ -19,7 +19,7 @@ from pipeline.engine.ranking_events import ranking_events
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
 from pipeline.snapshots.snapshot import take_snapshot
-from pipeline.text.features import FeatureSettings
+from pipeline.text.feature_settings import FeatureSettings
 from pipeline.text.tokenizer import Tokenizer
 
 TOKENIZER = Tokenizer()
@@ -32,6 +32,7 @@ LANES = (
     "mmp:kernel=poly2,budget=9,average=true",
     "committee:size=3",
     "arow:rho=0.5,bias=0",
+    "soft-arow:rho=0.5,bias=0",
     "svm-map:of=[perceptron,feature-focus:margin=0.3,w_min=0.1,mmp:loss=1],refit=6,window=12,cost=9",
     "prank:ranks=3,average=true",
     "widrow-hoff:ranks=3,kernel=poly2,budget=20,norm=l2",

@@ -16,7 +16,7 @@ from pipeline.engine.ranking_events import ranking_events
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
 from pipeline.snapshots.snapshot import take_snapshot
-from pipeline.text.features import FeatureSettings
+from pipeline.text.feature_settings import FeatureSettings
 from tests.pipeline.engine.test_engine import (
     LANES,
     TOKENIZER,

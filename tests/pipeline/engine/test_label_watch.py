@@ -28,6 +28,6 @@ def test_labels_without_documents(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_small_share_is_no_problem(caplog: pytest.LogCaptureFixture) -> None:
-    documents = [Event(n, "wheat", ("a",), None, None) for n in range(2000)]
+    documents = [Event(n, "wheat and corn", ("a",), None, None) for n in range(2000)]
     labels = [Event(f"n{n}", None, ("a",), None, None) for n in range(150)]
     assert warnings(caplog, [*documents, *labels], 500) == []

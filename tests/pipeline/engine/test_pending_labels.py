@@ -27,7 +27,7 @@ from pipeline.events.event import Event
 from pipeline.log.block import make_block
 from pipeline.snapshots.restoring import restore_engine
 from pipeline.snapshots.snapshot import MismatchError, take_snapshot
-from pipeline.text.features import FeatureSettings
+from pipeline.text.feature_settings import FeatureSettings
 from tests.pipeline.engine.test_engine import (
     LANES,
     TOKENIZER,

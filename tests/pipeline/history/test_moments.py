@@ -279,7 +279,7 @@ def test_mistakes_are_explained() -> None:
         (f"{name} --openmetrics {name}", "is already read by this run"),
         (f"{name} --openmetrics no/such/c.om", "is not a folder that you can write to"),
         (f"{name} --openmetrics c.om --step 60", "choose a larger --step"),
-        (f"{name} --openmetrics c.om --profile x", "--profile must be one of reuters2000"),
+        (f"{name} --openmetrics c.om --profile x", "There is no profile 'x'. Known: reuters2000"),
         (f"{name} --openmetrics c.om --format x", "--format must be one of wirerank, ninjs"),
         (f"{name} --openmetrics c.om --lane x", "There is no learner 'x'"),
         (f"{name}", "Missing option '--openmetrics'"),

@@ -32,7 +32,7 @@ CASES = {
         ["--max-pending-bytes", "5"], "--max-pending-bytes: 268435456 in the model, 5 now",
     ),
     "another profile": (
-        ["--profile", "reuters21578"], "--profile: reuters2000 in the model, reuters21578 now",
+        ["--profile", "reuters21578"], "--profile: news in the model, reuters21578 now",
     ),
     "declared topics": (["--topics", "topics"], "declared topics: 0 in the model, 2 now"),
     "another format": (["--format", "ninjs"], "--format: wirerank in the model, ninjs now"),

@@ -8,7 +8,7 @@ from pipeline.events.event import Event
 from pipeline.follower import Follower
 from pipeline.log.record import Span
 from pipeline.log.writer import EventBatch, encode_batches
-from pipeline.text.features import FeatureSettings
+from pipeline.text.feature_settings import FeatureSettings
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events
 
 LANES = ("mmp:loss=1", "perceptron:margin=0.5,name=champion", "frequency", "prank:ranks=3")

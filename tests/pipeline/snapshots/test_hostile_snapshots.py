@@ -216,7 +216,7 @@ def test_odd_stackers_do_no_harm(tmp_path: Path) -> None:
     arrays: list[tuple[str, Any]] = [
         *product(["weights"], [np.full(6, np.nan), np.zeros(5), np.zeros((6, 1)), np.arange(6)]),
         *product(["weights"], [np.zeros(300_000)]),
-        *product(["followed"], [np.array([2, 9]), np.array([-2, 9]), np.zeros(2), np.arange(3)]),
+        *product(["chosen"], [np.array([99, 9]), np.array([-2, 9]), np.zeros(2), np.arange(3)]),
         *product(["starts"], [np.zeros(0, np.int64), np.zeros((), np.int64)]),
     ]
     for name, array in arrays:

@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 from learners.specs import parse_spec
+from learners.svm_map.candidates import APPROVED, FIXED, GAIN
 from learners.svm_map.stacker import Stacker
 from pipeline.engine.engine import Engine
 from pipeline.follower import Follower
@@ -104,11 +105,13 @@ def test_the_facts_of_a_stacker_have_its_weights(helped: bool, tmp_path: Path) -
     lane_facts = facts["stacked"]
     assert list(lane_facts["combines"]) == [LANES[0], LANES[2]]
     weights = [w for lane in lane_facts["combines"].values() for w in lane.values()]
-    assert weights == learner.weights.tolist()
+    assert weights == learner.ranker.weights[APPROVED].tolist()
     assert len(set(weights)) > 2  # it was trained
     assert lane_facts["documents_kept"] == len(learner.lessons) == 30
     names = list(lane_facts["combines"])
-    assert lane_facts["follows"] == (None if learner.followed < 0 else names[learner.followed])
+    follows = names[learner.chosen] if learner.chosen < len(names) else None
+    assert lane_facts["follows"] == follows
+    assert (lane_facts["ranks_by"] == "lane") is (follows is not None)
     assert [facts[lane]["helper"] for lane in names] == [helped] * 2
     assert not lane_facts["helper"]
     assert "combines" not in facts[LANES[0]]
@@ -123,12 +126,16 @@ def test_the_facts_of_a_stacker_have_its_weights(helped: bool, tmp_path: Path) -
     assert ("good     stacked" in listed) is helped
 
 
-def test_the_facts_of_a_stacker_name_the_lane_that_it_follows(tmp_path: Path) -> None:
+def test_the_facts_of_a_stacker_name_what_it_ranks_by(tmp_path: Path) -> None:
     follower = stacker_of(helped=False)
     learner = follower.engine.lanes[-1].learner
     assert isinstance(learner, Stacker)
-    for followed_lane, sentence in ((1, f"as {LANES[2]}, which has done better"), (-1, "by these")):
-        learner.followed = followed_lane
+    sentences = ("as ", f"as {LANES[2]}, which has done better", "by a blend", "by these weights")
+    for chosen, sentence in zip((0, 1, 2, 2 + FIXED), sentences, strict=True):
+        learner.records.sums[:, :, :5] = 1.0
+        learner.records.sums[:, chosen] = 0.0
+        learner.records.sums[:, chosen, GAIN] = 1.0
+        assert learner.chosen == chosen
         path = SnapshotFolder(tmp_path).write(follower.snapshot(log="", published=[]))
         assert f"it ranks {sentence}" in wirerank("inspect", str(path)).stdout
 
@@ -138,7 +145,7 @@ def test_a_stacker_before_its_first_document_has_no_weights(tmp_path: Path) -> N
     path = SnapshotFolder(tmp_path).write(empty.snapshot(log="", published=[]))
     facts = orjson.loads(wirerank("inspect", str(path), "--json").stdout)["lanes"][STACKED_ALL]
     assert facts["combines"] == {LANES[0]: {"score": None, "place": None, "lead": None}}
-    assert (facts["follows"], facts["documents_kept"]) == (None, 0)
+    assert (facts["follows"], facts["ranks_by"], facts["documents_kept"]) == (None, None, 0)
     assert f"{LANES[0]} n.a. n.a. n.a." in " ".join(wirerank("inspect", str(path)).stdout.split())
 
 

@@ -24,7 +24,7 @@ from pipeline.log.block import make_block
 from pipeline.snapshots.folder import KIND, VERSION
 from pipeline.snapshots.snapshot import MismatchError, Snapshot, take_snapshot
 from pipeline.storage.container import DamagedError, pack, unpack
-from pipeline.text.features import FeatureSettings
+from pipeline.text.feature_settings import FeatureSettings
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events
 from tests.support.mutations import ODD_VALUES, mutated_arrays
 
@@ -33,6 +33,7 @@ LANES: dict[str, tuple[str, ...]] = {
     "mmp": ("mmp:loss=1,average=true",),
     "perceptron": ("perceptron",),
     "arow": ("arow",),
+    "soft-arow": ("soft-arow",),
     "committee": ("committee:size=2",),
     "rocchio": ("rocchio:refresh=5",),
     "frequency": ("frequency",),

@@ -19,7 +19,7 @@ from pipeline.snapshots.folder import KIND, VERSION, SnapshotFolder, read_snapsh
 from pipeline.snapshots.restoring import restore_engine
 from pipeline.snapshots.snapshot import MismatchError, take_snapshot
 from pipeline.storage.container import DamagedError, pack, unpack
-from pipeline.text.features import FeatureSettings
+from pipeline.text.feature_settings import FeatureSettings
 from tests.pipeline.engine.test_engine import LANES, TOKENIZER, random_events
 
 

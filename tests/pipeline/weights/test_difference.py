@@ -136,7 +136,7 @@ def test_models_with_different_lanes_and_settings() -> None:
     assert shown["only_in_a"] == ["arow", "prank:ranks=3"]
     assert shown["only_in_b"] == ["frequency", "z"]
     assert shown["settings"]["max_terms"] == [131072, 50]
-    assert shown["settings"]["profile"] == ["reuters2000", "reuters21578"]
+    assert shown["settings"]["profile"] == ["news", "reuters21578"]
     assert shown["lanes"]["x"]["weights"] == {"reason": "the learners differ: mmp and perceptron."}
     assert shown["lanes"]["y"]["options"] == {"margin": [0.5, 0.0]}
     assert shown["lanes"]["y"]["weights"]["moved"] > 0

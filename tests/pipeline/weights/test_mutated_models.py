@@ -26,6 +26,7 @@ from tests.support.saved_runs import event_lines, lane_options, run, write_lines
 LANES = {
     "mmp": "mmp:average=true",
     "arow": "arow",
+    "soft-arow": "soft-arow",
     "committee": "committee:size=2",
     "rocchio": "rocchio:refresh=5",
     "frequency": "frequency",
