@@ -27,6 +27,7 @@ from learners.segment import Rows, Segment, Steps, labels_of, row_of
 FAMILIAR = 3.0  # noise of a document whose terms are all well known, in units of rho
 NOVEL = 2.7  # how much less it is if all terms are new
 LASTING = 0.2  # share of `positive` that is left for topics with many documents
+FAR = 1e100  # gaps beyond it: the root of their squares is their size, and could overflow
 
 
 class SoftArowOptions(NamedTuple):
@@ -60,6 +61,8 @@ def squared_length(values: Floats) -> float:
 @njit
 def shortfall(gap: float, smooth: float) -> float:
     """How far a topic is from its target: a smooth version of max(gap, 0)."""
+    if abs(gap) > FAR:
+        return max(gap, 0.0)
     return 0.5 * (gap + math.sqrt(gap * gap + 4.0 * (smooth * smooth)))
 
 

@@ -136,7 +136,7 @@ def test_mistakes_are_explained(change: str, message: str, tmp_path: Path) -> No
         (
             'name = "wire"',
             'name = "wire"\nprofile = "news:letters=9"',
-            "streams.0.profile: 'letters' of profile news must be none, a length",
+            "streams.0.profile: 'letters' of profile news must be auto, none, a length",
         ),
         (
             'name = "wire"',

@@ -64,6 +64,17 @@ def test_topics_do_not_depend_on_each_other() -> None:
         assert np.array_equal(array[..., 0], arrays_of(other)[name][..., 0]), name
 
 
+@pytest.mark.parametrize("weight", [1e75, 1e160, 1e300, -1e300])
+def test_huge_weights_stay_finite(weight: float) -> None:
+    """A weight whose square is not a number of its own: as a damaged or foreign file could have."""
+    learner = SoftAROW()
+    learn(learner, [{0: 1.0}], [[0]])
+    state = learner.state()
+    learner.restore({**state, "weights": np.full_like(state["weights"], weight)})
+    learn(learner, [{0: 1.0}, {0: 2.0}], [[0], []])
+    assert all(np.isfinite(array).all() for array in learner.state().values())
+
+
 @pytest.mark.parametrize("value", [1e-170, 1e-9, 1.0, 1e12])
 @pytest.mark.parametrize("bias", [0.0, 0.35])
 def test_variances_stay_positive_and_numbers_finite(value: float, bias: float) -> None:
