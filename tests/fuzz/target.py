@@ -28,6 +28,7 @@ class Target(ABC):
     name = ""
     share = 1.0  # of the inputs, if a run counts inputs; slow targets get fewer
     largest = MEGABYTE  # bytes of the largest inputs
+    passes = 1  # how often it goes over an input, which may take this many times as long
     kernels = False  # whether compiled kernels see the input, so that BOUNDS=1 says more
 
     @abstractmethod

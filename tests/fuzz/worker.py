@@ -102,9 +102,9 @@ class Measurement:
         except Exception as error:
             finding = error_finding(name, error, data)
             return finding.key, finding
-        if time.perf_counter() - began > allowed_seconds(len(data)):
+        if time.perf_counter() - began > allowed_seconds(len(data) * self._target.passes):
             seconds = min(self._cpu_seconds(data) for _ in range(2))
-            if seconds > allowed_seconds(len(data)):
+            if seconds > allowed_seconds(len(data) * self._target.passes):
                 what = f"{seconds:.1f} s for {len(data):,} bytes"
                 return outcome, Finding(name, "slow", what, "", data)
         peak = peak_bytes()

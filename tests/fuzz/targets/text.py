@@ -76,6 +76,7 @@ class TokenizerTarget(TextTarget):
 
     name = "tokenizer"
     share = 0.3
+    passes = len(PROFILES)
     kernels = True
     longest_twin = 2_000  # characters; the twin is slow
 
