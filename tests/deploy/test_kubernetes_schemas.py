@@ -10,7 +10,7 @@ import pytest
 
 from deploy.kubernetes.tools import KUBERNETES
 from tests.support.chart_values import CONFIG, EVERYTHING, SECRETS
-from tests.support.helm_chart import Manifest, of_kind, pod_of, problems, render
+from tests.support.helm_chart import Manifest, need_tools, of_kind, pod_of, problems, render
 
 VALUES: dict[str, Manifest] = {
     "defaults": {},
@@ -98,6 +98,7 @@ def test_wrong_types_are_found(manifests: list[Manifest]) -> None:
 
 
 def test_kinds_that_a_version_does_not_have_are_found() -> None:
+    need_tools()
     unknown = {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {}}
     (problem,) = problems(unknown, KUBERNETES[0])
     assert problem == "Kubernetes 1.28 knows no policy/v1beta1 PodDisruptionBudget"

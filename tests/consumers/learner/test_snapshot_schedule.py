@@ -89,7 +89,7 @@ def test_a_written_snapshot_is_logged(tmp_path: Path, caplog: pytest.LogCaptureF
     whole.write([snapshot(1234)], {LANE: 1234})
     whole.finish()
     (size,) = [f"{path.stat().st_size:,}" for path in tmp_path.iterdir()]
-    wanted = rf"snapshot written: offset 1234, {size} bytes, \d\.\d\d s, lanes {LANE}"
+    wanted = rf"snapshot written: offset 1234, {size} bytes, \d+\.\d\d s, lanes {LANE}"
     assert [text for text in caplog.messages if re.fullmatch(wanted, text)]
 
 

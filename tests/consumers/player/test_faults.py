@@ -171,7 +171,7 @@ def test_a_broker_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         played = ended.result(30)
         assert played.failure is not None
         assert re.search(
-            r"The broker has not answered for \d s. In the topic now: ", played.failure
+            r"The broker has not answered for \d+ s. In the topic now: ", played.failure
         )
         assert "The same command continues from there." in played.failure
         assert played.written < len(events)
