@@ -88,6 +88,8 @@ def load_folder(
     for problem in damaged:
         warn(f"skipped a damaged snapshot: {problem}.")
     if not found:
+        if not damaged and SnapshotFolder(folder).files():
+            raise FileNotFoundError  # all that was listed was replaced before it was read
         raise UsageError(no_snapshots(folder))
     check_wanted(wanted, sorted(found), folder)
     files: dict[tuple[Path, ...], list[str]] = {}
