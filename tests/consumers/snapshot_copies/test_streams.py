@@ -61,7 +61,7 @@ def test_a_new_machine_goes_on_from_the_copies(
         copied = CopiedStream(streaming, proxy)
         for name in ("tokenize-0", *WORKERS):
             streaming.start(name)
-        # A worker that is behind may learn all of this at once, and take one snapshot.
+        # In two parts: a worker that is behind would learn both at once, and take one snapshot.
         copied.feed(events[: third // 2])
         streaming.wait_learned()
         assert eventually(lambda: len(copied.whole()) >= 1)
