@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import repeat
 
 import numpy as np
 
-from learners.arrays import Bytes, Floats, Ints, Longs
+from learners.arrays import Floats, Ints, Longs
 from pipeline.text.characters import character_tables
+from pipeline.text.encoded_documents import Documents
 from pipeline.text.expansion import (
     TITLE_PREFIX,
     TITLE_WEIGHT,
@@ -18,12 +19,12 @@ from pipeline.text.expansion import (
     MainTerms,
     add_title_terms,
     expand,
-    merged,
     used_tokens,
 )
 from pipeline.text.known_words import KnownWords
-from pipeline.text.language import UNKNOWN, language_name, language_of
-from pipeline.text.language_votes import LanguageVotes
+from pipeline.text.language import READ_CHARACTERS, UNKNOWN, language_name, language_of
+from pipeline.text.language_votes import LanguageVotes, Sample
+from pipeline.text.merging import merged
 from pipeline.text.profile import Profile, letter_lengths
 from pipeline.text.sip_hash import Hashes
 from pipeline.text.splitting import Splitter
@@ -31,16 +32,6 @@ from pipeline.text.stemming import Stemmer, stemmer_language
 from pipeline.text.stop_words import stop_words
 from pipeline.text.terms import TermTable, empty_table
 from pipeline.text.word_ngrams import RowTerms, add_word_ngrams, is_run
-
-Documents = Sequence[str | Mapping[str, float]]
-
-
-class EncodedRows(NamedTuple):
-    """The tokens of rows with blanks between them: row i is `letters[starts[i]:starts[i + 1]]`."""
-
-    letters: Bytes
-    starts: Longs
-
 
 READY = "ready-made features"  # the group of documents whose tokens stay as they are
 ANY = "any language"  # the group of all others, if the profile does not ask for the language
@@ -61,30 +52,41 @@ class Expander:
         self._parts = 1 if profile.title == "text" else 2
         self._has_title_terms = profile.title == "terms"
         self._profile = profile
-        self._splitter = Splitter(profile)
         self._votes = LanguageVotes(key)
         self._is_auto = "auto" in (profile.stem, profile.stop_words, profile.letters)
+        # At the beginning of a document, for its language.
+        self.sampled_bytes = READ_CHARACTERS if self._is_auto else 0
         self._known: dict[str, KnownWords | None] = {READY: None}
         self._room = (256, 2048)  # terms and letters of the last block
 
     def expanded(
         self, table: TermTable, starts: Longs, tokens: Ints, values: Floats,
-        documents: Documents, languages: Sequence[str | None] | None, text: EncodedRows,
-        sequence: RowTerms | None,
+        documents: Documents, languages: Sequence[str | None] | None, sample: Sample,
+        stop_words: int, sequence: RowTerms | None,
     ) -> tuple[TermTable, Longs, Ints, Floats]:  # fmt: skip
         """Return the terms of the documents: their table, and starts, terms and values of rows.
 
-        `text` is what was counted. Terms of several words need the tokens in order, as a
-        `sequence`.
+        The first `stop_words` tokens become nothing in texts. Terms of several words need the
+        tokens in order, as a `sequence`.
         """
-        names = self._groups(documents, languages, text)
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        groups = np.array([numbers[name] for name in names], np.int32)
+        found: Sequence[int] = ()
+        if self._is_auto:
+            found = self._votes.found(table, starts, tokens, sample)
+        numbers: dict[str, int] = {}
+        groups = np.array(
+            [
+                numbers.setdefault(name, len(numbers))
+                for name in self._groups(documents, languages, found)
+            ],
+            np.int32,
+        )
         counted = CountedTokens(starts, tokens, values, self._parts)
         terms = empty_table(*self._room, self._key)
         expansions: list[Expansion] = []
         for name, group in numbers.items():
-            terms, expansion = self._expansion(name, group, table, counted, groups, terms)
+            terms, expansion = self._expansion(
+                name, group, table, counted, groups, stop_words, terms
+            )
             expansions.append(expansion)
         size = int(table.size[0])
         expansion = joined(expansions)
@@ -102,19 +104,25 @@ class Expander:
 
     def _expansion(
         self, name: str, group: int, table: TermTable, counted: CountedTokens, groups: Ints,
-        terms: TermTable,
+        stop_words: int, terms: TermTable,
     ) -> tuple[TermTable, Expansion]:  # fmt: skip
         """Return the table with the terms of one group, and what its tokens become."""
         size = int(table.size[0])
         in_titles = used_tokens(counted, groups, group, 0, size)
-        used = in_titles
-        if self._parts > 1:
+        if name != READY and not groups.any():  # there is no other group
+            used = np.ones(size, np.bool_)
+        elif self._parts > 1:
             used = in_titles | used_tokens(counted, groups, group, 1, size)
+        else:
+            used = in_titles
+        if name != READY:
+            used[:stop_words] = in_titles[:stop_words] = False
         if name not in self._known:
             self._known[name] = known_words(self._profile, name, self._key)
         known = self._known[name]
         if known is None:
-            main = MainTerms(table.letters, table.ends[:size], table.ends[1 : size + 1])
+            ends = table.ends[: size + 1]
+            main = MainTerms(table.letters, ends[:-1], ends[1:], table.hashes[:size])
         else:
             main = known.main_terms(table, used)
         lengths = None if name == READY else letter_lengths(self._profile.letters, name)
@@ -126,29 +134,21 @@ class Expander:
         return terms, Expansion(starts, expansion, title_terms)
 
     def _groups(
-        self, documents: Documents, languages: Sequence[str | None] | None, text: EncodedRows
-    ) -> list[str]:
-        """Return the group of each document: its language, as far as that matters."""
+        self, documents: Documents, languages: Sequence[str | None] | None, found: Sequence[int]
+    ) -> Iterator[str]:
+        """Yield the group of each document: its language, as far as that matters."""
         if not self._is_auto:
-            return [ANY if isinstance(document, str) else READY for document in documents]
-        starts, ends = text.starts[: -1 : self._parts], text.starts[self._parts :: self._parts]
-        found: Sequence[str | None] = [None] * len(documents)
-        if self._splitter.is_translated:
-            found = self._votes.found(text.letters, starts, ends)
-        given = languages or [None] * len(documents)
-        return [
-            guess
-            if guess is not None and language is None and is_ascii_text(document)
+            return (ANY if isinstance(document, str) else READY for document in documents)
+        given = languages or repeat(None, len(documents))
+        names = self._votes.names
+        return (
+            names[number]
+            if number >= 0 and language is None
             else language_or_guess(document, language)
             if isinstance(document, str)
             else READY
-            for document, language, guess in zip(documents, given, found, strict=True)
-        ]
-
-
-def is_ascii_text(document: str | Mapping[str, float]) -> bool:
-    """Return whether a document is a text of ASCII characters only."""
-    return isinstance(document, str) and document.isascii()
+            for document, language, number in zip(documents, given, found, strict=True)
+        )
 
 
 def language_or_guess(text: str, language: str | None) -> str:

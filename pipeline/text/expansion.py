@@ -19,8 +19,16 @@ from learners.arrays import Bools, Bytes, Floats, Ints, Longs
 from learners.jit import njit, njit_inline
 from pipeline.text.characters import ACCENTED, DIGIT, LETTER, MARK
 from pipeline.text.scan import code_point
-from pipeline.text.sip_hash import sip_hash
-from pipeline.text.terms import MAX_TERM_BYTES, TermTable, add, copied, find, intern
+from pipeline.text.sip_hash import Hashes, sip_hash
+from pipeline.text.terms import (
+    MAX_TERM_BYTES,
+    TermTable,
+    add,
+    copied,
+    find,
+    intern,
+    likely_slot,
+)
 
 STAR = ord("*")
 TITLE_PREFIX = np.frombuffer(bytearray(b"title:"), np.uint8)
@@ -33,6 +41,7 @@ class MainTerms(NamedTuple):
     letters: Bytes
     starts: Longs
     ends: Longs
+    hashes: Hashes
 
 
 class Expansion(NamedTuple):
@@ -79,24 +88,43 @@ def used_tokens(counted: CountedTokens, groups: Ints, group: int, part: int, tok
 @njit
 def known_numbers(tokens: TermTable, used: Bools, known: TermTable) -> Longs:
     """Return the number of each used token in another table, or -1. The keys must be equal."""
+    slots, hashes, ends, letters = known.slots, known.hashes, known.ends, known.letters
     numbers = np.full(len(used), -1, np.int64)
     for token in range(len(used)):
         if used[token]:
-            start, end = tokens.ends[token], tokens.ends[token + 1]
-            number = find(known, tokens.letters, start, end, tokens.hashes[token])
-            numbers[token] = max(number, -1)
+            start, end, hashed = tokens.ends[token], tokens.ends[token + 1], tokens.hashes[token]
+            number = slots[likely_slot(slots, hashes, hashed)]
+            if number >= 0:
+                i, offset = start, ends[number] - start
+                while i < end and letters[offset + i] == tokens.letters[i]:
+                    i += 1
+                if i < end or ends[number + 1] != offset + end:
+                    number = max(find(known, tokens.letters, start, end, hashed), -1)
+            numbers[token] = number
     return numbers
 
 
 @njit
 def add_tokens(tokens: TermTable, chosen: Longs, known: TermTable) -> TermTable:
     """Return the other table with these tokens, which it did not have. The keys must be equal."""
+    more = 0
+    for token in chosen:
+        more += tokens.ends[token + 1] - tokens.ends[token]
+    known = with_room(known, len(chosen), more)
     for token in chosen:
         start, end, hashed = tokens.ends[token], tokens.ends[token + 1], tokens.hashes[token]
-        known = with_room(known, 1, end - start)
         slot = -1 - find(known, tokens.letters, start, end, hashed)
         add(known, tokens.letters, start, end, hashed, slot)
     return known
+
+
+@njit
+def hashes_of(letters: Bytes, ends: Longs, key: Hashes) -> Hashes:
+    """Return the hashes of terms that lie one after another, from one end to the next."""
+    hashes = np.empty(len(ends) - 1, np.uint64)
+    for term in range(len(hashes)):
+        hashes[term] = sip_hash(letters, ends[term], ends[term + 1], key)
+    return hashes
 
 
 @njit
@@ -160,15 +188,31 @@ def put_main_terms(
     used: Bools, main: MainTerms, table: TermTable, starts: Longs, terms: Ints
 ) -> int:
     """Write the main term of each used token; return their number. The table must have room."""
-    letters, main_starts, main_ends, key = main.letters, main.starts, main.ends, table.key
+    slots, hashes, ends, letters, size = (
+        table.slots, table.hashes, table.ends, table.letters, table.size
+    )  # fmt: skip
     filled = 0
     for token in range(len(used)):
-        start, end = main_starts[token], main_ends[token]
+        start, end = main.starts[token], main.ends[token]
         if used[token] and start < end:
-            hashed = sip_hash(letters, start, end, key)
-            term = find(table, letters, start, end, hashed)
+            hashed = main.hashes[token]
+            slot = likely_slot(slots, hashes, hashed)
+            term = int(slots[slot])
             if term < 0:
-                term = add(table, letters, start, end, hashed, -1 - term)
+                term = int(size[0])
+                offset = ends[term]
+                for i in range(end - start):
+                    letters[offset + i] = main.letters[start + i]
+                hashes[term] = hashed
+                ends[term + 1] = offset + end - start
+                slots[slot] = term
+                size[0] = term + 1
+            else:
+                i, offset = start, ends[term] - start
+                while i < end and letters[offset + i] == main.letters[i]:
+                    i += 1
+                if i < end or ends[term + 1] != offset + end:
+                    term = intern(table, main.letters, start, end)
             terms[filled] = term
             filled += 1
         starts[token + 1] = filled
@@ -249,70 +293,37 @@ def put_title_terms(
     chosen: Longs, tokens: int, main: MainTerms, prefix: Bytes, table: TermTable
 ) -> Ints:
     """Return the term of titles of the chosen tokens, -1 for others. The table must have room."""
+    slots, hashes, ends, letters, size = (
+        table.slots, table.hashes, table.ends, table.letters, table.size
+    )  # fmt: skip
+    key, width = table.key, len(prefix)
     terms = np.full(tokens, -1, np.int32)
-    term = np.empty(MAX_TERM_BYTES, np.uint8)
-    term[: len(prefix)] = prefix
+    written = np.empty(MAX_TERM_BYTES, np.uint8)
+    written[:width] = prefix
     for token in chosen:
-        start, end = main.starts[token], main.ends[token]
-        size = len(prefix) + end - start
-        if start < end and size <= MAX_TERM_BYTES:
-            for i in range(end - start):
-                term[len(prefix) + i] = main.letters[start + i]
-            terms[token] = intern(table, term, 0, size)
+        start, length = main.starts[token], main.ends[token] - main.starts[token]
+        if length == 0 or width + length > MAX_TERM_BYTES:
+            continue
+        for i in range(length):
+            written[width + i] = main.letters[start + i]
+        length += width
+        hashed = sip_hash(written, 0, length, key)
+        slot = likely_slot(slots, hashes, hashed)
+        term = int(slots[slot])
+        if term < 0:
+            term = int(size[0])
+            offset = ends[term]
+            for i in range(length):
+                letters[offset + i] = written[i]
+            hashes[term] = hashed
+            ends[term + 1] = offset + length
+            slots[slot] = term
+            size[0] = term + 1
+        else:
+            i, offset = 0, ends[term]
+            while i < length and letters[offset + i] == written[i]:
+                i += 1
+            if i < length or ends[term + 1] != offset + length:
+                term = intern(table, written, 0, length)
+        terms[token] = term
     return terms
-
-
-@njit
-def merged(
-    counted: CountedTokens, groups: Ints, tokens: int, expansion: Expansion, distinct: int,
-    title_weight: float, more_starts: Longs, more_terms: Ints,
-) -> tuple[Longs, Ints, Floats]:  # fmt: skip
-    """Add up the terms of each document; return starts, terms and values of the rows.
-
-    Group g has the expansions from `g * tokens` on. `distinct` is the number of terms. Row i also
-    has the terms `more_terms[more_starts[i]:more_starts[i + 1]]`, which may be repeated.
-    """
-    starts, parts, counted_tokens = counted.starts, counted.parts, counted.tokens
-    firsts, expanded, title_terms = expansion.starts, expansion.terms, expansion.title_terms
-    room = len(more_terms)
-    for document in range(len(groups)):
-        base = groups[document] * tokens
-        for entry in range(starts[parts * document], starts[parts * (document + 1)]):
-            token = base + counted_tokens[entry]
-            room += 1 + firsts[token + 1] - firsts[token]
-    out_starts = np.zeros(len(groups) + 1, np.int64)
-    terms, values = np.empty(room, np.int32), np.empty(room, np.float64)
-    last_row, entries = np.full(distinct, -1, np.int64), np.empty(distinct, np.int64)
-    filled = 0
-    for document in range(len(groups)):
-        base = groups[document] * tokens
-        for part in range(parts):
-            row = parts * document + part
-            is_title = part < parts - 1
-            weight = title_weight if is_title else 1.0
-            for entry in range(starts[row], starts[row + 1]):
-                token = base + counted_tokens[entry]
-                value = counted.values[entry] * weight
-                first, last = firsts[token], firsts[token + 1]
-                more = 1 if is_title and title_terms[token] >= 0 else 0
-                for i in range(first, last + more):
-                    term = expanded[i] if i < last else title_terms[token]
-                    if last_row[term] == document:
-                        values[entries[term]] += value
-                    else:
-                        last_row[term] = document
-                        entries[term] = filled
-                        terms[filled] = term
-                        values[filled] = value
-                        filled += 1
-            for term in more_terms[more_starts[row] : more_starts[row + 1]]:
-                if last_row[term] == document:
-                    values[entries[term]] += weight
-                else:
-                    last_row[term] = document
-                    entries[term] = filled
-                    terms[filled] = term
-                    values[filled] = weight
-                    filled += 1
-        out_starts[document + 1] = filled
-    return out_starts, terms[:filled].copy(), values[:filled].copy()

@@ -83,6 +83,7 @@ SHARED_SCRIPTS: Mapping[str, Mapping[str, str]] = {
 }
 
 # What a text in one of these scripts is taken for if it is too short to tell.
+PLAIN_LATIN = "english"  # in Latin letters without marks
 USUAL: Mapping[str, str] = {
     CYRILLIC: "russian",
     ARABIC: "arabic",
@@ -213,4 +214,4 @@ def language_of(text: str) -> str:
     if leader := votes_of(script).leader(text):
         return leader
     is_plain = script == LATIN and text.isascii() and any(map(str.isalpha, text))
-    return "english" if is_plain else USUAL.get(script, UNKNOWN)
+    return PLAIN_LATIN if is_plain else USUAL.get(script, UNKNOWN)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from learners.arrays import Bytes
 from learners.jit import njit, njit_inline
+from pipeline.text.eight_bytes import eight_bytes, first_bytes
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -61,30 +62,35 @@ def sip_hash(letters: Bytes, start: int, end: int, key: Hashes) -> np.uint64:
     rest = end - start
     while rest >= 0:
         if at + 8 <= len(letters):
-            # Unsigned indices, which cannot be negative, let the compiler make one load of this.
-            i = np.uint64(at)
-            word = (
-                np.uint64(letters[i])
-                | np.uint64(letters[i + np.uint64(1)]) << np.uint64(8)
-                | np.uint64(letters[i + np.uint64(2)]) << np.uint64(16)
-                | np.uint64(letters[i + np.uint64(3)]) << np.uint64(24)
-                | np.uint64(letters[i + np.uint64(4)]) << np.uint64(32)
-                | np.uint64(letters[i + np.uint64(5)]) << np.uint64(40)
-                | np.uint64(letters[i + np.uint64(6)]) << np.uint64(48)
-                | np.uint64(letters[i + np.uint64(7)]) << np.uint64(56)
-            )
+            word = eight_bytes(letters, at)
         else:
             word = np.uint64(0)
             for last in range(len(letters) - 1, at - 1, -1):
                 word = word << np.uint64(8) | np.uint64(letters[last])
         if rest < 8:  # the last bytes, and the length above them
-            word &= (np.uint64(1) << np.uint64(8 * rest)) - np.uint64(1)
-            word |= np.uint64(end - start) << np.uint64(56)
+            word = first_bytes(word, rest) | np.uint64(end - start) << np.uint64(56)
         v3 ^= word
         v0, v1, v2, v3 = sip_round(v0, v1, v2, v3)
         v0 ^= word
         at += 8
         rest -= 8
+    v2 ^= np.uint64(0xFF)
+    for _ in range(3):
+        v0, v1, v2, v3 = sip_round(v0, v1, v2, v3)
+    return np.uint64(v0 ^ v1 ^ v2 ^ v3)
+
+
+@njit_inline
+def sip_hash_short(word: np.uint64, length: int, key: Hashes) -> np.uint64:
+    """Return the hash of a word of fewer than eight bytes, given as a number with zeros behind."""
+    v0 = key[0] ^ np.uint64(0x736F6D6570736575)
+    v1 = key[1] ^ np.uint64(0x646F72616E646F6D)
+    v2 = key[0] ^ np.uint64(0x6C7967656E657261)
+    v3 = key[1] ^ np.uint64(0x7465646279746573)
+    word |= np.uint64(length) << np.uint64(56)
+    v3 ^= word
+    v0, v1, v2, v3 = sip_round(v0, v1, v2, v3)
+    v0 ^= word
     v2 ^= np.uint64(0xFF)
     for _ in range(3):
         v0, v1, v2, v3 = sip_round(v0, v1, v2, v3)

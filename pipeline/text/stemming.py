@@ -49,5 +49,7 @@ class Stemmer:
         """Return the stem of each word. A word whose stem would be empty stays as it is."""
         if self._stemmer is None:
             return list(words)
-        stems = self._stemmer.stemWords(words)
+        stems: list[str] = self._stemmer.stemWords(words)
+        if "" not in stems:
+            return stems
         return [stem or word for stem, word in zip(stems, words, strict=True)]

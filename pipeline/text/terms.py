@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from learners.arrays import Bytes, Ints, Longs
-from learners.jit import njit
+from learners.jit import njit, njit_inline
 from pipeline.text.sip_hash import PROCESS_KEY, Hashes, sip_hash
 
 MAX_TERM_BYTES = 255  # a longer run is not a word, but encoded data or text without spaces
@@ -66,6 +66,20 @@ def find(table: TermTable, letters: Bytes, start: int, end: int, hashed: np.uint
                 return int(term)
         slot = (slot + 1) & last
     return int(-1 - slot)
+
+
+@njit_inline
+def likely_slot(slots: Ints, hashes: Hashes, hashed: np.uint64) -> np.uint64:
+    """Return the first slot of a table that is free or has a term with this hash.
+
+    The caller compares the bytes, and calls `find` if they differ. For hot loops: to pass a whole
+    table to a function takes longer than to find a term.
+    """
+    last = np.uint64(len(slots) - 1)
+    slot = hashed & last
+    while slots[slot] >= 0 and hashes[slots[slot]] != hashed:
+        slot = (slot + np.uint64(1)) & last
+    return slot
 
 
 @njit

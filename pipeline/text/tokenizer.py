@@ -17,26 +17,27 @@ it. A run of more than 255 bytes is not a word and is ignored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from learners.arrays import Bools, Bytes, Floats, Ints, Longs
+from learners.arrays import Bytes, Floats, Ints, Longs
 from learners.jit import njit
 from pipeline.text.characters import BLANK
-from pipeline.text.expander import EncodedRows, Expander, is_expanded
+from pipeline.text.eight_bytes import bytes_before_blank, eight_bytes, first_bytes
+from pipeline.text.encoded_documents import Documents, EncodedDocuments, encode_documents
+from pipeline.text.expander import Expander, is_expanded
+from pipeline.text.language_votes import Sample
 from pipeline.text.profile import PLAIN_PROFILE, Profile, parse_profile
-from pipeline.text.sip_hash import PROCESS_KEY, Hashes, sip_hash
+from pipeline.text.sip_hash import PROCESS_KEY, Hashes, sip_hash, sip_hash_short
 from pipeline.text.splitting import Splitter
 from pipeline.text.stopwords import STOPWORDS
 from pipeline.text.terms import (
     MAX_TERM_BYTES,
     TermTable,
-    add,
     copied,
     doubled,
-    find,
     intern,
     is_full,
     table_of,
@@ -55,60 +56,81 @@ class TermCounts(NamedTuple):
     values: Floats  # how often the term occurs, or the value of a ready-made feature
 
 
-class EncodedDocuments(NamedTuple):
-    """The documents of a block, encoded as UTF-8 one after another.
-
-    Row i is `text[starts[i]:starts[i + 1]]`: blank-separated tokens or, where `ready` is true, the
-    names of ready-made features without anything between them.
-    """
-
-    text: Bytes
-    starts: Longs
-    ready: Bools
-    name_lengths: Longs  # bytes of each feature name, in order, over all ready rows
-    name_values: Floats
-
-
-class SeenTerms(NamedTuple):
-    """Where each term of the block was last counted, so that counting needs no search."""
-
-    row: Longs
-    entry: Longs
-
-
 @njit
 def count_text(
-    text: Bytes, at: int, end: int, row: int, stop_words: int, table: TermTable, seen: SeenTerms,
+    text: Bytes, at: int, end: int, first: int, stop_words: int, table: TermTable, entries: Longs,
     terms: Ints, values: Floats, filled: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Count the tokens of `text[at:end]` behind the first `filled` entries.
 
-    The first `stop_words` terms of the table are the stop-list. Stops at `end`, or when the table
-    may be full. Returns where it stopped and the number of entries.
+    The entries of the row begin at `first`, and `entries` holds the last entry of each term. The
+    first `stop_words` terms of the table are the stop-list. There must be 8 bytes behind `end`.
+    Stops at `end`, or when the table may be full. Returns where it stopped and the number of
+    entries.
     """
-    # `is_full`, written out: passing the table to a function takes longer than finding a term.
-    last_row, entry = seen.row, seen.entry
-    size, ends, key = table.size, table.ends, table.key
-    most, room = len(table.hashes), len(table.letters) - MAX_TERM_BYTES
+    # `is_full`, `find` and `add`, written out: passing the table to a function takes longer than
+    # finding a term.
+    slots, hashes, ends, letters = table.slots, table.hashes, table.ends, table.letters
+    size, key = table.size, table.key
+    most, room, last = len(hashes), len(letters) - MAX_TERM_BYTES, np.uint64(len(slots) - 1)
     while at < end and size[0] < most and ends[size[0]] <= room:
-        while at < end and text[at] == BLANK:
+        eight = eight_bytes(text, at)
+        length = bytes_before_blank(eight)
+        if length == 0:
             at += 1
-        start = at
-        while at < end and text[at] != BLANK:
-            at += 1
-        if at == start or at - start > MAX_TERM_BYTES:
             continue
-        hashed = sip_hash(text, start, at, key)
-        term = find(table, text, start, at, hashed)
+        start = at
+        if length < 8:
+            at = min(start + length, end)
+            length = at - start
+            eight = first_bytes(eight, length)
+            hashed = sip_hash_short(eight, length, key)
+            slot = hashed & last
+            term = np.int64(slots[slot])
+            while term >= 0 and not (
+                hashes[term] == hashed
+                and ends[term + 1] - ends[term] == length
+                and first_bytes(eight_bytes(letters, ends[term]), length) == eight
+            ):
+                slot = (slot + np.uint64(1)) & last
+                term = np.int64(slots[slot])
+        else:
+            while length == 8 and at + 8 < end:
+                at += 8
+                length = bytes_before_blank(eight_bytes(text, at))
+            at = min(at + length, end)
+            length = at - start
+            if length > MAX_TERM_BYTES:
+                continue
+            hashed = sip_hash(text, start, at, key)
+            slot = hashed & last
+            term = np.int64(slots[slot])
+            while term >= 0:
+                if hashes[term] == hashed and ends[term + 1] - ends[term] == length:
+                    offset = ends[term] - start
+                    i = start
+                    while i < at and letters[offset + i] == text[i]:
+                        i += 1
+                    if i == at:
+                        break
+                slot = (slot + np.uint64(1)) & last
+                term = np.int64(slots[slot])
         if term < 0:
-            term = add(table, text, start, at, hashed, -1 - term)
+            term = size[0]
+            offset = ends[term]
+            for i in range(length):
+                letters[offset + i] = text[start + i]
+            hashes[term] = hashed
+            ends[term + 1] = offset + length
+            slots[slot] = term
+            size[0] = term + 1
         if term < stop_words:
             continue
-        if last_row[term] == row:
-            values[entry[term]] += 1.0
+        entry = entries[term]
+        if entry >= first:
+            values[entry] += 1.0
             continue
-        last_row[term] = row
-        entry[term] = filled
+        entries[term] = filled
         terms[filled] = term
         values[filled] = 1.0
         filled += 1
@@ -116,27 +138,44 @@ def count_text(
 
 
 @njit
-def count_rows(documents: EncodedDocuments, stop_words: int, table: TermTable) -> TermCounts:
-    """Count the terms of each row. The first `stop_words` terms of the table are not counted."""
+def sample_end(text: Bytes, start: int, most: int, end: int) -> int:
+    """Return where the last word ends of those that are whole in `text[start:most]`."""
+    at = min(most, end)
+    if at < end and text[at] != BLANK:
+        while at > start and text[at - 1] != BLANK:
+            at -= 1
+    return max(at, start)
+
+
+@njit
+def count_rows(
+    documents: EncodedDocuments, stop_words: int, sampled_bytes: int, table: TermTable
+) -> tuple[TermCounts, Longs]:
+    """Count the terms of each row. The first `stop_words` terms of the table are not counted.
+
+    Returns also how many of the entries of each row have their first word in the sample: the whole
+    words of the first bytes of a document, as many as `sampled_bytes` says.
+    """
     text, ready = documents.text, documents.ready
+    rows_per_document = len(ready) // max(1, len(documents.is_plain))
     starts = np.zeros(len(ready) + 1, np.int64)
+    sampled = np.zeros(len(ready), np.int64)
     terms = np.empty(len(text), np.int32)  # a token has at least one byte
     values = np.empty(len(text), np.float64)
-    seen = SeenTerms(
-        np.full(len(table.hashes), -1, np.int64), np.empty(len(table.hashes), np.int64)
-    )
+    entries = np.full(len(table.hashes), -1, np.int64)
     filled = 0
     name = 0
     for row in range(len(ready)):
-        at, end = documents.starts[row], documents.starts[row + 1]
+        at, end, first = documents.starts[row], documents.starts[row + 1], filled
+        sample = at
+        if sampled_bytes > 0:
+            most = documents.starts[row - row % rows_per_document] + sampled_bytes
+            sample = sample_end(text, at, most, end)
         while at < end:
             if is_full(table):
                 table = doubled(table)
-                more = len(table.hashes) - len(seen.row)
-                seen = SeenTerms(
-                    np.concatenate((seen.row, np.full(more, -1, np.int64))),
-                    np.concatenate((seen.entry, np.empty(more, np.int64))),
-                )
+                more = len(table.hashes) - len(entries)
+                entries = np.concatenate((entries, np.full(more, -1, np.int64)))
             if ready[row]:
                 length = documents.name_lengths[name]
                 terms[filled] = intern(table, text, at, at + length)
@@ -145,11 +184,14 @@ def count_rows(documents: EncodedDocuments, stop_words: int, table: TermTable) -
                 filled += 1
                 name += 1
             else:
+                stop = sample if at < sample else end
                 at, filled = count_text(
-                    text, at, end, row, stop_words, table, seen, terms, values, filled
+                    text, at, stop, first, stop_words, table, entries, terms, values, filled
                 )
+                if at <= sample:
+                    sampled[row] = filled - first
         starts[row + 1] = filled
-    return TermCounts(table, starts, terms[:filled].copy(), values[:filled].copy())
+    return TermCounts(table, starts, terms[:filled].copy(), values[:filled].copy()), sampled
 
 
 class Tokenizer:
@@ -177,7 +219,7 @@ class Tokenizer:
 
     def count(
         self,
-        documents: Sequence[str | Mapping[str, float]],
+        documents: Documents,
         title_lengths: Sequence[int] | None = None,
         languages: Sequence[str | None] | None = None,
     ) -> TermCounts:
@@ -187,64 +229,21 @@ class Tokenizer:
         profile decides what titles and languages are used for. The language of a text is found if
         it is needed and not given.
         """
-        if self._expander is None:
-            return self._count_parts(documents)[0]
-        parts: Sequence[str | Mapping[str, float]] = documents
-        if self._has_titles:
-            parts = in_two_parts(documents, title_lengths)
-        counts, encoded = self._count_parts(parts)
+        encoded = encode_documents(documents, title_lengths, self._splitter, self._has_titles)
+        table = copied(self._first, np.arange(len(self._first.hashes)), *self._room)
+        expander = self._expander
+        # Stop words count for the language, so it is the expander that leaves them out.
+        stop_words = self._stop_words if expander is None else 0
+        sampled_bytes = 0 if expander is None else expander.sampled_bytes
+        counts, sampled = count_rows(encoded, stop_words, sampled_bytes, table)
+        used = int(counts.table.size[0])
+        self._room = (used + used // 4 + 64, int(counts.table.ends[used]) * 5 // 4 + 1024)
+        if expander is None:
+            return counts
         sequence = None
         if self.ingredients.words > 1:
             sequence = token_sequence(*encoded[:3], self._stop_words, counts.table)
-        text = EncodedRows(encoded.text, encoded.starts)
-        return TermCounts(*self._expander.expanded(*counts, documents, languages, text, sequence))
-
-    def _count_parts(
-        self, documents: Sequence[str | Mapping[str, float]]
-    ) -> tuple[TermCounts, EncodedDocuments]:
-        """Count the tokens of texts and of features; return also what was counted."""
-        blanked = self._splitter.blanked
-        parts: list[bytes] = []
-        lengths: list[int] = []
-        name_lengths: list[int] = []
-        name_values: list[float] = []
-        for document in documents:
-            if isinstance(document, str):
-                parts.append(blanked(document))
-                lengths.append(len(parts[-1]))
-            else:
-                encoded = [name.encode() for name in document]
-                name_lengths.extend(map(len, encoded))
-                name_values.extend(document.values())
-                parts.extend(encoded)
-                lengths.append(sum(map(len, encoded)))
-        if name_lengths and not 0 < min(name_lengths) <= max(name_lengths) <= MAX_TERM_BYTES:
-            raise ValueError(f"a feature's name must have 1 to {MAX_TERM_BYTES} bytes")
-        starts = np.zeros(len(lengths) + 1, np.int64)
-        np.cumsum(lengths, out=starts[1:])
-        size = int(self._first.size[0])
-        encoded_documents = EncodedDocuments(
-            np.frombuffer(bytearray(b"".join(parts)), np.uint8),
-            starts,
-            np.array([not isinstance(document, str) for document in documents], np.bool_),
-            np.array(name_lengths, np.int64),
-            np.array(name_values, np.float64),
+        sample = Sample(encoded.text, encoded.starts, encoded.is_plain, sampled)
+        return TermCounts(
+            *expander.expanded(*counts, documents, languages, sample, self._stop_words, sequence)
         )
-        table = copied(self._first, np.arange(size), *self._room)
-        counts = count_rows(encoded_documents, self._stop_words, table)
-        used = int(counts.table.size[0])
-        self._room = (used + used // 4 + 64, int(counts.table.ends[used]) * 5 // 4 + 1024)
-        return counts, encoded_documents
-
-
-def in_two_parts(
-    documents: Sequence[str | Mapping[str, float]], title_lengths: Sequence[int] | None
-) -> list[str | Mapping[str, float]]:
-    """Return the title and the rest of each document. Features are all in the second part."""
-    parts: list[str | Mapping[str, float]] = []
-    for document, length in zip(documents, title_lengths or [0] * len(documents), strict=True):
-        if isinstance(document, str):
-            parts += document[:length], document[length:]
-        else:
-            parts += "", document
-    return parts

@@ -249,8 +249,9 @@ def test_languages_of_ascii_texts_are_those_of_the_plain_function() -> None:
     words = ["the", "of", "and", "der", "die", "und", "le", "la", "et", "el", "THE,", "it's", "12"]
     texts = [" ".join(rng.choices(words, k=rng.randrange(60))) for _ in range(300)]
     texts += ["", "x" * 400 + " the", "the" * 200, "und " * 100 + "the of and", "1 2 3"]
+    texts += ["x" * n + " the und der" for n in range(485, 500)]  # a word is cut in two
     titles = [rng.randrange(30) for _ in texts]
-    for profile in ("news", "news:title=text", "news:split=join"):
+    for profile in ("news", "news:title=text", "news:split=join", "news:stop_words=papers"):
         tokenizer = Tokenizer(profile)
         guessed = tokenizer.count(texts, titles)
         declared = tokenizer.count(texts, titles, [language_of(text) for text in texts])

@@ -1,0 +1,51 @@
+"""Eight bytes at once, in compiled code: most words have fewer, so they need no loop.
+
+A loop over the bytes of a word ends at another place for every word. Processors guess where, and a
+wrong guess takes longer than the work.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from learners.arrays import Bytes
+from learners.jit import njit_inline
+
+BLANKS = np.uint64(0x2020202020202020)
+LOWEST_BITS = np.uint64(0x0101010101010101)
+HIGHEST_BITS = np.uint64(0x8080808080808080)
+
+
+@njit_inline
+def eight_bytes(letters: Bytes, at: int) -> np.uint64:
+    """Return the bytes from `at` on as one number, the first one lowest. All must be there."""
+    # Unsigned indices, which cannot be negative, let the compiler make one load of this.
+    i = np.uint64(at)
+    return np.uint64(
+        np.uint64(letters[i])
+        | np.uint64(letters[i + np.uint64(1)]) << np.uint64(8)
+        | np.uint64(letters[i + np.uint64(2)]) << np.uint64(16)
+        | np.uint64(letters[i + np.uint64(3)]) << np.uint64(24)
+        | np.uint64(letters[i + np.uint64(4)]) << np.uint64(32)
+        | np.uint64(letters[i + np.uint64(5)]) << np.uint64(40)
+        | np.uint64(letters[i + np.uint64(6)]) << np.uint64(48)
+        | np.uint64(letters[i + np.uint64(7)]) << np.uint64(56)
+    )
+
+
+@njit_inline
+def first_bytes(eight: np.uint64, count: int) -> np.uint64:
+    """Return the first bytes of eight, fewer than eight of them, with zeros for the others."""
+    return np.uint64(eight & ((np.uint64(1) << np.uint64(8 * count)) - np.uint64(1)))
+
+
+@njit_inline
+def bytes_before_blank(eight: np.uint64) -> int:
+    """Return how many of eight bytes are before the first blank: 8 if there is none."""
+    others = eight ^ BLANKS
+    # The lowest bit that is set is the highest of the first zero byte (Warren, Hacker's Delight).
+    zeros = (others - LOWEST_BITS) & ~others & HIGHEST_BITS
+    if zeros == np.uint64(0):
+        return 8
+    below = (zeros - np.uint64(1)) & ~zeros & LOWEST_BITS  # one bit per byte up to that one
+    return int(np.int64(below * LOWEST_BITS >> np.uint64(56))) - 1
