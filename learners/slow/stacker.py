@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 
@@ -14,20 +15,22 @@ from learners.svm_map.trainer import Queries, train
 
 MAX_SEARCHES = 500
 SHARES = (
-    (1.0, 0.0, 0.3, 0.0, 0.0),
-    (1.0, 0.0, 1.0, 0.0, 0.0),
-    (1.0, 0.0, 1.0, 0.0, 0.5),
-    (0.0, 1.0, 0.3, 0.3, 1.0),
-    (0.0, 1.0, 0.0, 0.3, 1.0),
-    (0.0, 1.0, 0.0, 1.0, 0.0),
-    (0.0, 1.0, 0.0, 10.0, 0.0),
-    (0.0, 1.0, 0.0, 10.0, 12.0),
+    (1.0, 0.0, 0.3, 0.0, 0.0, 0.0),
+    (1.0, 0.0, 1.0, 0.0, 0.0, 0.0),
+    (1.0, 0.0, 1.0, 0.0, 0.5, 0.0),
+    (0.0, 1.0, 0.3, 0.3, 1.0, 0.0),
+    (0.0, 1.0, 0.0, 0.3, 1.0, 0.0),
+    (0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
+    (0.0, 1.0, 0.0, 10.0, 0.0, 0.0),
+    (0.0, 1.0, 0.0, 10.0, 12.0, 0.0),
 )
 TRAINED = (1.0, 3.0)
 FIXED = len(SHARES)
 TIE = 1e-9
 LOSSES = 5  # 1 - average precision, coverage, one-error, loss1, loss3
 LOST_PRECISION, LOST_SHARE, GAIN_WEIGHT, PRIOR_ROUNDS = 0.002, 0.02, 0.05, 10.0
+WEIGHTS = (1.0, 1.0, 0.3, 0.3, 0.3)
+CAUTION, TRAINED_CAUTION = 0.8, 2.0
 
 LaneScores = Sequence[Sequence[float]]  # of each lane: the scores of the topics
 Features = list[list[tuple[float, float, float]]]  # of each lane: those of the topics
@@ -135,21 +138,23 @@ class Record:
         found[0] = (found[0][0], LOST_PRECISION * (self.rounds + PRIOR_ROUNDS))
         return found
 
-    def penalty(self, candidate: int, lanes: int) -> float:
+    def penalty(self, candidate: int, lanes: int, caution: float = 0.0) -> float:
         """How far a candidate is behind the best lanes."""
         total = 0.0
-        tolerances = self.tolerances(lanes)
-        for lost, (least, unit) in zip(self.sums[candidate], tolerances, strict=False):
+        losses = self.sums[candidate][:LOSSES]
+        losses[0] += caution * LOST_PRECISION * math.sqrt(self.sums[candidate][-1])
+        rows = zip(losses, self.tolerances(lanes), WEIGHTS, strict=True)
+        for lost, (least, unit), weight in rows:
             if unit > 0.0:
                 behind = (lost - least) / unit
-                total += behind if behind > 0.0 else GAIN_WEIGHT * behind
+                total += weight * (behind if behind > 0.0 else GAIN_WEIGHT * behind)
             elif lost > 0.0:
                 total += 1.0
         return total
 
-    def best(self, lanes: int, candidates: range) -> int:
+    def best(self, lanes: int, candidates: range, caution: float = 0.0) -> int:
         """The candidate with the least penalty."""
-        return min(candidates, key=lambda candidate: self.penalty(candidate, lanes))
+        return min(candidates, key=lambda candidate: self.penalty(candidate, lanes, caution))
 
 
 class SlowStacker:
@@ -184,21 +189,27 @@ class SlowStacker:
 
     def chosen(self) -> int:
         """The candidate to rank by."""
-        chosen = self.lasting.best(self.lanes, range(self.lanes + FIXED))
+        lanes, first = self.lanes, self.lanes + FIXED
+        chosen, caution = self.leader(), 0.0
+        blended = self.lasting.best(lanes, range(lanes, first), CAUTION)
+        least = self.lasting.penalty(chosen, lanes)
+        if self.lasting.penalty(blended, lanes, CAUTION) < least:
+            chosen, caution = blended, CAUTION
         if self.approved is None:
             return chosen
         recent = self.before.plus(self.now)
-        first = self.lanes + FIXED
-        trained = recent.best(self.lanes, range(first, first + len(TRAINED)))
+        trained = recent.best(lanes, range(first, first + len(TRAINED)), TRAINED_CAUTION)
         gain, squares = recent.sums[trained][LOSSES:]
         ahead = gain > 0.0 and gain * gain > self.proof * self.proof * squares
-        better = recent.penalty(trained, self.lanes) < recent.penalty(chosen, self.lanes)
+        other = recent.penalty(chosen, lanes, caution)
+        better = recent.penalty(trained, lanes, TRAINED_CAUTION) < other
         return trained if better and (ahead or self.proof == 0.0) else chosen
 
     def blends(self, described: Features) -> list[list[float]]:
         """The scores by each blend."""
         leader = self.leader()
         widest, sharpest = self.lane_with_least(1), self.lane_with_least(2)
+        head = sorted((topic[0] for topic in described[leader]), reverse=True)[: 3 * self.depth]
         by_topic = []
         for topic in range(len(described[0])):
             mean = 0.0
@@ -206,9 +217,11 @@ class SlowStacker:
                 mean += lane[topic][0]
             mean /= self.lanes
             leading = described[leader][topic][0]
+            wide = described[widest][topic][0]
             parts = (
-                leading, described[widest][topic][0], mean, described[leader][topic][1],
+                leading, wide, mean, described[leader][topic][1],
                 float(described[sharpest][topic][1] == 1.0),
+                leading + 2.0 if leading >= head[-1] else wide,
             )  # fmt: skip
             scores = [
                 added_up([share * part for share, part in zip(shares, parts, strict=True)])
@@ -264,15 +277,11 @@ class SlowStacker:
             weights = self.probation if vector == 1 else self.approved
             exists = number < FIXED or weights is not None
             round_.append(measured(scores, ahead, known, labels) if exists else [0.0] * LOSSES)
-        tolerances = self.lasting.tolerances(self.lanes)
         for losses in round_:
-            gain = 0.0
-            for loss, (_, unit) in enumerate(tolerances):
-                if unit > 0.0:
-                    gain += (round_[leader][loss] - losses[loss]) / unit
-            gain *= self.lasting.rounds + PRIOR_ROUNDS
+            gain = (round_[leader][0] - losses[0]) / LOST_PRECISION
             losses += [gain, gain * gain]
-        self.lasting.add(round_, self.decay)
+        fading = max(0.0, min(self.decay, 1.0 - 2.0 / 3.0 / max(self.lasting.rounds, 1.0)))
+        self.lasting.add(round_, fading)
         self.now.add(round_)
 
     def keep(self, described: Features, labels: Sequence[int]) -> None:

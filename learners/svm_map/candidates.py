@@ -11,6 +11,9 @@ The candidates, in this order:
 
 Every candidate is measured in every round by the ranking that it would have made, before the labels
 of the round are used. So all candidates are judged on documents that they have not learned.
+
+When labels stop, the last choice stays. So the records give more weight to late rounds, in which
+the lanes are like those that will rank, and a blend needs a clear gain before it replaces a lane.
 """
 
 from __future__ import annotations
@@ -24,16 +27,18 @@ from learners.jit import njit
 from learners.svm_map.topic_features import EACH, LEAD, PLACE, SCALED, TopicFeatures
 
 SHARES = (  # of each blend: the factors of what `blend` adds up
-    # leader's scores, widest lane's scores, mean of all scores, leader's places, sharpest first
-    (1.0, 0.0, 0.3, 0.0, 0.0),
-    (1.0, 0.0, 1.0, 0.0, 0.0),
-    (1.0, 0.0, 1.0, 0.0, 0.5),
-    (0.0, 1.0, 0.3, 0.3, 1.0),
-    (0.0, 1.0, 0.0, 0.3, 1.0),
-    (0.0, 1.0, 0.0, 1.0, 0.0),
-    (0.0, 1.0, 0.0, 10.0, 0.0),
-    (0.0, 1.0, 0.0, 10.0, 12.0),
+    # leader's scores, widest lane's scores, mean of all scores, leader's places, sharpest first,
+    # leader's long head above the widest lane's tail
+    (1.0, 0.0, 0.3, 0.0, 0.0, 0.0),
+    (1.0, 0.0, 1.0, 0.0, 0.0, 0.0),
+    (1.0, 0.0, 1.0, 0.0, 0.5, 0.0),
+    (0.0, 1.0, 0.3, 0.3, 1.0, 0.0),
+    (0.0, 1.0, 0.0, 0.3, 1.0, 0.0),
+    (0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
+    (0.0, 1.0, 0.0, 10.0, 0.0, 0.0),
+    (0.0, 1.0, 0.0, 10.0, 12.0, 0.0),
 )
+LONG_HEAD = 3  # times `depth`: how many topics a long head has
 TRAINED = (1.0, 3.0)
 FIXED = len(SHARES)
 BLENDS = FIXED + 2 * len(TRAINED)
@@ -41,14 +46,18 @@ APPROVED, PROBATION = 0, 1  # the two vectors of trained weights
 
 PRECISION, COVERAGE, ONE_ERROR, LOSS1, LOSS3 = range(5)  # the losses; PRECISION is 1 - AvgP
 LOSSES = 5
-GAIN, SQUARES = 5, 6  # sums of the gains over the leader, and of the squared gains
+GAIN, SQUARES = 5, 6  # of AvgP over the leader, in units of LOST_PRECISION: sums, and of squares
 COLUMNS = 7
-LASTING, BEFORE, NOW = range(3)  # records: all rounds with decay; last period; this period
+LASTING, BEFORE, NOW = range(3)  # records: all rounds, fading; last period; this period
 
 TIE = 1e-9  # times its index, taken from the score of a topic: ranks of equal scores become scores
 LOST_PRECISION = 0.002  # a loss of average precision that is still tolerable
 LOST_SHARE = 0.02  # a tolerable increase of the other losses, as a share
+WEIGHTS = (1.0, 1.0, 0.3, 0.3, 0.3)  # of the losses in the penalty; AvgP and Coverage are promised
 GAIN_WEIGHT = 0.05  # what a gain is worth, against a loss of the same size
+CAUTION = 0.8  # standard errors of AvgP that are taken from a blend when it is compared with a lane
+TRAINED_CAUTION = 2.0  # the same for trained blends, whose record is shorter
+FADING = 2.0 / 3.0  # rounds that fade from the record in a round, while it is shorter than `window`
 PRIOR_ROUNDS = 10.0  # rounds with the mean loss of the lanes, added to each record
 
 
@@ -133,6 +142,8 @@ def blend(features: TopicFeatures, choice: Choice, ranker: Ranker, blends: Float
     scaled, places, leads = features.scaled, features.places, features.leads
     weights, exists = ranker.weights, ranker.exists
     lanes, topics = scaled.shape
+    below = topics - min(topics, LONG_HEAD * ranker.depth)
+    end_of_head = np.partition(scaled[choice.leader], below)[below]
     for topic in range(topics):
         mean = 0.0
         for lane in range(lanes):
@@ -141,6 +152,7 @@ def blend(features: TopicFeatures, choice: Choice, ranker: Ranker, blends: Float
         leading = scaled[choice.leader, topic]
         wide, place = scaled[choice.widest, topic], places[choice.leader, topic]
         first = 1.0 if places[choice.sharpest, topic] == 1.0 else 0.0
+        spliced = leading + 2.0 if leading >= end_of_head else wide
         number = 0
         for shares in SHARES:
             score = shares[0] * leading
@@ -148,6 +160,7 @@ def blend(features: TopicFeatures, choice: Choice, ranker: Ranker, blends: Float
             score += shares[2] * mean
             score += shares[3] * place
             score += shares[4] * first
+            score += shares[5] * spliced
             blends[number, topic] = score - TIE * topic
             number += 1
         for vector in range(2):
@@ -176,26 +189,34 @@ def tolerances(sums: Floats, rounds: float, lanes: int, least: Floats, units: Fl
 
 
 @njit
-def penalty(losses: Floats, least: Floats, units: Floats) -> float:
-    """How far a candidate is behind the best lane of each loss, in units of what is tolerable."""
+def penalty(sums: Floats, least: Floats, units: Floats, caution: float) -> float:
+    """How far a candidate is behind the best lane of each loss, in units of what is tolerable.
+
+    Its average precision is taken to be lower by `caution` standard errors.
+    """
     total = 0.0
     for loss in range(LOSSES):
+        lost = sums[loss]
+        if loss == PRECISION:
+            lost += caution * LOST_PRECISION * np.sqrt(sums[SQUARES])
         if units[loss] > 0.0:
-            behind = (losses[loss] - least[loss]) / units[loss]
-            total += behind if behind > 0.0 else GAIN_WEIGHT * behind
-        elif losses[loss] > 0.0:
+            behind = (lost - least[loss]) / units[loss]
+            total += WEIGHTS[loss] * (behind if behind > 0.0 else GAIN_WEIGHT * behind)
+        elif lost > 0.0:
             total += 1.0  # the lanes have never had this loss
     return total
 
 
 @njit
-def best_of(sums: Floats, rounds: float, lanes: int, start: int, stop: int) -> tuple[int, float]:
+def best_of(
+    sums: Floats, rounds: float, lanes: int, start: int, stop: int, caution: float
+) -> tuple[int, float]:
     """The candidate from `start` up to `stop` with the least penalty, and its penalty."""
     least, units = np.empty(LOSSES), np.empty(LOSSES)
     tolerances(sums, rounds, lanes, least, units)
     best, lowest = start, np.inf
     for candidate in range(start, stop):
-        found = penalty(sums[candidate], least, units)
+        found = penalty(sums[candidate], least, units, caution)
         if found < lowest:
             best, lowest = candidate, found
     return best, lowest
@@ -203,7 +224,7 @@ def best_of(sums: Floats, rounds: float, lanes: int, start: int, stop: int) -> t
 
 @njit
 def is_ahead(sums: Floats, proof: float) -> bool:
-    """Whether a candidate is ahead of the leader by more than `proof` standard errors."""
+    """Whether a candidate is ahead of the leader in AvgP by more than `proof` standard errors."""
     gain, squares = sums[GAIN], sums[SQUARES]
     return proof == 0.0 or (gain > 0.0 and gain * gain > proof * proof * squares)
 
@@ -212,47 +233,50 @@ def is_ahead(sums: Floats, proof: float) -> bool:
 def choose(records: Records, ranker: Ranker, lanes: int) -> Choice:
     """Choose the candidate to rank by.
 
-    The approved weights count only if they are clearly ahead of the leader (see `is_ahead`). They
-    are compared with the best other candidate on the rounds since their training.
+    Blends are compared with the leader cautiously (see `penalty`). The approved weights count only
+    if they are clearly ahead of the leader (see `is_ahead`). They are compared with the best other
+    candidate on the rounds since their training.
     """
     lasting, rounds = records.sums[LASTING], records.rounds
-    leader, _ = best_of(lasting, rounds[LASTING], lanes, 0, lanes)
+    leader, least = best_of(lasting, rounds[LASTING], lanes, 0, lanes, 0.0)
     widest = sharpest = leader
     for lane in range(lanes):
         if lasting[lane, COVERAGE] < lasting[widest, COVERAGE]:
             widest = lane
         if lasting[lane, ONE_ERROR] < lasting[sharpest, ONE_ERROR]:
             sharpest = lane
-    chosen, _ = best_of(lasting, rounds[LASTING], lanes, 0, lanes + FIXED)
+    chosen, caution = leader, 0.0
+    blended, lowest = best_of(lasting, rounds[LASTING], lanes, lanes, lanes + FIXED, CAUTION)
+    if lowest < least:
+        chosen, caution = blended, CAUTION
     if ranker.exists[APPROVED]:
         recent = records.sums[BEFORE] + records.sums[NOW]
         count = rounds[BEFORE] + rounds[NOW]
         start, stop = lanes + FIXED, lanes + FIXED + len(TRAINED)
-        trained, lowest = best_of(recent, count, lanes, start, stop)
-        _, other = best_of(recent, count, lanes, chosen, chosen + 1)
+        trained, lowest = best_of(recent, count, lanes, start, stop, TRAINED_CAUTION)
+        _, other = best_of(recent, count, lanes, chosen, chosen + 1, caution)
         if lowest < other and is_ahead(recent[trained], ranker.proof):
             chosen = trained
     return Choice(leader, widest, sharpest, chosen)
 
 
 @njit
-def record(losses: Floats, leader: int, lanes: int, decay: float, records: Records) -> None:
-    """Add the losses of a round (candidates x columns); its gains are written first."""
+def record(losses: Floats, leader: int, decay: float, records: Records) -> None:
+    """Add the losses of a round (candidates x columns); its gains are written first.
+
+    Of a short record more fades in each round than of one as long as the window. So the weight of a
+    round grows with the square of its number until then, and early rounds soon count little.
+    """
     sums, rounds = records.sums, records.rounds
-    least, units = np.empty(LOSSES), np.empty(LOSSES)
-    tolerances(sums[LASTING], rounds[LASTING], lanes, least, units)
+    fading = max(0.0, min(decay, 1.0 - FADING / max(rounds[LASTING], 1.0)))
     for candidate in range(len(losses)):
-        gain = 0.0
-        for loss in range(LOSSES):
-            if units[loss] > 0.0:
-                gain += (losses[leader, loss] - losses[candidate, loss]) / units[loss]
-        gain *= rounds[LASTING] + PRIOR_ROUNDS
+        gain = (losses[leader, PRECISION] - losses[candidate, PRECISION]) / LOST_PRECISION
         losses[candidate, GAIN], losses[candidate, SQUARES] = gain, gain * gain
         for column in range(COLUMNS):
-            lasting = decay * sums[LASTING, candidate, column]
+            lasting = fading * sums[LASTING, candidate, column]
             sums[LASTING, candidate, column] = lasting + losses[candidate, column]
             sums[NOW, candidate, column] += losses[candidate, column]
-    rounds[LASTING] = decay * rounds[LASTING] + 1.0
+    rounds[LASTING] = fading * rounds[LASTING] + 1.0
     rounds[NOW] += 1.0
 
 
@@ -267,8 +291,8 @@ def close_period(records: Records, ranker: Ranker, lanes: int) -> bool:
     first, count = lanes + FIXED, len(TRAINED)
     approve: bool = ranker.exists[PROBATION]
     if approve and ranker.exists[APPROVED]:
-        _, old = best_of(sums[NOW], rounds[NOW], lanes, first, first + count)
-        _, new = best_of(sums[NOW], rounds[NOW], lanes, first + count, first + 2 * count)
+        _, old = best_of(sums[NOW], rounds[NOW], lanes, first, first + count, 0.0)
+        _, new = best_of(sums[NOW], rounds[NOW], lanes, first + count, first + 2 * count, 0.0)
         approve = new < old
     if approve:
         sums[NOW, first : first + count] = sums[NOW, first + count :]

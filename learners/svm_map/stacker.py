@@ -122,7 +122,7 @@ def follow_steps(
         for i in range(BLENDS):
             if i < FIXED or ranker.exists[(i - FIXED) // len(TRAINED)]:
                 measure(blends[i], ahead, known, labels, is_label, losses[lanes + i])
-        record(losses, choice.leader, lanes, decay, records)
+        record(losses, choice.leader, decay, records)
         choice = choose(records, ranker, lanes)
         relevant = 0
         for topic in range(topics):
