@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PEERS := .venv-bench
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 LOCKED := $(PIP) install --require-hashes --requirement
 ITSELF := $(PIP) install --no-deps --no-build-isolation --editable .
@@ -15,7 +16,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 REVISION = $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := help
-.PHONY: kubernetes-tools help demo lint kernels check test bounds fuzz soak bounded bench quality kafka kafka-stop prometheus dashboards pictures notebooks image image-base image-test sbom audit lock release-check clean
+.PHONY: kubernetes-tools help demo lint kernels check test bounds fuzz soak bounded bench peers peers-quick quality kafka kafka-stop prometheus dashboards pictures notebooks image image-base image-test sbom audit lock release-check clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -37,8 +38,10 @@ $(VENV)/.dev: $(VENV)/.experiments locks/dev.txt
 	$(LOCKED) locks/dev.txt
 	@touch $@
 
-$(VENV)/.bench: $(VENV)/.experiments locks/bench.txt
-	$(LOCKED) locks/bench.txt
+# What Wirerank is compared with has an environment of its own.
+$(PEERS)/.peers: locks/bench.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/pip --disable-pip-version-check --quiet install --require-hashes --requirement locks/bench.txt
 	@touch $@
 
 $(VENV)/.audit: $(VENV)/.dev locks/audit.txt
@@ -112,10 +115,16 @@ soak: $(VENV)/.dev  ## Let faults happen to workers on three brokers (MINUTES=5 
 bounded: $(VENV)/.dev  ## Check that storage of a trimmed stream stays bounded (MINUTES=12 SEED=1 RATE=100 KEEP=snapshots,8MB)
 	$(BIN)/python -m tests.bounded --minutes $(or $(MINUTES),12) --seed $(or $(SEED),1) $(RATE:%=--rate %) $(KEEP:%=--keep %)
 
-bench: $(VENV)/.bench  ## Measure speed and memory, as ratios in one run
+bench: $(VENV)/.dev $(PEERS)/.peers  ## Measure speed and memory, as ratios in one run
 	$(BIN)/python -m tests.bench
 
-quality: $(VENV)/.bench  ## Measure rankings of held-out documents beside scikit-learn (SOURCES="NAME=SOURCE ..")
+peers: $(VENV)/.dev $(PEERS)/.peers  ## Compare with other programs, and write the page about it (PART=files|kafka|growth)
+	$(BIN)/python -m tests.bench.peers $(if $(PART),--part $(PART),$(if $(CONTINUE),,--fresh))
+
+peers-quick: $(VENV)/.dev $(PEERS)/.peers  ## Check that no ratio to other programs fell by a third: minutes
+	$(BIN)/python -m tests.bench.peers --quick
+
+quality: $(VENV)/.dev  ## Measure rankings of held-out documents beside scikit-learn (SOURCES="NAME=SOURCE ..")
 	$(BIN)/python -m tests.bench.quality $(SOURCES)
 
 # Podman keeps the health check only in images of docker's format.
@@ -149,7 +158,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 lock: $(VENV)/.audit  ## Write locks/ again: versions and hashes of all dependencies (UPGRADE=1: newer ones)
 	$(COMPILE) pyproject.toml locks/build.in --extra experiments --extra page --extra object-store --extra dev --output-file locks/dev.txt
 	$(COMPILE) pyproject.toml locks/build.in --extra experiments --extra page --constraint locks/dev.txt --output-file locks/experiments.txt
-	$(COMPILE) pyproject.toml locks/build.in --extra experiments --extra page --extra bench --constraint locks/dev.txt --output-file locks/bench.txt
+	$(COMPILE) locks/bench.in --constraint locks/dev.txt --output-file locks/bench.txt
 	$(COMPILE) pyproject.toml locks/build.in --extra page --extra object-store --constraint locks/dev.txt --output-file locks/deploy.txt
 	$(COMPILE) locks/audit.in --constraint locks/dev.txt --output-file locks/audit.txt
 
@@ -159,5 +168,5 @@ release-check: $(VENV)/.audit  ## Check that this commit can be released: versio
 	$(MAKE) audit
 
 clean:  ## Remove what was made
-	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

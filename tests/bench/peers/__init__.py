@@ -1,0 +1,1 @@
+"""Wirerank beside the programs that a user might take instead: time, memory, and quality."""
