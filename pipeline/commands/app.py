@@ -18,6 +18,7 @@ from pipeline.commands.export import export_app
 from pipeline.commands.inspect import inspect_command
 from pipeline.commands.lanes import lanes_command
 from pipeline.commands.plain_command import PlainCommand
+from pipeline.commands.plan import plan_command
 from pipeline.commands.profiles import profiles_command
 from pipeline.commands.rank import rank_command
 from pipeline.commands.replay import replay_command
@@ -48,6 +49,7 @@ def new_app(kafka_player: KafkaPlayer | None = None) -> typer.Typer:
     app.command("inspect", cls=PlainCommand)(inspect_command)
     app.command("diff", cls=PlainCommand)(diff_command)
     app.command("bench", cls=PlainCommand)(bench_command)
+    app.command("plan", cls=PlainCommand)(plan_command)
     app.add_typer(corpora_app, name="corpora")
     app.add_typer(curves_app, name="curves")
     app.add_typer(export_app, name="export")

@@ -140,7 +140,7 @@ def serve_command(
     missing = [name for name in ("starlette", "uvicorn") if not find_spec(name)]
     if missing:
         fail(f"serve needs {', '.join(missing)}. Install it with: pip install 'wirerank[page]'")
-    from pipeline.ranking.rank import cores  # noqa: PLC0415 - slow to import
+    from learners.cores import usable_cores  # noqa: PLC0415 - slow to import
     from pipeline.serving.server import ServeSettings, TargetSettings, serve  # noqa: PLC0415
 
     target = None if targets_folder is None else TargetSettings(targets_folder, stream, worker)
@@ -149,7 +149,7 @@ def serve_command(
             model=model, lanes=tuple(lane or ()), host=host, port=port,
             token=read_token(token_file), tls_certfile=tls_cert, tls_keyfile=tls_key,
             client_cafile=client_ca, top=top, profile=profile, refresh_seconds=refresh,
-            processes=processes or cores(), max_body_bytes=max_body_bytes,
+            processes=processes or usable_cores(), max_body_bytes=max_body_bytes,
             max_documents=max_documents, max_waiting=max_waiting, timeout_seconds=timeout,
             wait=wait, target=target,
         )  # fmt: skip
