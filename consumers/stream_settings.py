@@ -74,7 +74,7 @@ class LaneSettings(Section):
             )
         if self.shards > 1:
             try:
-                self.parsed.update_rule()
+                self.parsed.check_divisible()
             except OptionError as error:
                 raise ValueError(str(error)) from None
         return self

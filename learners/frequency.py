@@ -11,7 +11,7 @@ from learners.arrays import Floats, Longs
 from learners.checks import MAX_COUNT, check_between, check_extent, floats
 from learners.growing_array import GrowingArray
 from learners.jit import njit
-from learners.learner import State
+from learners.learner import State, TopicAxis
 from learners.scores import DenseScores, RowScores
 from learners.segment import Segment, Steps, labels_of
 from learners.topic_learner import TopicLearner
@@ -49,6 +49,8 @@ class Frequency(TopicLearner):
     """
 
     has_sparse_model = True
+    independent_topics = True
+    unshardable = ""
     summary = "baseline: topics by how many documents carried them so far"
 
     def __init__(self) -> None:
@@ -59,6 +61,11 @@ class Frequency(TopicLearner):
         out = DenseScores.expect(scores, segment).matrix
         self._counts.grow(segment.topics)
         follow_frequency(segment.steps, self._counts.room, out)
+
+    @property
+    def topic_axes(self) -> dict[str, TopicAxis]:
+        """The counts."""
+        return {"counts": TopicAxis(0)}
 
     def forget(self, keep: Longs) -> None:
         """Nothing here depends on terms."""

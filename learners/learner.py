@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,13 @@ from learners.update_rule import UpdateRule
 from learners.weight_rows import WeightRows, nonzero_weights
 
 State = dict[str, npt.NDArray[np.generic]]
+
+
+class TopicAxis(NamedTuple):
+    """Where an array of a state has its topics."""
+
+    axis: int
+    width: int = 1  # numbers of each topic, side by side
 
 
 class Learner(ABC):
@@ -35,11 +42,16 @@ class Learner(ABC):
     scores_class: ClassVar[type[RowScores]] = DenseScores  # what it writes; see `new_scores`
     has_sparse_model: ClassVar[bool] = False  # memory does not grow with terms x topics
     combines_lanes: ClassVar[bool] = False  # it learns from the scores of other lanes
-    # Why it cannot be divided into shards, and what to do; empty if it can: see `update_rule`.
-    unshardable: ClassVar[str] = "its updates do not move one prototype per topic along a document."
+    # Whether what a topic learns does not depend on other topics. Then shards learn alone.
+    independent_topics: ClassVar[bool] = False
+    # Why it cannot be divided into shards, and what to do; empty if it can.
+    unshardable: ClassVar[str] = "what a topic learns depends on many other topics."
     ranks: int = 0  # how many ranks it tells apart; 0 if it learns topics
     # Why its scores are not sums over the terms of a document; empty if they are.
     nonlinear: str = ""
+    # How many threads may work on one segment; 0: one per core that the process may use. Results do
+    # not depend on it. Whoever runs several learners at the same time divides the cores.
+    threads: int = 0
     # What its weights are multiplied by: the values of terms, those above 0, or 1 for each of them.
     weighs: ClassVar[Literal["values", "positive values", "presence"]] = "values"
 
@@ -50,12 +62,34 @@ class Learner(ABC):
 
     @property
     def update_rule(self) -> UpdateRule | None:
-        """How it moves its prototypes, which is what its shards need; None if it is unshardable."""
+        """How it moves its prototypes, if topics depend on each other only by this; else None."""
         return None
+
+    @property
+    def topic_axes(self) -> dict[str, TopicAxis]:
+        """The arrays of its state that have topics; the others do not depend on topics.
+
+        Empty if it is unshardable.
+        """
+        return {}
+
+    def number_topics(self, first: int, step: int) -> None:  # noqa: B027
+        """Take topic i for topic `first + i * step` of a lane that is divided into shards.
+
+        Called before anything is learned. It matters where random numbers depend on the topic.
+        """
 
     def new_scores(self, rows: int, topics: int) -> RowScores:
         """Room for its scores of this many rows, of this many topics each."""
         return self.scores_class.new(rows, topics)
+
+    def stored_scores(self, known: Longs) -> Longs:
+        """How many scores documents keep that wait for labels, by the topics known to each."""
+        return known
+
+    def scored_topics(self, topics: int) -> int:
+        """How many scores of a document it writes, at most, if there are this many topics."""
+        return topics
 
     @abstractmethod
     def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
@@ -66,6 +100,9 @@ class Learner(ABC):
         `scores` comes from `new_scores`; any other kind is a ScoresMismatchError. `others` are the
         scores of the lanes that this learner combines: none unless it `combines_lanes`.
         """
+
+    def warm_up(self) -> None:  # noqa: B027
+        """Compile the kernels that only large segments need."""
 
     @abstractmethod
     def forget(self, keep: Longs) -> None:

@@ -25,9 +25,11 @@ from learners.prototypes.perceptron import Perceptron
 from learners.prototypes.rocchio import Rocchio
 from learners.prototypes.soft_arow import SoftAROW
 from learners.scores import LabelKind
+from learners.sharding.exchange import Exchange
 from learners.sharding.local_shards import Shards
+from learners.sharding.parts import new_part
+from learners.sharding.shard import Shard
 from learners.svm_map.stacker import Stacker
-from learners.update_rule import UpdateRule
 
 LEARNERS: dict[str, type[Learner]] = {
     "arow": AROW,
@@ -53,7 +55,7 @@ SHARDING_OPTIONS = (
     Option(
         "shards",
         1,
-        "divide the topics over this many threads; the order of rankings stays",
+        "divide the topics over this many threads; the results stay the same",
         least=1,
         most=64,
     ),
@@ -106,25 +108,29 @@ class LaneSpec:
     def build(self) -> Learner:
         """A new learner with these options."""
         if self.shards > 1:
-            return Shards(self.update_rule(), self.shards)
-        return self._learner()
+            return Shards(self.whole_learner, self.shards)
+        return self.whole_learner()
 
-    def _learner(self) -> Learner:
+    def new_shard(self, exchange: Exchange, top: int) -> Shard:
+        """One shard of a new learner with these options; rankings need the best `top` topics."""
+        return Shard(new_part(self.whole_learner(), exchange), exchange, top)
+
+    def whole_learner(self) -> Learner:
+        """A new learner with these options that is not divided."""
         kind = LEARNERS[self.learner]
         if kind is MMP and self.options.get("kernel", "linear") != "linear":
             kind = KernelMMP
         return kind(**self.options)
 
-    def update_rule(self) -> UpdateRule:
-        """The update rule that the shards of this lane share; an OptionError if it has none."""
-        learner = self._learner()
-        if learner.update_rule is None:
+    def check_divisible(self) -> None:
+        """Raise an OptionError if this lane cannot be divided into shards."""
+        learner = self.whole_learner()
+        if learner.unshardable:
             able = ", ".join(name for name, kind in LEARNERS.items() if not kind.unshardable)
             raise OptionError(
                 f"{self.learner} cannot be divided into shards: {learner.unshardable} "
                 f"Learners that can be divided: {able}."
             )
-        return learner.update_rule
 
 
 def parse_spec(text: str) -> LaneSpec:
@@ -162,7 +168,7 @@ def parse_spec(text: str) -> LaneSpec:
     )
     spec = LaneSpec(name, learner, given, norm, int(given.pop("shards", 1)))
     if spec.shards > 1:
-        spec.update_rule()  # raises an OptionError if it cannot be divided
+        spec.check_divisible()
     return spec
 
 

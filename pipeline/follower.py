@@ -26,10 +26,11 @@ class Follower:
         self.position = 0
         self.began = 0  # the position at which it knew nothing of the log: 0, if it has seen all
         self.coverage = Coverage()
-        # Of the last record: when its first event was written to the source, in ms since 1970 (0:
-        # unknown), and its entries that were new (None: there were none).
+        # Of the last records: when their first event was written to the source, in ms since 1970
+        # (0: unknown), their entries that were new, and the offset of each document's record.
         self.arrived = 0
-        self.block: Block | None = None
+        self.blocks: list[Block] = []
+        self.document_offsets: list[int] = []
         self.snapshot_content: dict[str, Any] = {}  # of the snapshot it was restored from
 
     @property
@@ -55,18 +56,30 @@ class Follower:
         self, data: bytes, offset: int, name: str, to_explain: int = 0
     ) -> Iterator[RankedSegment]:
         """Rank and learn a record of the log. Events of earlier records are skipped."""
-        record = decode_record(data, name)
-        self.arrived = record.arrived
-        self.block = self.coverage.admit(record, name)
-        skipped = len(record.offsets) - (0 if self.block is None else len(self.block.entries))
-        if skipped:  # usual after a tokenizer died; a record with false spans causes it, too
-            log.info(
-                "%s: skipped %s of %s events, because earlier records cover their offsets",
-                name, skipped, len(record.offsets),
-            )  # fmt: skip
-        if self.block is not None:
-            yield from self.engine.process(self.block, to_explain)
-        self.position = offset + 1
+        yield from self.follow_together([(data, offset, name)], to_explain)
+
+    def follow_together(
+        self, records: Sequence[tuple[bytes, int, str]], to_explain: int = 0
+    ) -> Iterator[RankedSegment]:
+        """Rank and learn records that follow one another: their data, offsets and names."""
+        self.arrived, self.blocks, self.document_offsets = 0, [], []
+        for data, offset, name in records:
+            record = decode_record(data, name)
+            self.arrived = self.arrived or record.arrived
+            block = self.coverage.admit(record, name)
+            entries = [] if block is None else block.entries
+            if skipped := len(record.offsets) - len(entries):
+                # Usual after a tokenizer died; a record with false spans causes it, too.
+                log.info(
+                    "%s: skipped %s of %s events, because earlier records cover their offsets",
+                    name, skipped, len(record.offsets),
+                )  # fmt: skip
+            if block is not None:
+                self.blocks.append(block)
+                self.document_offsets += [offset] * len(block.ready)
+        if self.blocks:
+            yield from self.engine.process_together(self.blocks, to_explain)
+        self.position = records[-1][1] + 1
 
     def merge(self, other: Follower, order: Sequence[str]) -> None:
         """Take over the lanes of a follower at the same position; `order` names all lanes."""

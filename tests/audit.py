@@ -29,7 +29,6 @@ LOCKS = {
 EXTRAS = {
     "experiments": ("experiments", "page"),
     "dev": ("experiments", "page", "object-store", "dev"),
-    "bench": ("experiments", "page", "bench"),
     "deploy": ("page", "object-store"),
 }
 PROBLEM, NOT_ASKED = 1, 3

@@ -111,6 +111,7 @@ def test_options_that_the_documents_name_exist() -> None:
         "diff",
         "export weights",
         "bench",
+        "plan",
         "backup",
         "restore",
         *(f"dead-letters {name}" for name in ("count", "list", "show", "send-back")),
@@ -120,8 +121,14 @@ def test_options_that_the_documents_name_exist() -> None:
         for command in commands
     )
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", "".join(p.read_text() for p in DOCUMENTS)))
-    others = {"--multilabel_oaa", "--multilabel"}  # Vowpal Wabbit's
-    others |= {"--require-hashes", "--replay", "--only"}  # of pip, the fuzzer and the benchmarks
+    others = {"--multilabel_oaa", "--multilabel", "--plt"}  # Vowpal Wabbit's
+    others |= {
+        "--require-hashes",
+        "--replay",
+        "--only",
+        "--write",
+        "--unlabelled",
+    }  # pip, benchmarks
     others |= {"--config", "--storage", "--query", "--web", "--max-block-duration"}  # Prometheus's
     others |= {
         "--from-file",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from consumers.kafka.client_types import Consumer, Message, TopicPartition
 from consumers.kafka.clients import new_consumer
@@ -46,6 +49,7 @@ class LogReader:
         self._source = TopicPartition(topic, 0)
         self._position = position
         self._time: float | None = None
+        self._fetched: deque[Message] = deque()  # not taken yet
         self._consumer: Consumer = new_consumer(settings)
         self._consumer.assign([self._source])
         self._consumer.seek(self._source, position)
@@ -53,6 +57,24 @@ class LogReader:
 
     def poll(self, max_records: int, timeout_ms: int = POLL_MS) -> list[Message]:
         """The next records, if any arrive before the timeout."""
+        return self.take(len(self.fetch(max_records, timeout_ms)))
+
+    def fetch(self, max_records: int, timeout_ms: int = POLL_MS) -> Sequence[Message]:
+        """The records that can be taken next, after a look for more if they are fewer."""
+        missing = max_records - len(self._fetched)
+        if missing > 0:
+            self._fetched.extend(self._poll(missing, 0 if self._fetched else timeout_ms))
+        return tuple(islice(self._fetched, max_records))
+
+    def take(self, count: int) -> list[Message]:
+        """Take some of the records that were fetched."""
+        messages = [self._fetched.popleft() for _ in range(count)]
+        if messages:
+            self._position = messages[-1].offset + 1
+            self._time = messages[-1].timestamp / 1000
+        return messages
+
+    def _poll(self, max_records: int, timeout_ms: int) -> list[Message]:
         try:
             messages = self._consumer.poll(timeout_ms, max_records=max_records).get(
                 self._source, []
@@ -61,9 +83,6 @@ class LogReader:
             raise self._lost() from None
         if not messages and self._watch.is_gone():
             raise self._lost()
-        if messages:
-            self._position = messages[-1].offset + 1
-            self._time = messages[-1].timestamp / 1000
         return messages
 
     def _lost(self) -> LogError:

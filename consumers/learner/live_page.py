@@ -39,9 +39,10 @@ class LearnerPage:
             self._feed.take(ranked)
 
     def advance(self, follower: Follower, end: int | None) -> None:
-        """Take note that a record is done, and that the log ends at `end`."""
-        if follower.engine is self._engine and follower.block is not None:
-            self._feed.advance(follower.block, self._read_progress(follower, end))
+        """Take note that records are done, and that the log ends at `end`."""
+        if follower.engine is self._engine:
+            for block in follower.blocks:
+                self._feed.advance(block, self._read_progress(follower, end))
 
     def idle(self, follower: Follower, end: int | None) -> None:
         """Take note that no record arrived."""

@@ -16,6 +16,11 @@ from pipeline.follower import Follower
 
 log = logging.getLogger(__name__)
 
+# A worker that is behind publishes many records in one transaction, if they are small.
+MAX_RECORDS = 64
+# Lanes that catch up take about this long at a time, because the lanes at the front wait for them.
+CATCH_UP_SECONDS = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class LogFollower:
@@ -80,3 +85,14 @@ class LogFollowers:
         for following in self._sorted:
             following.reader.close()
             following.follower.engine.close()
+
+
+def next_catch_up_records(records: int, seconds: float) -> int:
+    """How many records a lane that is behind takes next, if `records` took `seconds`.
+
+    >>> next_catch_up_records(4, seconds=0.2), next_catch_up_records(4, seconds=3.0)
+    (8, 2)
+    """
+    if seconds > CATCH_UP_SECONDS:
+        return max(1, records // 2)
+    return min(MAX_RECORDS, 2 * records)

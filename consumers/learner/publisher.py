@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -117,22 +118,33 @@ class Publisher:
         return [lane for lane, offset in self._committed.items() if offset is None]
 
     def encode(
-        self, ranked: RankedSegment, lanes: Sequence[str], topics: Sequence[str], offset: int
+        self,
+        ranked: RankedSegment,
+        lanes: Sequence[str],
+        topics: Sequence[str],
+        offsets: Sequence[int],
     ) -> list[LaneRankings]:
         """The rankings of a segment by those of its lanes that have not published them yet.
 
-        `offset` is that of the record of the log that holds the segment.
+        `offsets` are those of the records of the log that hold the documents.
         """
-        due = [lane for lane in lanes if self.published.get(lane, offset + 1) <= offset]
+        # By lane: how many of the documents it has published. Lanes that publish nothing have
+        # no offset.
+        done = {
+            lane: bisect_left(offsets, self.published[lane])
+            for lane in lanes
+            if lane in self.published
+        }
+        due = {lane: count for lane, count in done.items() if count < len(offsets)}
         if not due:
             return []
         keys = BinaryArray.from_strings([self._key(document) for document in ranked.documents])
         headers = self._headers(ranked.documents)
         encoded = []
-        for lane in due:
+        for lane, count in due.items():
             values = self._writers[lane].write(ranked, topics, [lanes.index(lane)])
             records = RecordBatch(self._stream.rankings, keys, values, headers)
-            encoded.append(LaneRankings(lane, records))
+            encoded.append(LaneRankings(lane, records.since(count)))
         return encoded
 
     def _key(self, document: Entry) -> bytes:

@@ -78,9 +78,22 @@ class SnapshotSchedule:
         """
         if not self._sharded:
             return False
-        period = int(timestamp_ms / 1000 // self._every_seconds)
-        before, self._period = self._period, max(period, self._period or period)
-        return before is not None and self._period > before
+        period = self._period_of(timestamp_ms)
+        before = period if self._period is None else self._period
+        self._period = max(period, before)
+        return period > before
+
+    def is_due_between(self, first_ms: int, next_ms: int) -> bool:
+        """Whether a snapshot will be due before a later record, if the record `first_ms` is next.
+
+        After a snapshot before the first record, the answer is the same.
+        """
+        first = self._period_of(first_ms)
+        reached = first if self._period is None else max(first, self._period)
+        return self._period_of(next_ms) > reached
+
+    def _period_of(self, timestamp_ms: int) -> int:
+        return int(timestamp_ms / 1000 // self._every_seconds)
 
     @property
     def period(self) -> int | None:

@@ -40,6 +40,13 @@ class RecordBatch:
     values: BinaryArray
     headers: BinaryArray | None = None  # encoded; None: the records have none
 
+    def since(self, first: int) -> RecordBatch:
+        """The records from number `first` on."""
+        if not first:
+            return self
+        headers = None if self.headers is None else self.headers.since(first)
+        return RecordBatch(self.topic, self.keys.since(first), self.values.since(first), headers)
+
 
 class ExactlyOncePublisher:
     """Publishes the records of one lane in one transaction with its offset of the log.

@@ -28,23 +28,30 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from consumers.assignment import ShardAssignment
 from consumers.kafka.batch_encoder import warm_up_encoder
+from consumers.kafka.client_types import Message
 from consumers.kafka.clock import ClockCheck
 from consumers.kafka.errors import BrokerAwayError
 from consumers.kafka.input_end import InputEnd
 from consumers.kafka.log_reader import POLL_MS, LogDescription, LogReader, describe_log
 from consumers.kafka.topics import topic_identity
 from consumers.learner.auto_trim import AutoTrim
+from consumers.learner.block_following import follow_block
 from consumers.learner.initial_model import read_initial_model
 from consumers.learner.lane_owner import LaneOwner
 from consumers.learner.lane_start import LaneStart
 from consumers.learner.live_page import LearnerPage
-from consumers.learner.log_followers import LogFollower, LogFollowers
+from consumers.learner.log_followers import (
+    MAX_RECORDS,
+    LogFollower,
+    LogFollowers,
+    next_catch_up_records,
+)
 from consumers.learner.publisher import LaneRankings, Publisher
 from consumers.learner.recovery import Recovery
 from consumers.learner.snapshot_schedule import SnapshotSchedule
@@ -67,11 +74,7 @@ from pipeline.text.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 
-# A worker that is behind publishes many blocks in one transaction, if they are small.
-MAX_BLOCKS_PER_TRANSACTION = 64
 MAX_BYTES_PER_TRANSACTION = 4 << 20
-# Lanes that catch up take about this long at a time, because the lanes at the front wait for them.
-CATCH_UP_SECONDS = 1.0
 STANDSTILL_SECONDS = 5.0
 
 
@@ -129,7 +132,7 @@ class LearnerWorker:
         self._last_end: int | None = None  # of the log, once the whole input is in it
         self._followers = LogFollowers(list(self._specs))
         self._catch_up_records = 1
-        self._blocks = self._documents = 0  # since the start of this worker
+        self._records = self._documents = 0  # since the start of this worker
         specs = [replace(spec, shards=2) if assignment else spec for spec in self._specs.values()]
         warm_up([*specs, *helpers_of(specs, self._all_specs)], Tokenizer(stream.profile), log.info)
         warm_up_encoder()
@@ -176,7 +179,7 @@ class LearnerWorker:
         log.info(
             "stopped: %s records of the log with %s documents processed; all rankings are "
             "published, and the next start continues at these offsets: %s",
-            f"{self._blocks:,}", f"{self._documents:,}", positions,
+            f"{self._records:,}", f"{self._documents:,}", positions,
         )  # fmt: skip
 
     def _recover(self, stop: threading.Event) -> None:
@@ -211,7 +214,7 @@ class LearnerWorker:
             reader = LogReader(self._config.kafka, self._stream.blocks, follower.position)
             self._followers.add(LogFollower(follower, reader))
             if self._shard is not None:
-                self._shard.open(follower, described.identity, stop, self._wait_for_shards)
+                self._shard.open(follower, reader, described.identity, stop, self._wait_for_shards)
                 self._schedule.resume(follower.snapshot_content.get("period"))
         # A published lane has shown nothing beyond its committed offset, and no lane has shown
         # anything beyond the end of the log.
@@ -259,7 +262,7 @@ class LearnerWorker:
             self._catch_up_records = next_catch_up_records(self._catch_up_records, seconds)
         timeout_ms = 0 if any_behind else POLL_MS
         before = foremost.follower.position
-        self._advance(foremost, MAX_BLOCKS_PER_TRANSACTION, timeout_ms)
+        self._advance(foremost, MAX_RECORDS, timeout_ms)
         records_arrived = foremost.follower.position > before
         self._lag.polled(foremost.reader.positions())
         self._merge_followers()
@@ -281,24 +284,20 @@ class LearnerWorker:
         follower = following.follower
         batches: list[LaneRankings] = []
         blocks: list[LearnedBlock] = []
-        for message in following.reader.poll(max_records, timeout_ms):
-            if self._schedule.is_due_before(message.timestamp):
+        for messages in self._next_blocks(following, max_records, timeout_ms):
+            if self._schedule.is_due_before(messages[0].timestamp):
                 self._publish(follower, batches, blocks)
                 self._take_snapshot()
                 batches, blocks = [], []
             self._health.moved()  # a lane that trains often takes long
-            name = f"{message.topic}[{message.partition}] offset={message.offset}"
             began, documents = time.perf_counter(), follower.engine.documents
             # Shards must cut the log into the same segments, whether a page is shown or not.
             to_explain = 0 if self._shard is not None else self._page.wanted(follower)
-            for ranked in follower.follow(message.value or b"", message.offset, name, to_explain):
-                self._page.take(follower, ranked)
-                topics = follower.engine.topics.names
-                batches += self._publisher.encode(ranked, follower.names, topics, message.offset)
+            batches += follow_block(follower, messages, to_explain, self._page, self._publisher)
             seconds, documents = time.perf_counter() - began, follower.engine.documents - documents
-            arrived = (follower.arrived or message.timestamp) / 1000
+            arrived = (follower.arrived or messages[0].timestamp) / 1000
             blocks.append(LearnedBlock(documents, seconds, arrived))
-            self._blocks += 1
+            self._records += len(messages)
             self._documents += documents
             self._page.advance(follower, following.reader.end)
             if sum(batch.size for batch in batches) > MAX_BYTES_PER_TRANSACTION:
@@ -308,6 +307,16 @@ class LearnerWorker:
             self._publish(follower, batches, blocks)
         else:
             self._page.idle(follower, following.reader.end)
+
+    def _next_blocks(
+        self, following: LogFollower, max_records: int, timeout_ms: int
+    ) -> Iterator[list[Message]]:
+        """Yield the records of the next blocks: whole lanes take one record at a time."""
+        if self._shard is not None:
+            yield from self._shard.next_blocks(timeout_ms, self._schedule.is_due_between)
+        else:
+            for message in following.reader.poll(max_records, timeout_ms):
+                yield [message]
 
     def _publish(
         self, follower: Follower, batches: Sequence[LaneRankings], blocks: Sequence[LearnedBlock]
@@ -385,14 +394,3 @@ class LearnerWorker:
         self._copies.offer(path)
         if self._auto_trim is not None:
             self._auto_trim.begin()
-
-
-def next_catch_up_records(records: int, seconds: float) -> int:
-    """How many records a lane that is behind takes next, if `records` took `seconds`.
-
-    >>> next_catch_up_records(4, seconds=0.2), next_catch_up_records(4, seconds=3.0)
-    (8, 2)
-    """
-    if seconds > CATCH_UP_SECONDS:
-        return max(1, records // 2)
-    return min(MAX_BLOCKS_PER_TRANSACTION, 2 * records)

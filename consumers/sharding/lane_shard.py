@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import orjson
 
 from consumers.assignment import ShardAssignment
+from consumers.kafka.client_types import Message
+from consumers.kafka.log_reader import LogReader
 from consumers.settings import Config
 from consumers.sharding.score_exchange import KafkaExchange
+from consumers.sharding.shared_blocks import SharedBlocks
 from consumers.stream_settings import StreamSettings
 from learners.learner import Learner
 from learners.sharding.shard import Shard
 from learners.specs import LaneSpec
 from pipeline.follower import Follower
+
+PROTOCOL = 2  # what shards exchange: payloads of another version are ignored
 
 
 class DeferredExchange:
@@ -31,11 +36,16 @@ class DeferredExchange:
         self.shards = assignment.shards
         self.opened: KafkaExchange | None = None
 
-    def swap(self, number: int, part: bytes) -> list[bytes]:
+    def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
         """See `Exchange.swap`."""
+        return self.connection.swap(number, part, adopt=adopt)
+
+    @property
+    def connection(self) -> KafkaExchange:
+        """The open exchange."""
         if self.opened is None:
             raise ValueError("the exchange was not opened")
-        return self.opened.swap(number, part)
+        return self.opened
 
 
 class LaneShard:
@@ -48,20 +58,22 @@ class LaneShard:
         self._exchange = DeferredExchange(assignment)
         self._first_offset = 0  # the offset of the log at which exchanges are counted from 0
         self._settings: dict[str, object] = {}
+        self._blocks: SharedBlocks | None = None
 
     def build(self, spec: LaneSpec) -> Learner:
         """The learner of this shard."""
         self._settings = dict(spec.settings)
-        return Shard(spec.update_rule(), self._exchange)
+        return spec.new_shard(self._exchange, self._stream.top)
 
     def open(
         self,
         follower: Follower,
+        reader: LogReader,
         log_identity: str,
         stop: threading.Event,
         waiting: Callable[[float], None],
     ) -> None:
-        """Connect to the other shards, from the position of the follower on.
+        """Connect to the other shards, from the position of the follower and its reader on.
 
         `waiting` is called now and then with the seconds that an exchange has taken so far.
         """
@@ -69,21 +81,35 @@ class LaneShard:
         kept = follower.snapshot_content.get("exchange", beginning)
         self._first_offset = kept["begun"]
         shards = self.assignment.shards
-        facts = [self._settings, shards, log_identity, self._first_offset]
+        facts = [PROTOCOL, self._settings, shards, log_identity, self._first_offset]
         epoch = hashlib.blake2b(orjson.dumps(facts), digest_size=8).hexdigest()
         self.close()
+        self._blocks = SharedBlocks(reader, kept.get("block", 1))
         self._exchange.opened = KafkaExchange(
             self._config.kafka, self._stream.scores, self._stream.name, self.assignment.lane, epoch,
-            self.assignment.shard, shards, kept["scores"], stop, waiting,
+            self.assignment.shard, shards, kept["scores"], stop, waiting, self._blocks.backlog,
         )  # fmt: skip
+
+    def next_blocks(
+        self, timeout_ms: int, is_due_between: Callable[[int, int], bool]
+    ) -> Iterator[list[Message]]:
+        """Yield the records of the next block, if they are there; see `SharedBlocks`."""
+        if self._blocks is None:
+            raise ValueError("the exchange was not opened")
+        messages = self._blocks.take(timeout_ms, is_due_between)
+        if messages:
+            self._exchange.connection.backlog = 0
+            yield messages
+            self._blocks.took(self._exchange.connection.backlog)
 
     def snapshot_content(self, follower: Follower) -> dict[str, object]:
         """What a snapshot must keep of the exchange, so that a restart finds its place there."""
         learner = follower.engine.lanes[0].learner
-        if not isinstance(learner, Shard) or self._exchange.opened is None:
+        if not isinstance(learner, Shard) or self._blocks is None:
             raise TypeError("this learner is not a shard with an open exchange")
-        scores = self._exchange.opened.position(learner.exchanges)
-        return {"exchange": {"begun": self._first_offset, "scores": scores}}
+        scores = self._exchange.connection.position(learner.part.exchanges)
+        block = self._blocks.size
+        return {"exchange": {"begun": self._first_offset, "scores": scores, "block": block}}
 
     def close(self) -> None:
         """Disconnect from the other shards."""

@@ -12,10 +12,9 @@ from consumers.assignment import ShardAssignment
 from consumers.sharding.snapshot_folders import lane_shards_folder, shard_folder
 from consumers.stream_settings import MAX_SHARDS
 from learners.sharding.exchange import DisagreementError
-from learners.sharding.shard_state import check_shard, shard_state, whole_state
-from pipeline.snapshots.content import damage_of
+from pipeline.models.divided_snapshots import divided_snapshot, joined_shards
 from pipeline.snapshots.folder import SUFFIX, SnapshotFolder, read_snapshot
-from pipeline.snapshots.snapshot import Snapshot, learner_state, single_lane_snapshot
+from pipeline.snapshots.snapshot import Snapshot
 from pipeline.storage.container import DamagedError
 
 log = logging.getLogger(__name__)
@@ -89,16 +88,10 @@ def shard_snapshot(snapshots: Sequence[Snapshot], assignment: ShardAssignment) -
 
     Raises `DamagedError` or `DisagreementError` if they do not fit together.
     """
-    with damage_of(" and ".join(snapshot.name for snapshot in snapshots)):
-        states = [learner_state(snapshot, assignment.lane) for snapshot in snapshots]
-        state = states[0]
-        if len(states) > 1:
-            for number, of_shard in enumerate(states):
-                check_shard(of_shard, number, len(states), average="lagging" in state)
-            state = whole_state(states)
-        if assignment.shards > 1:
-            state = shard_state(state, assignment.shard, assignment.shards)
-        made = single_lane_snapshot(snapshots[0], assignment.lane, state)
+    lane, shard, shards = assignment.lane, assignment.shard, assignment.shards
+    made = joined_shards(snapshots, lane)
+    if shards > 1:
+        made = divided_snapshot(made, lane, shard, shards)
     # The exchanges of the new division begin at this offset; those of the old one are ignored.
     made.content["exchange"] = {"begun": made.position, "scores": None}
     made.content.pop("passing", None)

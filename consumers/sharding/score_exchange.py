@@ -11,6 +11,9 @@ the topic, including its own. From this rule everything else follows:
 
 A shard that was restarted, or that did not hear from the broker in time, may send a payload twice.
 Duplicates arrive later; they are ignored.
+
+With each payload a shard says how many records of the log wait for it. What shard 0 says decides
+how many records all shards take next as one block (`shared_blocks`).
 """
 
 from __future__ import annotations
@@ -74,15 +77,18 @@ class KafkaExchange:
         begin: int | None,
         stop: threading.Event,
         waiting: Callable[[float], None] = lambda seconds: None,
+        own_backlog: Callable[[], int] = lambda: 0,
     ) -> None:
         if not 0 <= shard < shards:
             raise ValueError(f"there is no shard {shard} of {shards}; they are numbered from 0")
         self.shard = shard
         self.shards = shards
         self.waiting_for: tuple[int, ...] = ()  # the shards whose payload is missing now
+        self.backlog = 0  # of shard 0, in the last exchange
         self._lane = lane
         self._stop = stop
         self._waiting = waiting  # called now and then with the seconds that an exchange has taken
+        self._own_backlog = own_backlog
         self._bootstrap = settings.bootstrap
         self._source = TopicPartition(topic, 0)
         self._records = ScoreRecords(topic, stream, lane, epoch, shards)
@@ -130,9 +136,10 @@ class KafkaExchange:
             "from Kafka."
         )
 
-    def swap(self, number: int, part: bytes) -> list[bytes]:
+    def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
         """Send the payload of this shard in exchange `number`; returns the payloads of all shards.
 
+        With `adopt`, another payload that this shard sent before a restart counts, not this one.
         Raises `StoppedError` if asked to stop meanwhile.
         """
         if self._failed:
@@ -141,10 +148,12 @@ class KafkaExchange:
             raise ValueError(f"expected exchange {self._next}, got {number}")
         self._next, self._failed = number, True
         self._began = time.monotonic()
-        parts = ExchangeParts(self.shards, split(number, self.shard, part))
+        own = split(number, self.shard, part, self._own_backlog())
+        parts = ExchangeParts(self.shards, own, adopt=adopt)
         self._collect(parts)
         self._next, self._failed = number + 1, False
         self._restart_offset = self._offset
+        self.backlog = parts.backlog
         return parts.payloads()
 
     def position(self, number: int) -> int:

@@ -2,7 +2,9 @@
 
 The key of a record is a JSON array: stream, lane, epoch, number of the exchange, shard, part. The
 value is a container (`pipeline.storage.container`) of kind WRSC: the number of parts and bytes of
-the whole payload, and the bytes of this part.
+the whole payload, the backlog, and the bytes of this part. The backlog is how many records of the
+log waited for the shard when it sent the payload. It is no part of the payload: a shard that sends
+a payload again after a restart may have another one, and the first in the topic counts.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ KIND, VERSION = b"WRSC", 1
 MAX_PARTS = 512
 MAX_PAYLOAD_BYTES = MAX_PARTS * PART_BYTES
 MAX_NUMBER = 1 << 62
+MAX_BACKLOG = 64  # records that shards follow as one block
 
 
 class PayloadPart(NamedTuple):
@@ -33,9 +36,10 @@ class PayloadPart(NamedTuple):
     parts: int  # of the payload
     size: int  # of the payload
     content: bytes
+    backlog: int = 0  # records of the log that wait behind the current block
 
 
-def split(number: int, shard: int, payload: bytes) -> list[PayloadPart]:
+def split(number: int, shard: int, payload: bytes, backlog: int = 0) -> list[PayloadPart]:
     """Split a payload into parts; an empty payload is one part."""
     size = len(payload)
     if size > MAX_PAYLOAD_BYTES:
@@ -45,7 +49,9 @@ def split(number: int, shard: int, payload: bytes) -> list[PayloadPart]:
         )
     starts = range(0, max(size, 1), PART_BYTES)
     return [
-        PayloadPart(number, shard, part, len(starts), size, payload[start : start + PART_BYTES])
+        PayloadPart(
+            number, shard, part, len(starts), size, payload[start : start + PART_BYTES], backlog
+        )
         for part, start in enumerate(starts)
     ]
 
@@ -62,7 +68,7 @@ class ScoreRecords:
     def encode(self, part: PayloadPart) -> tuple[bytes, bytes]:
         """The key and value of the record of a part."""
         key = self._prefix + b"%d,%d,%d]" % (part.number, part.shard, part.part)
-        content = {"parts": part.parts, "bytes": part.size}
+        content = {"parts": part.parts, "bytes": part.size, "backlog": part.backlog}
         scores = np.frombuffer(part.content, np.uint8)
         return key, pack(KIND, VERSION, content, {"scores": scores})
 
@@ -84,11 +90,14 @@ class ScoreRecords:
             return None
         name = self.describe(message)
         content, arrays = unpack(message.value or b"", KIND, VERSION, name)
-        parts, size, scores = content.get("parts"), content.get("bytes"), arrays.get("scores")
-        if type(parts) is not int or type(size) is not int or scores is None:
+        values = [content.get("parts"), content.get("bytes"), content.get("backlog", 0)]
+        numbers = [value for value in values if type(value) is int]
+        scores = arrays.get("scores")
+        if len(numbers) < len(values) or scores is None:
             raise DamagedError(
-                f"{name} is damaged: parts, bytes or scores are missing or no number"
+                f"{name} is damaged: parts, bytes, backlog or scores are missing or no number"
             )
+        parts, size, backlog = numbers
         if scores.dtype != np.uint8 or scores.ndim != 1:
             raise DamagedError(
                 f"{name} is damaged: scores are {scores.dtype.name} of {scores.ndim} dimensions, "
@@ -99,7 +108,11 @@ class ScoreRecords:
                 f"{name} is damaged: part {part} of {parts}, {scores.nbytes:,} of {size:,} bytes; "
                 f"up to {MAX_PARTS} parts of {PART_BYTES:,} bytes are possible"
             )
-        return PayloadPart(number, shard, part, parts, size, scores.tobytes())
+        if not 0 <= backlog <= MAX_BACKLOG:
+            raise DamagedError(
+                f"{name} is damaged: a backlog of {backlog}; it must be from 0 to {MAX_BACKLOG}"
+            )
+        return PayloadPart(number, shard, part, parts, size, scores.tobytes(), backlog)
 
     def _numbers(self, key: bytes, message: Message) -> tuple[int, int, int]:
         """The number of the exchange, the shard and the part, from the key."""
@@ -118,13 +131,15 @@ class ScoreRecords:
 class ExchangeParts:
     """The parts of one exchange that have arrived so far.
 
-    `own` are the parts that this shard sends; they are compared with what arrives from this shard.
+    `own` are the parts that this shard sends; they are compared with what arrives from this shard,
+    unless it adopts what it has sent before a restart.
     """
 
-    def __init__(self, shards: int, own: list[PayloadPart]) -> None:
+    def __init__(self, shards: int, own: list[PayloadPart], *, adopt: bool = False) -> None:
         self.number = own[0].number
         self._shard = own[0].shard
         self._own = own
+        self._adopts = adopt
         self._arrived: list[dict[int, PayloadPart]] = [{} for _ in range(shards)]
         self._missing = dict.fromkeys(range(shards))
 
@@ -144,7 +159,7 @@ class ExchangeParts:
         Raises `DisagreementError` if the part contradicts one that has arrived before.
         """
         arrived = self._arrived[part.shard]
-        if part.shard == self._shard:
+        if part.shard == self._shard and not self._adopts:
             known = self._own[part.part] if part.part < len(self._own) else self._own[0]
         else:
             known = arrived.get(part.part) or next(iter(arrived.values()), part)
@@ -156,7 +171,7 @@ class ExchangeParts:
                 "with the same configuration in all shards. If they do already, start all shards "
                 "over: empty their snapshot folders, and delete this topic."
             )
-        arrived[part.part] = part
+        arrived.setdefault(part.part, part)
         if part.shard in self._missing and len(arrived) == part.parts:
             self._check_size(part, name)
             del self._missing[part.shard]
@@ -172,6 +187,11 @@ class ExchangeParts:
     def own_missing(self) -> Iterator[PayloadPart]:
         """The parts of this shard that have not arrived."""
         return (part for part in self._own if part.part not in self._arrived[self._shard])
+
+    @property
+    def backlog(self) -> int:
+        """The backlog of shard 0, once its payload is complete."""
+        return self._arrived[0][0].backlog
 
     def payloads(self) -> list[bytes]:
         """The payload of each shard, once all are complete."""

@@ -5,7 +5,8 @@ Crammer, Kulesza and Dredze, "Adaptive regularization of weight vectors" (NIPS 2
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -15,12 +16,15 @@ from learners.arrays import Floats, Ints, Longs
 from learners.checks import check_between, check_extent, floats
 from learners.growing_array import GrowingArray
 from learners.jit import njit
-from learners.learner import State
+from learners.learner import State, TopicAxis
 from learners.options import Option
 from learners.prototypes.kernel import score_row
 from learners.scores import DenseScores, RowScores
 from learners.segment import Rows, Segment, Steps, labels_of, row_of
+from learners.threads import columns_from, in_slices
 from learners.topic_learner import TopicLearner
+
+EFFORT = 4  # per topic and term, compared with a perceptron: for `learners.threads`
 
 
 class ArowOptions(NamedTuple):
@@ -42,6 +46,17 @@ class ArowModel(NamedTuple):
     variances: Floats  # terms x topics
     prior: Floats  # of each topic
     prior_variances: Floats
+
+    def columns_from(self, first: int) -> ArowModel:
+        """The part of the topics from `first` on; see `learners.threads`."""
+        if first == 0:
+            return self
+        return ArowModel(
+            columns_from(self.weights, first),
+            columns_from(self.variances, first),
+            self.prior[first:],
+            self.prior_variances[first:],
+        )
 
 
 class ArowWorkspace(NamedTuple):
@@ -169,6 +184,8 @@ class AROW(TopicLearner):
 
     """
 
+    independent_topics = True
+    unshardable = ""
     norm = "l2"
     summary = "classifiers with a confidence for each weight (Crammer, Kulesza & Dredze 2009)"
     options: ClassVar[tuple[Option, ...]] = (
@@ -193,7 +210,15 @@ class AROW(TopicLearner):
         """Rank and learn the steps of the segment; see `Learner.follow`."""
         out = DenseScores.expect(scores, segment).matrix
         options = ArowOptions(self.rho, self.positive, self.bias)
-        follow_arow(segment.rows, segment.steps, options, self._grown(segment), out)
+        model = self._grown(segment)
+
+        def bind(steps: Steps, first: int) -> Callable[[], None]:
+            return partial(
+                follow_arow,
+                segment.rows, steps, options, model.columns_from(first), columns_from(out, first),
+            )  # fmt: skip
+
+        in_slices(segment, self.threads, bind, EFFORT)
 
     def _grown(self, segment: Segment) -> ArowModel:
         for array in (self._weights, self._variances):
@@ -203,6 +228,16 @@ class AROW(TopicLearner):
         return ArowModel(
             self._weights.room, self._variances.room, self._prior.room, self._prior_variances.room
         )
+
+    @property
+    def topic_axes(self) -> dict[str, TopicAxis]:
+        """The weights and priors with their variances."""
+        return {
+            "weights": TopicAxis(1),
+            "variances": TopicAxis(1),
+            "prior": TopicAxis(0),
+            "prior_variances": TopicAxis(0),
+        }
 
     def forget(self, keep: Longs) -> None:
         """Drop the weights of terms that left the vocabulary; a term that returns starts over."""

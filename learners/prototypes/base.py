@@ -17,11 +17,11 @@ import numpy.typing as npt
 from learners.arrays import Floats, Ints, Longs
 from learners.checks import check_extent, count_of, floats
 from learners.growing_array import GrowingArray
-from learners.learner import State
+from learners.learner import State, TopicAxis
 from learners.options import Option
 from learners.prototypes.kernel import Prototypes
 from learners.scores import DenseScores, RowScores
-from learners.segment import Rows, Segment, Steps
+from learners.segment import Segment
 from learners.topic_learner import TopicLearner
 from learners.update_rule import UpdateRule
 
@@ -60,11 +60,16 @@ class PrototypeLearner(TopicLearner):
         if self.average:
             self._lagging.grow(segment.terms, segment.topics)
         model = Prototypes(self._weights.room, self._lagging.room)
-        self.rounds = self._take_steps(segment.rows, segment.steps, model, out)
+        self.rounds = self._take_steps(segment, model, out)
 
     @abstractmethod
-    def _take_steps(self, rows: Rows, steps: Steps, model: Prototypes, out: Floats) -> int:
+    def _take_steps(self, segment: Segment, model: Prototypes, out: Floats) -> int:
         """Run the kernel of the learner; return the number of rounds learned so far."""
+
+    @property
+    def topic_axes(self) -> dict[str, TopicAxis]:
+        """The prototypes, and the averaging sum."""
+        return {"weights": TopicAxis(1), "lagging": TopicAxis(1)}
 
     def forget(self, keep: Longs) -> None:
         """Drop the prototypes' rows of terms that left the vocabulary."""

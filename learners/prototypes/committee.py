@@ -15,7 +15,7 @@ from learners.arrays import Floats, Ints, Longs
 from learners.checks import InvalidArrayError, check_extent, count_of, floats
 from learners.growing_array import GrowingArray
 from learners.jit import njit
-from learners.learner import State
+from learners.learner import State, TopicAxis
 from learners.options import Option
 from learners.prototypes.kernel import score_row
 from learners.prototypes.perceptron import perceptron_coefficients
@@ -33,12 +33,18 @@ class CommitteeOptions(NamedTuple):
 
     size: int  # perceptrons per topic
     seed: int
+    first: int  # topic i is topic first + i * step of the lane: see `number_topics`
+    step: int
 
 
 @njit
-def random_start(seed: int, number: int) -> float:
-    """The start with this number in (-1, 1): an odd multiple of `STEP`, so that it is never 0."""
-    bits = mix(mix(np.uint64(seed)) + np.uint64(number))
+def random_start(document: np.uint64, place: int, perceptron: int) -> float:
+    """A start in (-1, 1): an odd multiple of `STEP`, so that it is never 0.
+
+    It depends on the document, by a random number, on the place of the term in it, and on the
+    perceptron. It does not depend on what others draw, so shards and threads draw alike.
+    """
+    bits = mix(mix(document + np.uint64(place)) + np.uint64(perceptron))
     return (2 * np.int64(bits >> SPARE_BITS) + 1) * STEP - 1.0
 
 
@@ -54,10 +60,12 @@ def mean_scores(current: Floats, known: int, size: int, scores: Floats) -> None:
 
 @njit
 def move(
-    terms: Ints, values: Floats, tau: Floats, perceptrons: int, seed: int, drawn: int,
-    weights: Floats,
-) -> int:  # fmt: skip
-    """Add `x tau^T`, to a random start where a weight is 0; return how many starts were drawn."""
+    terms: Ints, values: Floats, tau: Floats, perceptrons: int, options: CommitteeOptions,
+    rounds: int, weights: Floats,
+) -> None:  # fmt: skip
+    """Add `x tau^T`, to a random start where a weight is 0."""
+    size = options.size
+    document = mix(mix(np.uint64(options.seed)) + np.uint64(rounds))
     moving = np.flatnonzero(tau[:perceptrons])
     for i in range(len(terms)):
         value, weight = values[i], weights[terms[i]]
@@ -65,21 +73,20 @@ def move(
             continue  # not a term of the document, so no weight starts
         for p in moving:
             if weight[p] == 0.0:
-                weight[p] = random_start(seed, drawn)
-                drawn += 1
+                topic = options.first + int(p // size) * options.step
+                weight[p] = random_start(document, i, topic * size + int(p % size))
             weight[p] += value * tau[p]
-    return drawn
 
 
 @njit
 def follow_committee(
-    rows: Rows, steps: Steps, options: CommitteeOptions, drawn: int, weights: Floats, out: Floats
+    rows: Rows, steps: Steps, options: CommitteeOptions, rounds: int, weights: Floats, out: Floats
 ) -> int:
-    """Take the steps in order; return how many starts were drawn so far."""
+    """Take the steps in order; return the number of rounds learned so far."""
     starts, all_terms, all_values = rows
     step_row, step_learn, step_known = steps.row, steps.learn, steps.known
     label_starts, labels = steps.label_starts, steps.labels
-    size, seed = options.size, options.seed
+    size = options.size
     current = np.zeros(weights.shape[1])
     tau = np.zeros(weights.shape[1])
     scored = -1  # the row that `current` belongs to, if nothing was learned since
@@ -98,9 +105,10 @@ def follow_committee(
         for i in range(len(members)):
             members[i] = relevant[i // size] * size + i % size
         if perceptron_coefficients(current, known * size, members, 0.0, tau):
-            drawn = move(terms, values, tau, known * size, seed, drawn, weights)
+            move(terms, values, tau, known * size, options, rounds, weights)
+        rounds += 1
         scored = -1
-    return drawn
+    return rounds
 
 
 class Committee(TopicLearner):
@@ -112,9 +120,9 @@ class Committee(TopicLearner):
         w_rm += t_r x    if t_r (w_rm . x) <= 0
 
     whatever the other members do. They differ by their starts. A weight of exactly 0 has not
-    started: it takes the next random number in (-1, 1) when its perceptron first moves along its
-    term. Random numbers are counted over the whole stream, so they depend only on the seed and on
-    the order of the stream.
+    started: it takes a random number in (-1, 1) when its perceptron first moves along its term. The
+    number depends only on the seed, the round, the place of the term in the document, and the
+    perceptron.
 
     The strong baseline of Madani, Connor and Greiner (2010, section 5).
 
@@ -129,6 +137,8 @@ class Committee(TopicLearner):
 
     """
 
+    independent_topics = True
+    unshardable = ""
     norm = "l2"
     summary = "several perceptrons per topic with random starts (Madani, Connor & Greiner 2010)"
     options = (
@@ -139,7 +149,8 @@ class Committee(TopicLearner):
     def __init__(self, size: int = 10, seed: int = 0) -> None:
         self.size = size
         self.seed = seed
-        self.drawn = 0
+        self.rounds = 0
+        self._numbering = (0, 1)
         # Terms x perceptrons. Those of one topic are side by side, so that new topics are appended.
         self._weights = GrowingArray(2)
 
@@ -147,28 +158,39 @@ class Committee(TopicLearner):
         """Rank and learn the steps of the segment; see `Learner.follow`."""
         out = DenseScores.expect(scores, segment).matrix
         self._weights.grow(segment.terms, segment.topics * self.size)
-        self.drawn = follow_committee(
-            segment.rows, segment.steps, CommitteeOptions(self.size, self.seed), self.drawn,
-            self._weights.room, out,
-        )  # fmt: skip
+        options = CommitteeOptions(self.size, self.seed, *self._numbering)
+        self.rounds = follow_committee(
+            segment.rows, segment.steps, options, self.rounds, self._weights.room, out
+        )
+
+    @property
+    def topic_axes(self) -> dict[str, TopicAxis]:
+        """The weights, those of one topic side by side."""
+        return {"weights": TopicAxis(1, self.size)}
+
+    def number_topics(self, first: int, step: int) -> None:
+        """See `Learner.number_topics`: random starts depend on the topic."""
+        self._numbering = (first, step)
 
     def forget(self, keep: Longs) -> None:
         """Drop the weights of terms that left the vocabulary; a term that returns starts over."""
         self._weights.keep(keep)
 
     def state(self) -> State:
-        """The weights, and how many random starts were drawn."""
-        return {"drawn": np.array(self.drawn), "weights": self._weights.copy()}
+        """The weights and the round."""
+        return {"rounds": np.array(self.rounds), "weights": self._weights.copy()}
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` returned."""
-        drawn, weights = count_of(state, "drawn"), floats(state, "weights", None, None)
+        # Older versions counted the random numbers, so theirs go on from another place.
+        count = "rounds" if "rounds" in state else "drawn"
+        rounds, weights = count_of(state, count), floats(state, "weights", None, None)
         if weights.shape[1] % self.size:
             raise InvalidArrayError(
                 f"array weights has {weights.shape[1]} columns, expected {self.size} per topic"
             )
         self._weights.load(weights)
-        self.drawn = drawn
+        self.rounds = rounds
 
     def check_references(self, terms: int, topics: int, others: int = 0) -> None:
         """The weights have no more terms and topics than the stream."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from learners.arrays import Floats, Ints
 from learners.jit import njit
+from learners.threads import columns_from
 
 
 class Prototypes(NamedTuple):
@@ -21,6 +22,12 @@ class Prototypes(NamedTuple):
     # The sum of (t - 1) times the update of round t. The mean of the prototypes after rounds 1..T
     # follows as (T weights - lagging) / T. Empty if the learner does not average.
     lagging: Floats
+
+    def columns_from(self, first: int) -> Prototypes:
+        """The prototypes of the topics from `first` on; see `learners.threads`."""
+        if first == 0:
+            return self
+        return Prototypes(columns_from(self.weights, first), columns_from(self.lagging, first))
 
 
 class Workspace(NamedTuple):

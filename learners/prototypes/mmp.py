@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from learners.arrays import Floats, Ints
+from learners.arrays import Floats, Ints, Longs
 from learners.jit import njit
 from learners.options import Option, OptionError
 from learners.prototypes.base import AVERAGE, MARGIN, PrototypeLearner
@@ -18,9 +18,14 @@ from learners.prototypes.kernel import (
     rank_row,
     score_row,
 )
+from learners.prototypes.mmp_slice import follow_together
 from learners.prototypes.support_set import BUDGET, KERNEL
-from learners.segment import Rows, Steps, labels_of, row_of
+from learners.segment import Rows, Segment, Steps, labels_of, row_of
+from learners.threads import Columns, slices_for
 from learners.update_rule import MMP_RULE, UpdateRule
+
+# The least pairs of a topic and a term per step and thread: with fewer, threads meet too often.
+MIN_STEP = 15_000
 
 
 @njit
@@ -142,5 +147,20 @@ class MMP(PrototypeLearner):
         self.kernel = kernel  # any other kernel needs another model: see `KernelMMP`
         self.budget = budget
 
-    def _take_steps(self, rows: Rows, steps: Steps, model: Prototypes, out: Floats) -> int:
-        return follow_mmp(rows, steps, self.update_rule, self.rounds, model, out)
+    def _take_steps(self, segment: Segment, model: Prototypes, out: Floats) -> int:
+        slices = slices_for(segment, self.threads, min_step=MIN_STEP)
+        if len(slices) > 1:
+            return follow_together(segment, slices, self.update_rule, self.rounds, model, out)
+        return follow_mmp(segment.rows, segment.steps, self.update_rule, self.rounds, model, out)
+
+    def warm_up(self) -> None:
+        """Compile the kernel of several threads, with a segment that has no steps."""
+        nothing: Ints = np.zeros(0, np.int32)
+        start: Longs = np.zeros(1, np.int64)
+        rows = Rows(start, nothing, np.zeros(0))
+        steps = Steps(nothing, np.zeros(0, np.bool_), nothing, start, nothing, nothing)
+        model = Prototypes(np.zeros((0, 0)), np.zeros((0, 0)))
+        follow_together(
+            Segment(rows, steps, 0, 0), [Columns(0, 0)], self.update_rule, 0, model,
+            np.zeros((0, 0)),
+        )  # fmt: skip

@@ -6,6 +6,9 @@ brain" (Psychological Review 65, 1958).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from learners.arrays import Floats, Ints
 from learners.jit import njit
 from learners.prototypes.base import AVERAGE, MARGIN, PrototypeLearner
@@ -16,7 +19,8 @@ from learners.prototypes.kernel import (
     rank_row,
     score_row,
 )
-from learners.segment import Rows, Steps, labels_of, row_of
+from learners.segment import Rows, Segment, Steps, labels_of, row_of
+from learners.threads import columns_from, in_slices
 from learners.update_rule import PERCEPTRON_RULE, UpdateRule
 
 
@@ -89,6 +93,7 @@ class Perceptron(PrototypeLearner):
 
     """
 
+    independent_topics = True
     rule = PERCEPTRON_RULE
     summary = "one independent perceptron per topic"
     options = (MARGIN, AVERAGE)
@@ -96,5 +101,12 @@ class Perceptron(PrototypeLearner):
     def __init__(self, margin: float = 0.0, average: bool = False) -> None:
         super().__init__(margin=margin, average=average)
 
-    def _take_steps(self, rows: Rows, steps: Steps, model: Prototypes, out: Floats) -> int:
-        return follow_perceptron(rows, steps, self.update_rule, self.rounds, model, out)
+    def _take_steps(self, segment: Segment, model: Prototypes, out: Floats) -> int:
+        def bind(steps: Steps, first: int) -> Callable[[], int]:
+            return partial(
+                follow_perceptron,
+                segment.rows, steps, self.update_rule, self.rounds, model.columns_from(first),
+                columns_from(out, first),
+            )  # fmt: skip
+
+        return in_slices(segment, self.threads, bind)

@@ -6,7 +6,8 @@ that Crammer and Singer (2002) compare with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +17,12 @@ from learners.arrays import Floats, Ints, Longs
 from learners.checks import check_between, check_extent, count_of, floats
 from learners.growing_array import GrowingArray
 from learners.jit import njit
-from learners.learner import State
+from learners.learner import State, TopicAxis
 from learners.options import Option
 from learners.prototypes.kernel import score_row
 from learners.scores import DenseScores, RowScores
 from learners.segment import Rows, Segment, Steps, labels_of, row_of
+from learners.threads import columns_from, in_slices, run_together, slices_of
 from learners.topic_learner import TopicLearner
 
 BETA = 16.0
@@ -34,6 +36,20 @@ class RocchioModel(NamedTuple):
     total: Floats  # of each term: the sum of all documents
     carriers: Floats  # of each topic: how many documents carry it
     weights: Floats  # terms x topics: the prototypes as last made
+
+    def columns_from(self, first: int) -> RocchioModel:
+        """The part of the topics from `first` on; see `learners.threads`.
+
+        Every step adds to the sum of all documents, so all slices but the first have a copy of it.
+        """
+        if first == 0:
+            return self
+        return RocchioModel(
+            columns_from(self.sums, first),
+            self.total.copy(),
+            self.carriers[first:],
+            columns_from(self.weights, first),
+        )
 
 
 @njit
@@ -117,6 +133,8 @@ class Rocchio(TopicLearner):
 
     """
 
+    independent_topics = True
+    unshardable = ""
     summary = "Rocchio's prototypes, a batch learner that is trained again every few rounds"
     options = (Option("refresh", 1000, "rounds after which prototypes are made again", least=1),)
 
@@ -143,14 +161,35 @@ class Rocchio(TopicLearner):
         model = RocchioModel(
             self._sums.room, self._total.room, self._carriers.room, self._weights.room
         )
-        self.rounds = follow_rocchio(
-            segment.rows, segment.steps, self.refresh, self.rounds, self._sums.shape[0], model, out
-        )
+
+        def bind(steps: Steps, first: int) -> Callable[[], int]:
+            return partial(
+                follow_rocchio,
+                segment.rows, steps, self.refresh, self.rounds, self._sums.shape[0],
+                model.columns_from(first), columns_from(out, first),
+            )  # fmt: skip
+
+        self.rounds = in_slices(segment, self.threads, bind)
 
     def make(self) -> None:
         """Make the prototypes from the sums as they stand now."""
+        sums, weights = self._sums.view, self._weights.view
         total, carriers = self._total.view, self._carriers.view
-        make_prototypes(self._sums.view, total, carriers, self.rounds, self._weights.view)
+        terms, topics = weights.shape
+        kernels = [
+            partial(
+                make_prototypes,
+                sums[:, first:last], total, carriers[first:last], self.rounds,
+                weights[:, first:last],
+            )
+            for first, last in slices_of(topics, terms * topics, self.threads)
+        ]  # fmt: skip
+        run_together(kernels, lambda: None)
+
+    @property
+    def topic_axes(self) -> dict[str, TopicAxis]:
+        """The sums, the prototypes, and how many documents carry a topic."""
+        return {"sums": TopicAxis(1), "weights": TopicAxis(1), "carriers": TopicAxis(0)}
 
     def forget(self, keep: Longs) -> None:
         """Drop the rows of terms that left the vocabulary."""

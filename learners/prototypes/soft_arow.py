@@ -7,7 +7,8 @@ What differs, and why, is in decision 51.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +18,13 @@ from learners.arrays import Floats, Ints
 from learners.checks import InvalidArrayError, check_between, floats
 from learners.growing_array import GrowingArray
 from learners.jit import njit
-from learners.learner import State
+from learners.learner import State, TopicAxis
 from learners.options import Option
-from learners.prototypes.arow import AROW, ArowModel, spread_of, variance_of
+from learners.prototypes.arow import AROW, EFFORT, ArowModel, spread_of, variance_of
 from learners.prototypes.kernel import score_row
 from learners.scores import DenseScores, RowScores
 from learners.segment import Rows, Segment, Steps, labels_of, row_of
+from learners.threads import columns_from, in_slices
 
 FAMILIAR = 3.0  # noise of a document whose terms are all well known, in units of rho
 NOVEL = 2.7  # how much less it is if all terms are new
@@ -200,7 +202,20 @@ class SoftAROW(AROW):
         model = self._grown(segment)
         self._seen.grow(segment.topics)
         options = SoftArowOptions(self.rho, self.positive, self.bias, self.smooth)
-        follow_soft_arow(segment.rows, segment.steps, options, model, self._seen.room, out)
+
+        def bind(steps: Steps, first: int) -> Callable[[], None]:
+            return partial(
+                follow_soft_arow,
+                segment.rows, steps, options, model.columns_from(first), self._seen.room[first:],
+                columns_from(out, first),
+            )  # fmt: skip
+
+        in_slices(segment, self.threads, bind, EFFORT)
+
+    @property
+    def topic_axes(self) -> dict[str, TopicAxis]:
+        """As `AROW`, and the documents of each topic."""
+        return {**super().topic_axes, "seen": TopicAxis(0)}
 
     def state(self) -> State:
         """The weights and priors with their variances, and the documents of each topic."""

@@ -19,10 +19,12 @@ class Exchange(Protocol):
     shard: int  # number of this shard, from 0
     shards: int  # number of shards
 
-    def swap(self, number: int, part: bytes) -> list[bytes]:
+    def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
         """Give this shard's part of exchange `number`, wait for all parts, and return them.
 
-        The parts are in the order of the shards.
+        The parts are in the order of the shards. A shard that starts again gives the same parts
+        again. With `adopt`, another part that it gave before the start is taken instead of this
+        one; without, that is a `DisagreementError`.
         """
 
 
@@ -63,6 +65,6 @@ class _Member:
         self.shard = shard
         self.shards = shards
 
-    def swap(self, number: int, part: bytes) -> list[bytes]:
+    def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
         """See `Exchange.swap`."""
         return self._exchange.swap(self.shard, number, part)

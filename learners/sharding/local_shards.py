@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import BrokenBarrierError
 
@@ -14,13 +14,12 @@ from learners.learner import Learner, State
 from learners.scores import DenseScores, RowScores
 from learners.segment import Segment
 from learners.sharding.exchange import ThreadExchange
-from learners.sharding.shard import Shard
-from learners.sharding.shard_state import shard_state, whole_state
-from learners.update_rule import UpdateRule
+from learners.sharding.parts import divided_state, joined_state, new_part
+from learners.sharding.topic_slice import owned
 
 
 class Shards(Learner):
-    """All shards of a prototype learner in one process, one thread per shard.
+    """All shards of a learner in one process, one thread per shard.
 
     Examples
     --------
@@ -30,60 +29,69 @@ class Shards(Learner):
 
     """
 
-    def __init__(self, rule: UpdateRule, shards: int) -> None:
+    def __init__(self, new_learner: Callable[[], Learner], shards: int) -> None:
         self._exchange = ThreadExchange(shards)
-        self._shards = [Shard(rule, self._exchange.member(shard)) for shard in range(shards)]
+        self._whole = new_learner()  # which never learns
+        members = map(self._exchange.member, range(shards))
+        self._parts = [new_part(new_learner(), member) for member in members]
         self._pool = ThreadPoolExecutor(shards, "shard")
 
     def follow(self, segment: Segment, scores: RowScores, others: Sequence[RowScores] = ()) -> None:
-        """Let every shard take the steps. All compute the same scores, so one copy is kept."""
+        """Let every shard take the steps with its own topics."""
         table = DenseScores.expect(scores, segment).matrix
-        tables = [table, *(table.copy() for _ in self._shards[1:])]
+        shards = len(self._parts)
+        own = [np.zeros((len(table), owned(segment.topics, n, shards))) for n in range(shards)]
         tasks = [
-            self._pool.submit(self._exchange.run, shard.follow, segment, DenseScores(own))
-            for shard, own in zip(self._shards, tables, strict=True)
+            self._pool.submit(self._exchange.run, part.learn, segment, of_part)
+            for part, of_part in zip(self._parts, own, strict=True)
         ]
         errors = [error for task in tasks if (error := task.exception()) is not None]
         # A shard that fails breaks the barrier of the others: raise the cause, not the consequence.
         for error in sorted(errors, key=lambda error: isinstance(error, BrokenBarrierError)):
             raise error
+        rows = segment.steps.row[~segment.steps.learn]
+        for number, of_part in enumerate(own):
+            table[rows, number : segment.topics : shards] = of_part[rows]
 
     def forget(self, keep: Longs) -> None:
-        """Drop the prototypes' rows of terms that left the vocabulary."""
-        for shard in self._shards:
-            shard.forget(keep)
+        """Drop the terms that left the vocabulary."""
+        for part in self._parts:
+            part.forget(keep)
 
     def state(self) -> State:
         """Return the state of the whole learner; any number of shards can continue from it."""
-        return whole_state([shard.state() for shard in self._shards])
+        return joined_state(self._whole, [part.state() for part in self._parts])
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Continue from the state of a whole learner, with or without shards."""
-        for number, shard in enumerate(self._shards):
-            shard.restore(shard_state(state, number, len(self._shards)))
+        """Continue from the state of a whole learner."""
+        for number, part in enumerate(self._parts):
+            part.restore(divided_state(self._whole, state, number, len(self._parts)))
 
     def check_references(self, terms: int, topics: int, others: int = 0) -> None:
-        """The prototypes have no more terms and topics than the stream."""
-        for shard in self._shards:
-            shard.check_references(terms, topics)
+        """The models have no more terms and topics than the stream."""
+        for part in self._parts:
+            part.check_references(terms, topics)
 
-    def weights_of(self, terms: Ints, topics: Longs) -> Floats:
+    def weights_of(self, terms: Ints, topics: Longs) -> Floats | None:
         """Return the weights that rankings are made with now."""
         weights = np.empty((len(terms), len(topics)))
         for place, topic in enumerate(topics):
-            shard, column = self._shards[topic % len(self._shards)], topic // len(self._shards)
-            weights[:, place] = shard.column(terms, column)
+            part, column = self._parts[topic % len(self._parts)], topic // len(self._parts)
+            own = part.column(terms, column)
+            if own is None:
+                return None
+            weights[:, place] = own
         return weights
 
     def timings(self) -> dict[str, float]:
         """Return the mean of the shards' timings."""
-        timings = [shard.timings() for shard in self._shards]
+        timings = [part.timings() for part in self._parts]
         return {part: sum(one[part] for one in timings) / len(timings) for part in timings[0]}
 
     def size_bytes(self) -> int:
         """Return the memory of all shards."""
-        return sum(shard.size_bytes() for shard in self._shards)
+        return sum(part.size_bytes() for part in self._parts)
 
     def max_bytes(self, terms: int, topics: int) -> int:
         """Those of all shards."""
-        return sum(shard.max_bytes(terms, topics) for shard in self._shards)
+        return sum(part.max_bytes(terms, topics) for part in self._parts)

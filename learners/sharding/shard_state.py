@@ -1,96 +1,82 @@
 """States of shards: joined to the state of the whole learner, and divided again.
 
-Topic r belongs to shard r modulo the number of shards, where it is column r // shards.
+A learner says which arrays of its state have topics, and along which axis: `Learner.topic_axes`.
+All other arrays are equal in all shards.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from learners.checks import array_of, check_between, count_of, floats, longs
-from learners.learner import State
+from learners.checks import InvalidArrayError
+from learners.learner import State, TopicAxis
 from learners.sharding.exchange import DisagreementError
-from learners.sharding.shard_kernels import column_lengths
+from learners.sharding.topic_slice import owned
 
-SHORTEST_STRETCH, FIRST_STRETCH, LONGEST_STRETCH = 16, 256, 1024  # steps
-# Arrays that are equal in all shards. The other arrays are terms x the shard's own topics.
-WEIGHTS = ("weights", "lagging")
-SHARED = ("rounds", "exchanges", "stretch", "mass", "lag_mass", "history")
+Array = npt.NDArray[Any]
 
 
-def check_shard(
-    state: Mapping[str, npt.NDArray[np.generic]], shard: int, shards: int, average: bool
-) -> None:
-    """Raise `InvalidArrayError` if this cannot be the state of a shard."""
-    for name in ("rounds", "exchanges"):
-        count_of(state, name)
-    longs(state, "stretch", least=SHORTEST_STRETCH, below=LONGEST_STRETCH + 1)
-    mass = floats(state, "mass", None)
-    topics = len(mass)
-    check_between("mass", mass, 0.0)
-    check_between("lag_mass", floats(state, "lag_mass", topics), 0.0)
-    array_of(state, "history", np.int64, topics)
-    weights = floats(state, "weights", None, owned(topics, shard, shards))
-    if average:
-        floats(state, "lagging", *weights.shape)
-
-
-def owned(topics: int, shard: int, shards: int) -> int:
-    """Return how many of the first `topics` topics belong to a shard."""
-    return (topics - shard + shards - 1) // shards
-
-
-def whole_state(states: Sequence[State]) -> State:
-    """Return the state of a learner, given the states of all its shards in order."""
-    whole: State = {name: states[0][name] for name in SHARED}
-    for state in states[1:]:
-        for name in SHARED:
-            if not np.array_equal(state[name], whole[name]):
-                raise DisagreementError(f"the snapshots of the shards do not agree on {name}")
-    for name in [name for name in WEIGHTS if name in states[0]]:
-        joined = np.zeros((len(states[0]["weights"]), len(states[0]["mass"])))
-        if any(len(state[name]) != len(joined) for state in states):
-            raise DisagreementError("the snapshots of the shards do not agree on their terms")
-        for shard, state in enumerate(states):
-            joined[:, shard :: len(states)] = state[name]
-        whole[name] = joined
+def whole_state(states: Sequence[State], axes: Mapping[str, TopicAxis]) -> State:
+    """Return the states of all shards of a learner, in order, as one."""
+    whole: State = {}
+    for name, first in states[0].items():
+        parts = [state.get(name) for state in states]
+        if name in axes:
+            whole[name] = joined(name, parts, axes[name])
+        elif any(part is None or not np.array_equal(part, first) for part in parts):
+            raise DisagreementError(f"the snapshots of the shards do not agree on {name}")
+        else:
+            whole[name] = first
     return whole
 
 
-def shard_state(whole: Mapping[str, npt.NDArray[np.generic]], shard: int, shards: int) -> State:
-    """Return the state of one shard, given that of a learner with or without shards."""
+def joined(name: str, parts: Sequence[Array | None], axis: TopicAxis) -> Array:
+    """Join the arrays of all shards along the axis of topics."""
+    shards, arrays = len(parts), [in_topics(name, part, axis) for part in parts]
+    topics = sum(array.shape[0] for array in arrays)
+    shape = arrays[0].shape[1:]
+    if any(array.shape[1:] != shape or array.dtype != arrays[0].dtype for array in arrays):
+        raise DisagreementError(f"the snapshots of the shards do not agree on the terms of {name}")
+    whole = np.empty((topics, *shape), arrays[0].dtype)
+    for shard, array in enumerate(arrays):
+        if array.shape[0] != owned(topics, shard, shards):
+            raise DisagreementError(
+                f"the snapshots of the shards do not agree on the topics of {name}"
+            )
+        whole[shard::shards] = array
+    return out_of_topics(whole, axis)
+
+
+def shard_state(
+    whole: Mapping[str, npt.NDArray[np.generic]],
+    axes: Mapping[str, TopicAxis],
+    shard: int,
+    shards: int,
+) -> State:
+    """Return the state of one shard, given that of the whole learner."""
     state = dict(whole)
-    arrays = [name for name in WEIGHTS if name in state]
-    shape = floats(state, "weights", None, None).shape
-    for name in arrays:
-        floats(state, name, *shape)
-    if "mass" not in state:  # the learner had no shards
-        count_of(state, "rounds")
-        state["exchanges"], state["stretch"] = np.array(0), np.array(FIRST_STRETCH)
-        columns = [state[name].T for name in arrays]
-        state["history"] = np.array(list(map(history_of, *columns)), np.uint64).view(np.int64)
-        topics = state["weights"].shape[1]
-        for bound, name in (("mass", "weights"), ("lag_mass", "lagging")):
-            lengths = np.zeros(topics)
-            if name in state:
-                array = np.asarray(state[name], np.float64)
-                lengths = column_lengths(array, len(array), topics)
-            state[bound] = lengths
-    for name in arrays:
-        state[name] = np.ascontiguousarray(state[name][:, shard::shards])
+    for name, axis in axes.items():
+        if name in state:
+            own = in_topics(name, state[name], axis)[shard::shards]
+            state[name] = out_of_topics(own, axis)
     return state
 
 
-def history_of(*columns: npt.NDArray[np.generic]) -> int:
-    """Return a hash that stands for the unknown history of a prototype; 0 if it is zero.
+def in_topics(name: str, array: Array | None, axis: TopicAxis) -> Array:
+    """The array with its topics as the first axis."""
+    if array is None:
+        raise InvalidArrayError(f"array {name} is missing")
+    if array.ndim <= axis.axis or array.shape[axis.axis] % axis.width:
+        raise InvalidArrayError(f"array {name} has a shape that does not divide into topics")
+    moved = np.moveaxis(array, axis.axis, 0)
+    return moved.reshape(-1, axis.width, *moved.shape[1:])
 
-    Prototypes with different content get different hashes.
-    """
-    if not any(column.any() for column in columns):
-        return 0
-    data = b"".join(column.tobytes() for column in columns)
-    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") | 1
+
+def out_of_topics(array: Array, axis: TopicAxis) -> Array:
+    """The array as its learner keeps it."""
+    rows = array.reshape(-1, *array.shape[2:])
+    return np.ascontiguousarray(np.moveaxis(rows, 0, axis.axis))

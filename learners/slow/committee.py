@@ -13,7 +13,7 @@ class SlowCommittee:
     def __init__(self, size: int = 10, seed: int = 0) -> None:
         self.size = size
         self.seed = seed
-        self.drawn = 0
+        self.rounds = 0
         self.members = [zeros() for _ in range(size)]
 
     def scores(self, document: Document, topic: str) -> list[float]:
@@ -25,23 +25,26 @@ class SlowCommittee:
         return [added_up(self.scores(document, topic)) / self.size for topic in known]
 
     def learn(self, document: Document, topics: Sequence[str], known: Sequence[str]) -> None:
-        """Move the members that are wrong; starts are drawn by feature, topic and member."""
+        """Move the members that are wrong; starts depend on round, place, topic and member."""
         moving = []
-        for topic in known:
+        for number, topic in enumerate(known):
             sign = 1.0 if topic in topics else -1.0
             for member, score in enumerate(self.scores(document, topic)):
                 if sign * score <= 0.0:
-                    moving.append((self.members[member][topic], sign))
-        for feature, value in document.items():
-            for weights, sign in moving if value else ():
+                    perceptron = number * self.size + member
+                    moving.append((self.members[member][topic], sign, perceptron))
+        for place, (feature, value) in enumerate(document.items()):
+            for weights, sign, perceptron in moving if value else ():
                 if weights[feature] == 0.0:
-                    weights[feature] = self.start()
+                    weights[feature] = self.start(place, perceptron)
                 weights[feature] += value * sign
+        self.rounds += 1
 
-    def start(self) -> float:
-        """The next random number: an odd one of 2^53 levels between -1 and 1."""
-        bits = scrambled((scrambled(self.seed) + self.drawn) % 2**64)
-        self.drawn += 1
+    def start(self, place: int, perceptron: int) -> float:
+        """A random number: an odd one of 2^53 levels between -1 and 1."""
+        bits = scrambled((scrambled(self.seed) + self.rounds) % 2**64)
+        bits = scrambled((bits + place) % 2**64)
+        bits = scrambled((bits + perceptron) % 2**64)
         return (2 * (bits >> 12) + 1) / 2**52 - 1.0
 
 

@@ -6,16 +6,17 @@ The engine is a deterministic state machine over the log: the same blocks give t
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TypeVar
 
+from learners.cores import usable_cores
 from learners.learner import Learner
 from learners.scores import RowScores
 from learners.specs import LaneSpec, resolved
 from pipeline.curves.confidence import StreamDifferences
+from pipeline.engine.block_parts import parts_of
 from pipeline.engine.explanations import ExplainedDocument, strongest_terms
 from pipeline.engine.label_watch import LabelWatch
 from pipeline.engine.labels import RankLabels, TopicLabels
@@ -34,7 +35,7 @@ from pipeline.engine.topic_index import TopicIndex
 from pipeline.errors import UsageError
 from pipeline.log.block import Block
 from pipeline.text.feature_settings import FeatureSettings
-from pipeline.text.features import Vectors, Vocabulary
+from pipeline.text.features import Vocabulary
 from pipeline.text.term_watch import TermWatch
 
 T = TypeVar("T")
@@ -91,11 +92,11 @@ class Engine:
         self._can_explain = True
         self._label_watch = LabelWatch()
         self._term_watch = TermWatch()
-        self._threads = threads or os.cpu_count() or 1
+        self._threads = threads or usable_cores()
         self._runner = self._new_runner()
 
     def _new_runner(self) -> LaneRunner:
-        return LaneRunner(min(len(self.all_lanes), self._threads))
+        return LaneRunner(len(self.all_lanes), self._threads)
 
     @property
     def all_lanes(self) -> list[Lane]:
@@ -181,33 +182,35 @@ class Engine:
 
         The last `to_explain` documents of each segment are also explained.
         """
-        entries = iter(block.entries)
-        entry = next(entries, None)
+        yield from self.process_together([block], to_explain)
+
+    def process_together(
+        self, blocks: Sequence[Block], to_explain: int = 0
+    ) -> Iterator[RankedSegment]:
+        """Rank and learn blocks that follow one another, in as few segments as possible."""
         groups = self.lane_groups
         has_dropped = False  # terms, since the vocabulary was full
-        for vectors in self._bounded(self.vocabulary.vectors(block.counts, block.ready)):
+        for part in parts_of(blocks, self.vocabulary, self._max_rows):
+            vectors = part.vectors
             if vectors.keep is not None:
                 has_dropped = True
                 for group in groups:
                     group.forget(vectors.keep)
-            end = vectors.first + len(vectors.rows)
             builders = [group.new_builder(vectors) for group in groups]
-            while entry is not None and (entry.row is None or entry.row < end):
-                for builder in builders:
-                    builder.add(entry)
-                entry = next(entries, None)
+            for entries, first in part.entries:
+                for entry in entries:
+                    for builder in builders:
+                        builder.add(entry, first)
             if any(builders):
                 yield self._follow(builders, len(vectors.rows), to_explain)
         self._label_watch.check(groups)
         self._term_watch.check(self.vocabulary, has_dropped)
 
-    def _bounded(self, parts: Iterable[Vectors]) -> Iterator[Vectors]:
-        """Cut the vectors into parts with so few rows that no lane exceeds `MAX_SCORES`."""
-        for vectors in parts:
-            max_rows = len(vectors.rows)
-            if not all(lane.has_sparse_scores for lane in self.topic_group.lanes):
-                max_rows = max(1, MAX_SCORES // max(1, len(self.topics)))
-            yield from vectors.split(max_rows)
+    def _max_rows(self) -> int:
+        """The most rows of a segment, so that no lane exceeds `MAX_SCORES`."""
+        dense = [lane for lane in self.topic_group.lanes if not lane.has_sparse_scores]
+        topics = max((lane.learner.scored_topics(len(self.topics)) for lane in dense), default=0)
+        return max(1, MAX_SCORES // max(1, topics))
 
     def _follow(
         self, builders: Sequence[SegmentBuilder], rows: int, to_explain: int

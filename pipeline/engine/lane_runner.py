@@ -15,10 +15,16 @@ MIN_STEPS_FOR_THREADS = 32
 
 
 class LaneRunner:
-    """Runs lanes over segments. Its threads are optional: results do not depend on them."""
+    """Runs lanes over segments. Its threads are optional: results do not depend on them.
 
-    def __init__(self, threads: int) -> None:
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+    Lanes that run at the same time divide the threads. A lane that runs alone has all of them for
+    its topics: see `learners.threads`.
+    """
+
+    def __init__(self, lanes: int, threads: int) -> None:
+        self._threads = threads
+        at_once = min(lanes, threads)
+        self._pool = ThreadPoolExecutor(at_once) if at_once > 1 else None
 
     def run(
         self, lanes: Sequence[Lane], segment: SharedSegment, scores: Sequence[RowScores]
@@ -37,10 +43,11 @@ class LaneRunner:
                 [scores_of[lane.name] for lane in batch],
                 [[scores_of[name] for name in lane.combines] for lane in batch],
             )
-            if self._pool and len(segment) >= MIN_STEPS_FOR_THREADS and len(batch) > 1:
-                results = self._pool.map(Lane.follow, *arguments)
-            else:
-                results = map(Lane.follow, *arguments)
+            several = len(segment) >= MIN_STEPS_FOR_THREADS and len(batch) > 1
+            pool = self._pool if several else None
+            for lane in batch:
+                lane.learner.threads = max(1, self._threads // (len(batch) if pool else 1))
+            results = (pool.map if pool else map)(Lane.follow, *arguments)
             measures.update(zip((lane.name for lane in batch), results, strict=True))
         return [measures[lane.name] for lane in lanes]
 

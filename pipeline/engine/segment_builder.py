@@ -40,11 +40,11 @@ class SegmentBuilder:
         # segment's own documents.
         self.late_documents: list[PendingDocument] = []
 
-    def add(self, entry: Entry) -> None:
-        """Add the next entry of the log."""
+    def add(self, entry: Entry, first: int = 0) -> None:
+        """Add the next entry of the log; `first` is the row in its block of the first vector."""
         label = self._labels.of(entry)
         if entry.row is not None:
-            self._add_document(entry, entry.row - self._vectors.first, label)
+            self._add_document(entry, entry.row - first, label)
         elif label is not None:
             self._add_late_label(entry, label)
         else:

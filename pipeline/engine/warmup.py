@@ -53,6 +53,8 @@ def warm_up(
     engine = Engine([with_immediate_training(lane) for lane in lanes])
     for ranked in engine.process(make_block(EVENTS, tokenizer)):
         list(ranking_events(ranked, [lane.name for lane in lanes], engine.topics.names, 10))
+    for lane in engine.all_lanes:
+        lane.learner.warm_up()
     engine.close()
     seconds = time.perf_counter() - started
     notice.cancel()

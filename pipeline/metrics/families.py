@@ -88,8 +88,18 @@ MODEL_SIZES = {
     ),
 }
 SHARD_SECONDS = {
+    "learn": counter(
+        "shard_learn_seconds",
+        LANE,
+        "Time that a shard spent on scoring and learning alone (all learners but mmp).",
+    ),
+    "rank": counter(
+        "shard_rank_seconds", LANE, "Time that a shard spent on finding rankings with the others."
+    ),
     "score": counter(
-        "shard_score_seconds", LANE, "Time that a shard spent on scoring with its prototypes."
+        "shard_score_seconds",
+        LANE,
+        "Time that a shard of mmp spent on scoring with its prototypes.",
     ),
     "wait": counter(
         "shard_wait_seconds", LANE, "Time that a shard spent on waiting for other shards."
@@ -97,10 +107,10 @@ SHARD_SECONDS = {
     "resolve": counter(
         "shard_resolve_seconds",
         LANE,
-        "Time that a shard spent on ranking and deciding by all scores.",
+        "Time that a shard of mmp spent on deciding which topics move.",
     ),
     "update": counter(
-        "shard_update_seconds", LANE, "Time that a shard spent on updating its prototypes."
+        "shard_update_seconds", LANE, "Time that a shard of mmp spent on updating its prototypes."
     ),
 }
 DOCUMENTS = counter("documents", SHARD, "Documents ranked.")

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from learners.sharding.exchange import DisagreementError
-from learners.sharding.shard_state import check_shard, whole_state
-from pipeline.snapshots.content import damage_of
+from pipeline.models.divided_snapshots import joined_shards
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
-from pipeline.snapshots.snapshot import Snapshot, learner_state, single_lane_snapshot
+from pipeline.snapshots.snapshot import Snapshot
 from pipeline.storage.container import DamagedError
 
 FIRST_SHARD = re.compile(r"0-of-([1-9][0-9]?)")
@@ -51,12 +50,7 @@ def joined_snapshot(paths: Sequence[Path]) -> Snapshot:
     first, names = snapshots[0], " and ".join(snapshot.name for snapshot in snapshots)
     (lane,) = first.lanes
     try:
-        with damage_of(names):
-            states = [learner_state(snapshot, lane) for snapshot in snapshots]
-            for number, state in enumerate(states):
-                check_shard(state, number, len(states), average="lagging" in states[0])
-            whole = single_lane_snapshot(first, lane, whole_state(states))
+        whole = joined_shards(snapshots, lane)
     except DisagreementError as error:
         raise DamagedError(f"{names} do not fit together: {error}") from None
-    whole.content.pop("exchange", None)
     return Snapshot(whole.content, whole.arrays, str(paths[0].parent.parent))

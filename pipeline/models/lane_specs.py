@@ -52,7 +52,7 @@ def lane_spec(
             options[key] = declared[key].read(str(value), learner)
         spec = LaneSpec(name, learner, options, norm, max(1, shards), combines)
         if spec.shards > 1:
-            spec.update_rule()
+            spec.check_divisible()
     except OptionError as error:
         raise ValueError(f"lane {name}: {error}") from None
     return spec

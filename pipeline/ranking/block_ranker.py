@@ -73,6 +73,8 @@ class LaneRanker:
         self._evaluate = evaluate
         self._vectors = NextVectors(engine.vocabulary)
         self._writer = RankingWriter([lane.name for lane in engine.lanes], top)
+        for lane in engine.all_lanes:
+            lane.learner.threads = 1  # other processes use the other cores
         # Learners grow with the first segment. That must not happen in every process.
         none = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
         self._score(none, self._topics)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from learners.cores import usable_cores
 from pipeline.corpora import SourceError, open_source, source_path
 from pipeline.errors import UsageError
 from pipeline.events.dead_letters import DeadLetterFile
@@ -159,7 +160,7 @@ def rank(settings: RankSettings, progress: Progress) -> RankResult:
         stack.callback(dead_letters.close)
         stack.enter_context(interruption.installed())
         output = open_output(settings.rankings, stack)
-        pool = stack.enter_context(RankingPool(batch_ranker, settings.processes or cores()))
+        pool = stack.enter_context(RankingPool(batch_ranker, settings.processes or usable_cores()))
         evaluations = [Evaluation(part.engine) for part in parts] if settings.evaluate else []
         run = RankRun(output, dead_letters, evaluations, progress)
         total = source.total
@@ -252,11 +253,6 @@ class RankRun:
         if settings.report is not None:
             write_report(settings.report, report)
         return report
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def open_output(path: Path, stack: ExitStack) -> IO[bytes]:

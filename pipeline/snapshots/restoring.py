@@ -196,7 +196,8 @@ def scores_by_document(
     """Return a lane's scores of each pending document, from the arrays of `pending_scores`."""
     scores_name = name if name in arrays else f"{name}/scores"  # older versions had only these
     scores = floats(arrays, scores_name, None)
-    counts = known
+    kept = lane.learner.stored_scores(known)
+    counts = kept
     if f"{name}/counts" in arrays:
         counts = longs(arrays, f"{name}/counts", len(known), below=len(scores) + 1)
     if counts.sum() != len(scores):
@@ -210,7 +211,7 @@ def scores_by_document(
     elif lane.has_sparse_scores and f"{name}/topics" in arrays:
         topics = array_of(arrays, f"{name}/topics", np.int32, len(scores))
         check_retrieved(f"{name}/topics", topics, np.repeat(known, counts), cuts)
-    elif not np.array_equal(counts, known):
+    elif not np.array_equal(counts, kept):
         raise InvalidArrayError(f"array {name}/counts is not the number of known topics")
     spans = [slice(start, stop) for start, stop in pairwise(cuts.tolist())]
     return [

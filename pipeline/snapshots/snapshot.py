@@ -123,8 +123,11 @@ def learner_state(snapshot: Snapshot, lane: str) -> State:
     return arrays_under(snapshot.arrays, f"lane{snapshot.all_lanes.index(lane)}/learner")
 
 
-def single_lane_snapshot(snapshot: Snapshot, lane: str, state: State) -> Snapshot:
-    """Return a snapshot with only one of the topic lanes, whose learner gets another state."""
+def single_lane_snapshot(snapshot: Snapshot, lane: str, state: State, pending: State) -> Snapshot:
+    """Return a snapshot with only one of the topic lanes, with other states.
+
+    `state` is that of its learner, and `pending` has its scores of pending documents.
+    """
     number = snapshot.all_lanes.index(lane)
     settings = snapshot.content["settings"]
     arrays = {
@@ -132,8 +135,7 @@ def single_lane_snapshot(snapshot: Snapshot, lane: str, state: State) -> Snapsho
         for name, array in snapshot.arrays.items()
         if not name.startswith(("lane", "ranks/"))
     }
-    add_arrays(arrays, "lane0/pending", arrays_under(snapshot.arrays, f"lane{number}/pending"))
-    arrays["lane0/pending/scores"] = all_scores(snapshot.arrays, f"lane{number}/pending")
+    add_arrays(arrays, "lane0/pending", pending)
     add_arrays(arrays, "lane0/curve", arrays_under(snapshot.arrays, f"lane{number}/curve"))
     add_arrays(arrays, "lane0/learner", state)
     if "differences" in arrays:

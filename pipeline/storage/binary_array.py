@@ -33,6 +33,11 @@ class BinaryArray(NamedTuple):
         """Return the length of string `i`."""
         return int(self.offsets[i + 1] - self.offsets[i])
 
+    def since(self, first: int) -> BinaryArray:
+        """Return the strings from number `first` on."""
+        start = self.offsets[first]
+        return BinaryArray(self.data[start:], self.offsets[first:] - start)
+
     def to_strings(self) -> list[bytes]:
         """Return each string as a `bytes` object."""
         data = self.data.tobytes()

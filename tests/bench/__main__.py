@@ -1,4 +1,4 @@
-"""`make bench`: speed compared with Vowpal Wabbit, numpy and a bare Kafka loop, and memory.
+"""`make bench`: speed compared with other programs, numpy and a bare Kafka loop, and memory.
 
 Timings vary from machine to machine and from minute to minute; compare the ratios.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.bench import (
     classes,
+    costs,
     formats,
     mapping,
     memory,
@@ -27,7 +28,10 @@ from tests.bench import (
     startup,
     storage,
     stream,
+    threads,
 )
+from tests.bench.peers import __main__ as peers
+from tests.bench.peers.comparison import Effort
 from tests.support.rcv1_standin import FULL_SIZE
 
 
@@ -63,9 +67,12 @@ def main() -> None:
             "storage",
             "stream",
             "shards",
+            "costs",
+            "threads",
             "memory",
             "hostile",
             "rcv1",
+            "peers",
         ),
     )
     asked = parser.parse_args()
@@ -87,10 +94,13 @@ def main() -> None:
             "ranking": lambda: ranking.run(documents, folder),
             "serve": lambda: serve.run(documents, folder),
             "stream": lambda: stream.run(4 * documents, folder),
-            "shards": lambda: shards.run(documents),
+            "shards": lambda: shards.run(documents, folder),
+            "costs": lambda: costs.run(folder),
+            "threads": lambda: threads.run(documents),
             "memory": lambda: memory.run(asked.long),
             "hostile": memory.run_hostile,
             "rcv1": lambda: rcv1.run(asked.rcv1, folder),
+            "peers": lambda: peers.run(list(peers.PARTS), True, Effort()),
         }
         for part, run in parts.items():
             if asked.only in (None, part):

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from learners.cores import usable_cores
 from pipeline.corpora.synthetic_newswire import SyntheticNewswire
-from pipeline.ranking.rank import RankSettings, cores, rank
+from pipeline.ranking.rank import RankSettings, rank
 from pipeline.replay.progress import Progress
 from pipeline.replay.replay import replay
 from pipeline.replay.settings import ReplaySettings
@@ -58,7 +59,7 @@ def measure(folder: Path, lanes: tuple[str, ...], documents: int) -> dict[str, T
             next(iter(replay(learning, Progress()).report.values()))["seconds"]
         ),
         "rank, 1 process": lambda: rank(one, Progress()).seconds,
-        f"rank, {cores()} processes": lambda: rank(every, Progress()).seconds,
+        f"rank, {usable_cores()} processes": lambda: rank(every, Progress()).seconds,
     }
     best: dict[str, Times] = {}
     for turn in range(TURNS + 1):

@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 import orjson
 
+from learners.cores import usable_cores
 from pipeline.corpora.synthetic_newswire import SyntheticNewswire
-from pipeline.ranking.rank import RankSettings, cores, rank
+from pipeline.ranking.rank import RankSettings, rank
 from pipeline.replay.progress import Progress
 from pipeline.replay.replay import replay
 from pipeline.replay.settings import ReplaySettings
@@ -155,10 +156,13 @@ def run(documents: int, folder: Path) -> None:
         str(source), FOUR_LANES, dead_letters=folder / "dead.jsonl", save=model
     )
     replay(settings, Progress())
-    print(f"\nserving with {cores()} processes, {CONNECTIONS} connections (best of {TURNS} turns)")
+    print(
+        f"\nserving with {usable_cores()} processes, {CONNECTIONS} connections "
+        f"(best of {TURNS} turns)"
+    )
     print(f"{'':38}{'requests/s':>10}{'median ms':>11}{'p99 ms':>9}{'processor us':>14}  failures")
     with serving("pipeline", "serve", str(model), "--port", "0") as server:
         measure_one("four lanes", server, bodies)
         measure_lists(server, model, source, events)
-    with serving("tests.bench.sklearn_server", str(source), str(cores())) as server:
+    with serving("tests.bench.sklearn_server", str(source), str(usable_cores())) as server:
         measure_one("scikit-learn, one model", server, bodies)

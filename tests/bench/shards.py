@@ -1,29 +1,55 @@
-"""A lane of many topics, whole and sharded: the time per document, and the share of exchanges."""
+"""A lane of many topics, whole and in shards: the time per document, and what shards send.
+
+- Two shards as two processes over a real broker, beside one process, on the same machine.
+- One of N shards without the load of the others, which have sent their payloads before.
+- MMP after many documents: what its shards send depends on how good the rankings are.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from kafka.admin import NewTopic
 
+from consumers.kafka.clients import new_admin
+from consumers.settings import KafkaSettings
+from consumers.sharding.score_exchange import KafkaExchange
+from deploy.kafka import Cluster
 from learners.learner import Learner
+from learners.scores import Scores
 from learners.segment import Rows, Segment, Steps
-from learners.sharding.local_shards import Shards
+from learners.sharding.exchange import Exchange, ThreadExchange
+from learners.sharding.parts import divided_state
+from learners.sharding.shard import Shard
 from learners.specs import parse_spec
 
 TOPICS, FEATURES, TERMS = 5_000, 50_000, 100
 BLOCK = 512
-LANE = "mmp:loss=1"
+LANES = ("perceptron", "arow", "soft-arow", "mmp:loss=1")
+TURNS = 3
+TOP = 10  # topics of a ranking
+MATURE = 65_536  # documents that MMP has learned before its shards are measured once more
+MATURE_BLOCKS = 8
 
 
 def blocks(documents: int, seed: int = 1) -> Iterator[Segment]:
-    """Labelled documents with words of their topics; words and topics are Zipf-distributed."""
+    """Labelled documents with words of their topics; words and topics are Zipf-distributed.
+
+    With another seed there are other documents about the same topics.
+    """
     rng = np.random.default_rng(seed)
     topics = 1 / np.arange(1.0, TOPICS + 1)
     words = 1 / np.arange(1.0, FEATURES + 1)
-    topics, words = topics / topics.sum(), words / words.sum()
-    own = rng.integers(0, FEATURES, (TOPICS, 40))  # the words that signal a topic
+    topics, words = topics / topics.sum(), np.cumsum(words)
+    words /= words[-1]
+    own = np.random.default_rng(0).integers(0, FEATURES, (TOPICS, 40))  # words that signal a topic
     for _ in range(0, documents, BLOCK):
         labels = [
             rng.choice(TOPICS, rng.integers(1, 4), replace=False, p=topics) for _ in range(BLOCK)
@@ -32,7 +58,7 @@ def blocks(documents: int, seed: int = 1) -> Iterator[Segment]:
         for of_document in labels:
             about = own[of_document].ravel()
             some = rng.choice(about, TERMS // 3)
-            actual = np.unique(np.concatenate((rng.choice(FEATURES, TERMS, p=words), some)))
+            actual = np.unique(np.concatenate((np.searchsorted(words, rng.random(TERMS)), some)))
             weights = rng.exponential(1.0, len(actual)) + 0.1
             terms.append(actual)
             values.append(weights / np.sqrt((weights**2).sum()))
@@ -54,38 +80,224 @@ def blocks(documents: int, seed: int = 1) -> Iterator[Segment]:
         yield Segment(rows, steps, FEATURES, TOPICS)
 
 
-def microseconds(learner: Learner, segments: list[Segment]) -> dict[str, float]:
-    """The time per document, in total and by part, in the second half of the blocks."""
+class Measured(NamedTuple):
+    """What following the blocks took, of the second half of them."""
+
+    seconds: float  # of the process
+    waiting: float  # for other shards, in this time
+    sent: int  # bytes, in this time
+    documents: int
+
+    @property
+    def microseconds(self) -> float:
+        """Per document."""
+        return 1e6 * self.seconds / self.documents
+
+
+def follow(learner: Learner, segments: Sequence[Segment]) -> Measured:
+    """Let a learner, or a shard, follow all blocks; measure the second half."""
     half = len(segments) // 2
-    before, started = learner.timings(), 0.0
+    started, waiting, sent = 0.0, 0.0, 0
     for number, segment in enumerate(segments):
         if number == half:
-            before, started = learner.timings(), time.perf_counter()
-        learner.follow(segment, learner.new_scores(len(segment.rows), segment.topics))
-    taken = time.perf_counter() - started
-    parts = {part: seconds - before[part] for part, seconds in learner.timings().items()}
-    counted = BLOCK * (len(segments) - half)
-    return {name: 1e6 * seconds / counted for name, seconds in {"all": taken, **parts}.items()}
+            started, waiting, sent = time.perf_counter(), waited(learner), sent_by(learner)
+        scores = Scores.expect(learner.new_scores(len(segment.rows), segment.topics))
+        learner.follow(segment, scores)
+        scores.best(segment.steps.known[~segment.steps.learn], TOP)  # as the lane does after it
+        scores.places(segment.steps)
+    seconds = time.perf_counter() - started
+    documents = BLOCK * (len(segments) - half)
+    return Measured(seconds, waited(learner) - waiting, sent_by(learner) - sent, documents)
 
 
-def run(documents: int) -> None:
-    """Print the table."""
-    segments = list(blocks(documents))
+def waited(learner: Learner) -> float:
+    """Seconds that a shard has waited for others."""
+    return learner.timings().get("wait", 0.0)
+
+
+def sent_by(learner: Learner) -> int:
+    """Bytes that a shard has sent."""
+    return learner.part.sent_bytes if isinstance(learner, Shard) else 0
+
+
+def whole(spec: str, segments: Sequence[Segment], threads: int) -> Measured:
+    """The lane in one process, with so many threads."""
+    learner = parse_spec(spec).build()
+    learner.threads = threads
+    return follow(learner, segments)
+
+
+class Recorder:
+    """Exchanges between threads whose payloads are kept, so that a shard can run again alone."""
+
+    def __init__(self, shards: int) -> None:
+        self.shards = shards
+        self.parts: dict[int, list[bytes]] = {}
+        self._exchange = ThreadExchange(shards)
+
+    def record(self, spec: str, segments: Sequence[Segment]) -> None:
+        """Let all shards follow the blocks once."""
+        with ThreadPoolExecutor(self.shards) as pool:
+            tasks = [
+                pool.submit(self._exchange.run, self._follow, spec, segments, number)
+                for number in range(self.shards)
+            ]
+        for task in tasks:
+            task.result()
+
+    def _follow(self, spec: str, segments: Sequence[Segment], number: int) -> None:
+        member = Recording(self._exchange.member(number), self.parts)
+        follow(new_shard(spec, member), segments)
+
+
+class Recording:
+    """One shard's access to recorded exchanges."""
+
+    def __init__(self, exchange: Exchange, parts: dict[int, list[bytes]]) -> None:
+        self.shard, self.shards = exchange.shard, exchange.shards
+        self._exchange = exchange
+        self._parts = parts
+
+    def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
+        """See `Exchange.swap`."""
+        parts = self._exchange.swap(number, part, adopt=adopt)
+        if self.shard == 0:
+            self._parts[number] = parts
+        return parts
+
+
+class Replayed:
+    """The exchange of a shard that runs alone: the others have sent everything already."""
+
+    def __init__(self, shard: int, shards: int, parts: dict[int, list[bytes]]) -> None:
+        self.shard, self.shards = shard, shards
+        self._parts = parts
+
+    def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
+        """See `Exchange.swap`."""
+        parts = self._parts[number]
+        if parts[self.shard] != part:
+            raise ValueError(f"exchange {number} differs from the recorded one")
+        return parts
+
+
+def new_shard(spec: str, exchange: Exchange) -> Shard:
+    """One shard with one thread, whose rankings have the usual number of topics."""
+    shard = parse_spec(spec).new_shard(exchange, TOP)
+    shard.threads = 1
+    return shard
+
+
+def alone(spec: str, segments: Sequence[Segment], shards: int) -> Measured:
+    """The first shard of several, without the load of the others."""
+    recorder = Recorder(shards)
+    recorder.record(spec, segments)
+    return follow(new_shard(spec, Replayed(0, shards, recorder.parts)), segments)
+
+
+def shard_process(
+    bootstrap: str, topic: str, spec: str, documents: int, shard: int, shards: int,
+    state: Path | None,
+) -> Measured:  # fmt: skip
+    """One shard of several as a process, over a broker; it may begin with a stored state."""
+    segments = list(blocks(documents)) if state is None else mature_blocks()
+    exchange = KafkaExchange(
+        KafkaSettings(bootstrap=bootstrap), topic, "bench", spec, "bench", shard, shards, None,
+        threading.Event(),
+    )  # fmt: skip
+    try:
+        learner = new_shard(spec, exchange)
+        if state is not None:
+            with np.load(state / f"{shard}-of-{shards}.npz") as arrays:
+                learner.part.restore(dict(arrays))
+        return follow(learner, segments)
+    finally:
+        exchange.close()
+
+
+def mature_blocks() -> list[Segment]:
+    """Blocks that a mature learner has not learned."""
+    return list(blocks(MATURE_BLOCKS * BLOCK, seed=2))
+
+
+def run_mature(bootstrap: str, spec: str, folder: Path) -> None:
+    """Print what two shards take and send after many documents."""
+    learner = parse_spec(spec).whole_learner()
+    for segment in blocks(MATURE):
+        follow(learner, [segment])
+    state = learner.state()
+    for shard in range(2):
+        of_shard = divided_state(learner, state, shard, 2)
+        np.savez(folder / f"{shard}-of-2.npz", **of_shard)  # type: ignore[arg-type]
+    del state
+    learner.threads = 1
+    one = follow(learner, mature_blocks())
+    del learner
+    two = over_broker(bootstrap, spec, MATURE, 2, folder)
+    slowest = max(one.microseconds for one in two)
+    sent = sum(one.sent for one in two) / two[0].documents
     print(
-        f"A lane of {TOPICS:,} topics and {FEATURES:,} features, documents of about {TERMS} terms "
-        f"in blocks of {BLOCK}; shards are threads of one process"
+        f"  {spec} after {MATURE:,} documents: one thread {one.microseconds:,.0f}, 2 shards over "
+        f"Kafka {slowest:,.0f}, ratio {one.microseconds / slowest:.2f}, {sent:,.0f} B, "
+        f"{8 * TOPICS / sent:.1f} times fewer",
+        flush=True,
     )
-    print("  us/document          total    score  update  resolve  wait    exchanges/block")
-    warm = [next(blocks(BLOCK))]
-    for shards in (1, 2, 4):
-        spec = f"{LANE},shards={shards}"
-        microseconds(parse_spec(spec).build(), warm * 2)  # compiled
-        learner = parse_spec(spec).build()
-        actual = microseconds(learner, segments)
-        line = f"  {shards} shard{'s' if shards > 1 else ' '}          {actual['all']:9,.0f}"
-        if isinstance(learner, Shards):
-            line += "".join(
-                f"{actual[part]:9,.0f}" for part in ("score", "update", "resolve", "wait")
+
+
+def over_broker(
+    bootstrap: str, spec: str, documents: int, shards: int, state: Path | None = None
+) -> list[Measured]:
+    """All shards as processes, over a real broker."""
+    topic = f"scores-{time.time_ns()}"
+    admin = new_admin(KafkaSettings(bootstrap=bootstrap))
+    admin.create_topics([NewTopic(topic, 1, 1)])
+    admin.close()
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(shards, context) as pool:
+        tasks = [
+            pool.submit(shard_process, bootstrap, topic, spec, documents, number, shards, state)
+            for number in range(shards)
+        ]
+        return [task.result() for task in tasks]
+
+
+def run(documents: int, folder: Path) -> None:
+    """Print the tables."""
+    segments = list(blocks(documents))
+    terms = len(segments[-1].rows.terms) / BLOCK
+    print(
+        f"Lanes of {TOPICS:,} topics, {FEATURES:,} features, documents of {terms:.0f} terms in "
+        f"blocks of {BLOCK}; the second half of {len(segments) * BLOCK:,} documents"
+    )
+    print("  us/document              one thread   all cores   2 shards over Kafka   ratio")
+    with Cluster(folder / "kafka") as cluster:
+        for spec in LANES:
+            whole(spec, segments[:2], 1)  # compiled
+            for _ in range(TURNS):
+                one = whole(spec, segments, 1)
+                cores = whole(spec, segments, 0)
+                two = over_broker(cluster.bootstrap, spec, documents, 2)
+                slowest = max(one.microseconds for one in two)
+                waiting = min(100 * one.waiting / one.seconds for one in two)
+                print(
+                    f"  {spec:22} {one.microseconds:11,.0f} {cores.microseconds:11,.0f} "
+                    f"{slowest:12,.0f} (waiting {waiting:.0f} %) "
+                    f"{one.microseconds / slowest:9.2f}",
+                    flush=True,
+                )
+        for spec in LANES:
+            if spec.startswith("mmp"):
+                run_mature(cluster.bootstrap, spec, folder)
+    print("  one shard without the load of the others: us/document, and bytes that all send")
+    for spec in LANES:
+        one = whole(spec, segments, 1)
+        line = f"  {spec:22} 1: {one.microseconds:6,.0f}"
+        for shards in (2, 4, 8):
+            of_shard = alone(spec, segments, shards)
+            share = of_shard.microseconds * shards / one.microseconds
+            sent = shards * of_shard.sent / of_shard.documents
+            line += (
+                f"   {shards}: {of_shard.microseconds:6,.0f} ({share:.2f} / {shards}, "
+                f"{sent:,.0f} B, {8 * TOPICS / sent:.0f} times fewer)"
             )
-            line += f"{int(learner.state()['exchanges']) / len(segments):9.1f}"
         print(line, flush=True)

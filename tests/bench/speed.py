@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from pipeline.replay.progress import Progress
 from pipeline.replay.replay import replay
 from pipeline.replay.settings import ReplaySettings, parse_lanes
 from pipeline.text.tokenizer import Tokenizer
+from tests.bench.peers.runner import PEERS_PYTHON
 from tests.bench.workload import FOUR_LANES, make_workload, shortened, write_vw
 
 REPEATS = 3
@@ -34,7 +34,7 @@ def vw_run(path: Path, task: str, repeats: int = REPEATS) -> tuple[float, float]
             "print(vw.get_sum_loss() / vw.get_weighted_examples())"
         )
         done = subprocess.run(
-            [sys.executable, "-c", command], check=True, capture_output=True, text=True
+            [PEERS_PYTHON, "-c", command], check=True, capture_output=True, text=True
         )
         return time.perf_counter() - started, float(done.stdout)
 

@@ -147,7 +147,7 @@ def test_mistakes_are_explained(change: str, message: str, tmp_path: Path) -> No
         ("publish", "publsh", "streams.0.lanes.1.publsh: there is no such setting; did you mean"),
         ("lanes = ", "lanes = [] #", "streams.0.lanes"),
         ("publish = false", "shards = 0", "streams.0.lanes.1.shards"),
-        ('"perceptron"', '"rocchio", shards = 2', "rocchio cannot be divided into shards"),
+        ('"perceptron"', '"feature-focus", shards = 2', "feature-focus cannot be divided"),
         ('"mmp:loss=1"', '"mmp:shards=2", shards = 2', "write one of the two"),
         ('"perceptron"', '"prank:ranks=5", shards = 2', "this learner learns ranks"),
         ('"perceptron"', '"prank:ranks=5,shards=2"', "this learner learns ranks"),

@@ -57,10 +57,12 @@ class Shards:
         begin: int | None = None,
         lane: str = "mmp",
         epoch: str = "e1",
+        backlog: Callable[[], int] = lambda: 0,
     ) -> KafkaExchange:
         exchange = KafkaExchange(
-            self.settings, self.topic, "test", lane, epoch, shard, shards, begin, self.stop
-        )
+            self.settings, self.topic, "test", lane, epoch, shard, shards, begin, self.stop,
+            own_backlog=backlog,
+        )  # fmt: skip
         self.made.append(exchange)
         return exchange
 
@@ -84,9 +86,11 @@ class Shards:
         producer.close(timeout=5)
         return offset
 
-    def give(self, shard: int, number: int, content: bytes, shards: int = SHARDS) -> int:
+    def give(
+        self, shard: int, number: int, content: bytes, shards: int = SHARDS, backlog: int = 0
+    ) -> int:
         """Write a payload of one part as a shard would; returns its offset."""
-        (part,) = split(number, shard, content)
+        (part,) = split(number, shard, content, backlog)
         return self.write(*ScoreRecords(self.topic, "test", "mmp", "e1", shards).encode(part))
 
     def end(self) -> int:

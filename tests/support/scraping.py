@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from learners.specs import parse_spec
+from learners.sharding.exchange import ThreadExchange
+from learners.sharding.shard import Shard
+from learners.specs import LaneSpec, parse_spec
 from pipeline.corpora import open_source
 from pipeline.engine.engine import Engine
 from pipeline.log.block_reader import BlockReader, SourceBlock
@@ -78,15 +80,22 @@ def learn(engine: Engine, reading: SourceBlock) -> None:
         pass
 
 
+def one_shard(spec: LaneSpec) -> Shard:
+    """The only shard of a lane."""
+    return spec.new_shard(ThreadExchange(1).member(0), 10)
+
+
 def everything(stream: str = "wire") -> CollectorRegistry:
     """A registry with every metric there is, each with samples."""
     registry = CollectorRegistry()
     learner = LearnerMetrics(registry, stream, topics=WATCHED)
     divided = f"{LANES[0]},shards=2,name={LANES[0].partition(':')[0]}"
     engine = new_engine((*LANES[1:], "feature-focus", divided))
+    shard = Engine([parse_spec("arow")], build=one_shard)
     for reading in readings("synthetic:300", 100):
         learn(engine, reading)
-        learner.learned([engine], [LearnedBlock(100, 0.1, 1.0)])
+        learn(shard, reading)
+        learner.learned([engine, shard], [LearnedBlock(100, 0.1, 1.0)])
         learner.committed()
     learner.snapshot(1.0, 1, 1.0)
     learner.copied(1.0)

@@ -13,7 +13,7 @@ from consumers.cli import new_app
 GROUPS = ("", "corpora", "curves", "export", "dead-letters")
 COMMANDS = (
     "replay", "rank", "serve", "diff", "export weights", "export model", "lanes", "profiles",
-    "experiment", "report", "inspect", "bench",
+    "experiment", "report", "inspect", "bench", "plan",
     "corpora fetch", "curves export", "tokenize", "learn", "run", "config", "check", "init", "acls",
     "dead-letters count", "dead-letters list", "dead-letters show", "dead-letters send-back",
     "backup", "restore",
@@ -74,6 +74,7 @@ def test_the_source_is_explained() -> None:
         ("replay - --until", ["--until-ranked"]),
         ("experiment mmp-reuters", ["mmp-reuters21578"]),
         ("corpora fetch reuters", ["reuters21578"]),
+        ("plan --lanes per", ["perceptron"]),
         ("run x.toml --log-format j", ["json", "journal"]),
     ],
 )

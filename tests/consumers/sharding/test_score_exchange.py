@@ -19,8 +19,14 @@ from consumers.kafka.clients import (
 from consumers.kafka.topics import ensure_scores_topic
 from consumers.sharding import score_exchange
 from consumers.sharding.score_exchange import KafkaExchange, StoppedError
-from consumers.sharding.score_records import MAX_PAYLOAD_BYTES, ScoreRecords, split
+from consumers.sharding.score_records import (
+    MAX_BACKLOG,
+    MAX_PAYLOAD_BYTES,
+    ScoreRecords,
+    split,
+)
 from learners.sharding.exchange import DisagreementError
+from pipeline.storage.container import DamagedError
 from tests.support.exchanging_shards import SHARDS, Shards, expected, records_of, run
 from tests.support.kafka_stream import eventually
 
@@ -109,6 +115,35 @@ def test_what_is_given_twice_is_nothing(shards: Shards) -> None:
         for later in range(1, number + 1):
             own = b"zero%d" % later
             assert shards.made[-1].swap(later, own) == [own, b"one%d" % later]
+
+
+def test_the_backlog_is_that_of_the_first_shard(shards: Shards) -> None:
+    """A shard that gives its payload again may have another backlog: the first in the topic counts.
+
+    So all shards, also those that start later and the first shard itself, find the same.
+    """
+
+    def run_with(shard: int, backlogs: list[int]) -> list[int]:
+        exchange, found = shards.new(shard, 2, backlog=iter(backlogs).__next__), []
+        for number in range(len(backlogs)):
+            exchange.swap(number, b"%d %d" % (number, shard))
+            found.append(exchange.backlog)
+        return found
+
+    running = [shards.start(run_with, 0, [3, 0, 64]), shards.start(run_with, 1, [7, 8, 9])]
+    assert [each.result(60) for each in running] == [[3, 0, 64], [3, 0, 64]]
+    shards.give(0, 3, b"3 0", 2, backlog=5)
+    shards.give(0, 3, b"3 0", 2, backlog=6)
+    shards.give(1, 3, b"3 1", 2, backlog=7)
+    for shard in (0, 1):
+        assert run_with(shard, [1, 2, 1, 2]) == [3, 0, 64, 5]
+
+
+@pytest.mark.parametrize("backlog", [-1, MAX_BACKLOG + 1])
+def test_a_backlog_that_cannot_be_is_refused(shards: Shards, backlog: int) -> None:
+    shards.give(0, 0, b"zero", 2, backlog)
+    with pytest.raises(DamagedError, match=f"a backlog of {backlog}; it must be from 0 to 64"):
+        shards.new(1, 2).swap(0, b"one")
 
 
 def test_another_shard_that_computes_otherwise(shards: Shards) -> None:

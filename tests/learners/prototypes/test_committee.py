@@ -32,7 +32,9 @@ def test_bits_are_those_of_splitmix64() -> None:
 
 
 def test_starts_are_spread_over_the_whole_range() -> None:
-    drawn = np.array([random_start(3, number) for number in range(20_000)])
+    documents = [np.uint64(mix(np.uint64(number))) for number in range(20)]
+    places = [(document, place) for document in documents for place in range(20)]
+    drawn = np.array([random_start(*place, p) for place in places for p in range(50)])
     assert -1.0 < drawn.min() < -0.999
     assert 0.999 < drawn.max() < 1.0
     assert abs(drawn.mean()) < 0.02
@@ -47,9 +49,10 @@ def test_members_differ_by_their_starts_alone() -> None:
     learn(stream, 0, ["c"])
     learner = Committee(size=4, seed=9)
     follow(learner, stream, [])
-    starts = [random_start(9, number) for number in range(4)]
+    document = np.uint64(mix(mix(np.uint64(9))))
+    starts = [random_start(document, 0, perceptron) for perceptron in range(4)]
     assert members(learner)[0, 0].tolist() == [start + 0.5 for start in starts]
-    assert learner.drawn == 4
+    assert learner.rounds == 1
 
 
 def test_another_seed_is_another_committee() -> None:
@@ -108,11 +111,6 @@ def test_ten_err_less_than_one() -> None:
                 best = stream.topics[int(np.argmax(emitted[row]))]
                 errors[size] += stream.happenings[2 * row + 1].topics != (best,)
     assert errors[10] < 0.95 * errors[1], errors
-
-
-def test_cannot_be_divided() -> None:
-    with pytest.raises(OptionError, match="committee cannot be divided into shards"):
-        parse_spec("committee:shards=2")
 
 
 @pytest.mark.parametrize("spec", ["committee:size=0", "committee:size=101", "committee:seed=-1"])

@@ -1,29 +1,32 @@
-"""Shards equal one undivided learner: the same rankings, the same prototypes to the last bit."""
+"""Shards equal one undivided learner: the same scores, rankings, places and model, bit for bit."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from threading import BrokenBarrierError
 
 import numpy as np
 import pytest
 
 from learners.learner import Learner
 from learners.options import OptionError
-from learners.scores import DenseScores
+from learners.scores import DenseScores, Places
 from learners.segment import Rows, Segment, Steps
 from learners.sharding import shard as shard_module
-from learners.sharding.exchange import DisagreementError
+from learners.sharding.exchange import DisagreementError, ThreadExchange
 from learners.sharding.local_shards import Shards
-from learners.sharding.shard_state import shard_state, whole_state
-from learners.specs import parse_spec
+from learners.sharding.parts import divided_state, joined_state
+from learners.sharding.shard_scores import ShardScores
+from learners.specs import LEARNERS, parse_spec
 from tests.learners.test_twins import SPECS, follow
 from tests.support.random_streams import Stream, random_stream
 
-DIVISIBLE = [s for s in SPECS if parse_spec(s).build().update_rule]
-MODEL = ("rounds", "weights", "lagging")
-# How far a score may be from that of an undivided learner, as a share of the largest.
-SCORE_BOUND = 1e-12
+DIVISIBLE = [s for s in SPECS if not parse_spec(s).whole_learner().unshardable]
+KINDS = {"any": (), "whole": (-1.0, 1.0, 1.0, 2.0), "tenths": (0.1, 0.2, 0.7, -0.3)}
+DIGEST = shard_module.DIGEST_BYTES
 
 
 def with_shards(spec: str, shards: int) -> Shards:
@@ -37,89 +40,26 @@ def random_cuts(seed: int, stream: Stream) -> list[int]:
     return [rng.randrange(len(stream.happenings)) for _ in range(rng.choice((0, 2, 20)))]
 
 
-def orders(emitted: Mapping[int, list[float]]) -> dict[int, list[int]]:
-    """Topics best first, ties by index."""
-    return {
-        row: sorted(range(len(scores)), key=lambda r: (-scores[r], r))
-        for row, scores in emitted.items()
-    }
-
-
-def ties(emitted: Mapping[int, list[float]]) -> dict[int, list[list[bool]]]:
-    """Which topics are level with which."""
-    return {row: [[a == b for a in scores] for b in scores] for row, scores in emitted.items()}
-
-
-def same_model(one: Learner, other: Learner) -> bool:
+def assert_same_model(one: Learner, other: Learner) -> None:
     first, second = one.state(), other.state()
-    return all(np.array_equal(first[key], second[key]) for key in MODEL if key in second)
-
-
-KINDS = {"any": (), "whole": (-1.0, 1.0, 1.0, 2.0), "tenths": (0.1, 0.2, 0.7, -0.3)}
+    assert first.keys() == second.keys()
+    for name, array in first.items():
+        assert array.tobytes() == second[name].tobytes(), name
 
 
 @pytest.mark.parametrize("spec", DIVISIBLE)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("measure_every", [3, 256])
-def test_shards_equal_an_undivided_learner(
-    spec: str, kind: str, measure_every: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shards_equal_an_undivided_learner(spec: str, kind: str) -> None:
     """Whole numbers give ties, which rounding could make or break; tenths give near ties."""
-    monkeypatch.setattr(shard_module, "MEASURE_EVERY", measure_every)
     for seed in range(6):
         stream = random_stream(seed, 100, values=KINDS[kind])
         undivided = parse_spec(spec).build()
-        expected = with_zero(follow(undivided, stream, []))
-        for shards in (2, 3, 8):
+        expected = follow(undivided, stream, [])
+        for shards in (2, 3, 5, 8):
             divided = with_shards(spec, shards)
-            emitted = with_zero(follow(divided, stream, random_cuts(seed + shards, stream)))
-            assert orders(emitted) == orders(expected), (seed, shards)
-            assert ties(emitted) == ties(expected), (seed, shards)
-            assert same_model(divided, undivided), (seed, shards)
-            for row, scores in emitted.items():
-                largest = max(map(abs, expected[row]), default=0.0)
-                np.testing.assert_allclose(scores, expected[row], 0, SCORE_BOUND * largest)
-
-
-def with_zero(emitted: Mapping[int, list[float]]) -> dict[int, list[float]]:
-    """Add a topic with the score 0, which is the score of topics that the labels introduce."""
-    return {row: [*scores, 0.0] for row, scores in emitted.items()}
-
-
-def test_no_exchange_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With many topics, stretches are shorter; nothing else differs."""
-    stream = random_stream(4, 60)
-    undivided = parse_spec("mmp:average=true").build()
-    expected = follow(undivided, stream, [])
-    monkeypatch.setattr(shard_module, "MAX_BYTES", 500)
-    divided = with_shards("mmp:average=true", 2)
-    sizes: list[int] = []
-    swap = divided._exchange.swap
-
-    def counted(shard: int, number: int, part: bytes) -> list[bytes]:
-        sizes.append(len(part) - shard_module.DIGEST_BYTES)
-        return swap(shard, number, part)
-
-    monkeypatch.setattr(divided._exchange, "swap", counted)
-    assert orders(follow(divided, stream, [])) == orders(expected)
-    assert same_model(divided, undivided)
-    assert len(sizes) > 10
-    assert max(sizes) <= 500
-
-
-def test_shards_that_differ_raise_an_error() -> None:
-    learner = with_shards("mmp:margin=0.5", 3)
-    learner._shards[1].rule = learner._shards[1].rule._replace(margin=0.6)
-    with pytest.raises(DisagreementError, match=r"do not compute the same, as exchange \d"):
-        follow(learner, random_stream(2), list(range(0, 100, 5)))
-
-
-def test_stretches_end_where_rounding_could_decide() -> None:
-    """These streams have steps that only exact scores decide, and stretches end there."""
-    stream = random_stream(3, 120, whole_numbers=True)
-    divided = with_shards("mmp:loss=1", 2)
-    follow(divided, stream, [])
-    assert int(divided.state()["exchanges"]) > 1
+            emitted = follow(divided, stream, random_cuts(seed + shards, stream))
+            assert emitted == expected, (seed, shards)
+            assert_same_model(divided, undivided)
 
 
 @pytest.mark.parametrize("spec", DIVISIBLE)
@@ -136,8 +76,8 @@ def test_any_number_of_shards_continues_from_any_other(spec: str) -> None:
             learner = after
             start, stop = (len(stream.happenings) * n // len(counts) for n in (number, number + 1))
             emitted.update(follow_between(learner, stream, start, stop))
-        assert orders(emitted) == orders(expected), seed
-        assert same_model(learner, undivided), seed
+        assert emitted == expected, seed
+        assert_same_model(learner, undivided)
 
 
 def follow_between(
@@ -154,43 +94,123 @@ def follow_between(
     }
 
 
-def test_shards_forget_terms_too() -> None:
+@pytest.mark.parametrize("spec", DIVISIBLE)
+def test_shards_forget_terms_too(spec: str) -> None:
     stream = random_stream(5, 90)
     half = len(stream.happenings) // 2
-    learners: list[Learner] = [parse_spec("mmp:average=true").build()]
-    learners.append(with_shards("mmp:average=true", 3))
+    learners: list[Learner] = [parse_spec(spec).build(), with_shards(spec, 3)]
     for learner in learners:
         follow_between(learner, stream, 0, half)
-        terms = len(learner.state()["weights"])
-        learner.forget(np.arange(0, terms, 2, dtype=np.int64))
-    assert same_model(*learners)
+        learner.forget(np.arange(0, 20, 2, dtype=np.int64))
+    assert_same_model(*learners)
+
+
+def rankings_of(
+    spec: str, stream: Stream, shards: int, top: int, cuts: list[int]
+) -> list[list[tuple[list[object], Places]]]:
+    """Of each shard and each segment: the best topics with their scores, and the places."""
+    exchange = ThreadExchange(shards)
+    found: list[list[tuple[list[object], Places]]] = [[] for _ in range(shards)]
+    edges = [0, *sorted(cuts), len(stream.happenings)]
+
+    def work(number: int) -> None:
+        learner = parse_spec(spec).new_shard(exchange.member(number), top)
+        kept: dict[int, object] = {}
+        for start, stop in pairwise(edges):
+            segment, rows = stream.segment(start, stop), stream.rows(start, stop)
+            scores = ShardScores.expect(learner.new_scores(len(rows), segment.topics))
+            for place, row in enumerate(rows):
+                if row in kept:
+                    scores.put(place, kept[row])  # type: ignore[arg-type]
+            learner.follow(segment, scores)
+            ranked = segment.steps.row[~segment.steps.learn]
+            for row in ranked:
+                known = int(segment.steps.known[(segment.steps.row == row)][0])
+                kept[rows[row]] = scores.keep(int(row), known)
+            best = [array[ranked].tolist() for array in (scores.order, scores.values)]
+            found[number].append((best, scores.places(segment.steps)))
+
+    with ThreadPoolExecutor(shards) as pool:
+        tasks = [pool.submit(exchange.run, work, number) for number in range(shards)]
+    errors = [error for task in tasks if (error := task.exception()) is not None]
+    for error in sorted(errors, key=lambda error: isinstance(error, BrokenBarrierError)):
+        raise error
+    return found
+
+
+@pytest.mark.parametrize("spec", ["mmp:loss=1", "mmp:average=true", "perceptron", "soft-arow"])
+@pytest.mark.parametrize("top", [0, 1, 3])
+def test_shards_rank_and_measure_as_one(spec: str, top: int) -> None:
+    for seed, shards in ((0, 2), (1, 3), (2, 5)):
+        stream = random_stream(seed, 60, whole_numbers=seed == 1)
+        cuts = random_cuts(seed, stream)
+        edges = [0, *sorted(cuts), len(stream.happenings)]
+        learner, kept = parse_spec(spec).build(), dict[int, list[float]]()
+        expected = []
+        for start, stop in pairwise(edges):
+            segment, rows = stream.segment(start, stop), stream.rows(start, stop)
+            scores = DenseScores.new(len(rows), segment.topics)
+            for place, row in enumerate(rows):
+                scores.matrix[place, : len(kept.get(row, ()))] = kept.get(row, ())
+            learner.follow(segment, scores)
+            steps = segment.steps
+            ranked, known = steps.row[~steps.learn], steps.known[~steps.learn]
+            kept |= {
+                rows[row]: scores.matrix[row, :n].tolist()
+                for row, n in zip(ranked, known, strict=True)
+            }
+            width = min(top, segment.topics) if top else segment.topics
+            order, values = DenseScores(scores.matrix[ranked]).best(known, width)
+            expected.append(([order.tolist(), values.tolist()], scores.places(steps)))
+        for of_shard in rankings_of(spec, stream, shards, top, cuts):
+            for (best, places), (expected_best, expected_places) in zip(
+                of_shard, expected, strict=True
+            ):
+                assert best == expected_best, (seed, shards)
+                for one, other in zip(places, expected_places, strict=True):
+                    np.testing.assert_array_equal(one, other)
 
 
 def test_a_state_divided_and_joined_is_the_same() -> None:
-    learner = with_shards("perceptron:average=true", 3)
+    learner = with_shards("committee:size=3", 3)
     follow(learner, random_stream(1), [])
-    state = learner.state()
-    parts = [shard_state(state, shard, 5) for shard in range(5)]
-    again = whole_state(parts)
+    state, whole = learner.state(), parse_spec("committee:size=3").whole_learner()
+    parts = [divided_state(whole, state, shard, 5) for shard in range(5)]
+    again = joined_state(whole, parts)
     assert again.keys() == state.keys()
     assert all(np.array_equal(again[key], state[key]) for key in state)
     parts[2]["rounds"] = np.array(7)
     with pytest.raises(DisagreementError, match="do not agree on rounds"):
-        whole_state(parts)
+        joined_state(whole, parts)
+
+
+def test_states_that_do_not_fit_together_are_refused() -> None:
+    learner = with_shards("arow", 2)
+    follow(learner, random_stream(1), [])
+    whole = parse_spec("arow").whole_learner()
+    parts = [divided_state(whole, learner.state(), shard, 2) for shard in range(2)]
+    with pytest.raises(DisagreementError, match="topics of weights"):
+        joined_state(whole, [parts[0], {**parts[1], "weights": parts[1]["weights"][:, :-2]}])
+    with pytest.raises(DisagreementError, match="terms of weights"):
+        joined_state(whole, [parts[0], {**parts[1], "weights": parts[1]["weights"][:-1]}])
+    with pytest.raises(ValueError, match="variances is missing"):
+        joined_state(whole, [parts[0], {k: v for k, v in parts[1].items() if k != "variances"}])
 
 
 def test_a_shard_that_fails_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     learner = with_shards("mmp", 3)
     with monkeypatch.context() as patched:
-        patched.setattr(learner._shards[1], "_take", lambda *_: 1 // 0)
+        patched.setattr(learner._parts[1], "learn", lambda *_: 1 // 0)
         with pytest.raises(ZeroDivisionError):
             follow(learner, random_stream(1), [])
 
 
-@pytest.mark.parametrize("spec", ["rocchio:shards=2", "frequency:shards=3", "arow:shards=2"])
-def test_learners_that_cannot_be_divided_are_refused(spec: str) -> None:
-    with pytest.raises(OptionError, match=r"cannot be .* that can be divided: mmp, perc"):
-        parse_spec(spec)
+def test_learners_that_cannot_be_divided_are_refused() -> None:
+    able = ", ".join(name for name, kind in LEARNERS.items() if not kind.unshardable)
+    assert able == "arow, committee, frequency, mmp, perceptron, rocchio, soft-arow"
+    for spec in ("feature-focus:shards=2", "independent:shards=3", "prank:shards=2"):
+        with pytest.raises(OptionError, match=f"cannot be divided .* that can be divided: {able}"):
+            parse_spec(spec)
 
 
 def test_instances_of_a_kernel_cannot_be_divided() -> None:
@@ -199,38 +219,88 @@ def test_instances_of_a_kernel_cannot_be_divided() -> None:
 
 
 class Forged:
-    """The exchange of shard 0 of 2, whose other shard sends what a function makes of a part."""
+    """The exchange of shard 0 of 2, whose other shard sends what a function makes of its part."""
 
     shard, shards = 0, 2
 
-    def __init__(self, forge: Callable[[bytes], bytes]) -> None:
+    def __init__(self, forge: Callable[[int, bytes], bytes]) -> None:
         self._forge = forge
 
-    def swap(self, number: int, part: bytes) -> list[bytes]:
-        return [part, self._forge(part)]
+    def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
+        return [part, part[:DIGEST] + self._forge(number, part)]
 
 
-@pytest.mark.parametrize("average", [False, True])
+def honest(number: int) -> bytes:
+    """What shard 1 of 2 sends for two topics of its own, with scores of 2 and 1."""
+    if number == 0:
+        width, order = np.array(2, np.int32), np.array([1, 3], np.int32)
+        return width.tobytes() + order.tobytes() + np.array([2.0, 1.0, 2.0]).tobytes()
+    return np.array([[0], [1]], np.int32).tobytes()
+
+
+def forged(number: int, changed: bytes) -> Callable[[int, bytes], bytes]:
+    return lambda exchange, part: changed if exchange == number else honest(exchange)
+
+
+def found(order: list[int], values: list[float], width: int | None = None) -> bytes:
+    head = np.array(len(order) if width is None else width, np.int32).tobytes()
+    return head + np.array(order, np.int32).tobytes() + np.array(values).tobytes()
+
+
+def follow_forged(forge: Callable[[int, bytes], bytes]) -> ShardScores:
+    """One document with the topics 0 to 3, of which topic 1 is relevant; shard 0 scores 0."""
+    shard = parse_spec("perceptron").new_shard(Forged(forge), 0)
+    rows = Rows(np.array([0, 1]), np.array([0], np.int32), np.ones(1))
+    steps = Steps(
+        np.zeros(2, np.int32), np.array([False, True]), np.full(2, 4, np.int32),
+        np.array([0, 0, 1]), np.array([1], np.int32), np.full(2, 4, np.int32),
+    )  # fmt: skip
+    scores = ShardScores.expect(shard.new_scores(1, 4))
+    shard.follow(Segment(rows, steps, 1, 4), scores)
+    return scores
+
+
+def test_an_honest_shard_is_believed() -> None:
+    scores = follow_forged(lambda number, part: honest(number))
+    order, values = scores.best(np.array([4], np.int32), 4)
+    assert order.tolist() == [[1, 3, 0, 2]]
+    assert values.tolist() == [[2.0, 1.0, 0.0, 0.0]]
+
+
 @pytest.mark.parametrize(
-    ("forge", "message"),
+    ("number", "payload", "message"),
     [
-        (lambda part: part[:-8], "bytes in exchange 0"),
-        (lambda part: part + bytes(8), "bytes in exchange 0"),
-        (lambda part: part[:-3], "bytes in exchange 0"),
-        (lambda part: part[:16], "sent 0 bytes in exchange 0"),
-        (lambda part: part[:-8] + np.array([np.nan]).tobytes(), "numbers that are not finite"),
-        (lambda part: part[:-8] + np.array([np.inf]).tobytes(), "numbers that are not finite"),
-        (lambda part: part[:3], "do not compute the same"),
+        (0, b"", "0 bytes"),
+        (0, b"123", "3 bytes"),
+        (0, honest(0)[:-8], "28 bytes, expected 36"),
+        (0, honest(0) + bytes(8), "44 bytes, expected 36"),
+        (0, found([1, 3, 5], [3.0, 2.0, 1.0, 2.0]), "3 places of 2 topics"),
+        (0, found([1, 3], [2.0, 1.0, 2.0], width=-1), "-1 places"),
+        (0, found([1, 2], [2.0, 1.0, 2.0]), "topics of other shards"),
+        (0, found([1, 5], [2.0, 1.0, 2.0]), "unknown ones"),
+        (0, found([1, -1], [2.0, 1.0, 2.0]), "gaps"),
+        (0, found([3, 1], [1.0, 2.0, 2.0]), "not in order"),
+        (0, found([3, 1], [2.0, 2.0, 2.0]), "not in order"),
+        (0, found([1, 1], [2.0, 2.0, 2.0]), "not in order"),
+        (0, found([1, 3], [np.inf, 1.0, 2.0]), "not finite"),
+        (0, found([1, 3], [2.0, 1.0, np.nan]), "not finite"),
+        (1, honest(1)[:-1], "7 bytes, expected 8"),
+        (1, np.array([3, 1], np.int32).tobytes(), "counts of more topics"),
+        (1, np.array([0, -1], np.int32).tobytes(), "counts of more topics"),
     ],
 )
-def test_numbers_that_cannot_be_scores_are_refused(
-    forge: Callable[[bytes], bytes], message: str, average: bool
-) -> None:
+def test_payloads_that_cannot_be_are_refused(number: int, payload: bytes, message: str) -> None:
     """A record of the scores topic has a correct checksum, whoever wrote it."""
-    rule = parse_spec(f"mmp:average={average}".lower()).update_rule()
-    shard = shard_module.Shard(rule, Forged(forge))
-    rows = Rows(np.array([0, 1]), np.array([0], np.int32), np.ones(1))
-    one, zeros = np.ones(1, np.int32), np.zeros(1, np.int32)
-    steps = Steps(zeros, np.zeros(1, np.bool_), 4 * one, np.zeros(2, np.int64), zeros, 4 * one)
     with pytest.raises(DisagreementError, match=message):
-        shard.follow(Segment(rows, steps, 1, 4), DenseScores(np.zeros((1, 4))))
+        follow_forged(forged(number, payload))
+
+
+def test_shards_that_follow_different_documents_disagree() -> None:
+    class Other(Forged):
+        def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
+            return [part, bytes(DIGEST) + part[DIGEST:]]
+
+    shard = parse_spec("perceptron").new_shard(Other(lambda number, part: part), 0)
+    segment = random_stream(1).segment(0, 40)
+    with pytest.raises(DisagreementError, match="do not compute the same, as exchange 0 shows"):
+        shard.follow(segment, shard.new_scores(len(segment.rows), segment.topics))

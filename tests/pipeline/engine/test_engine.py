@@ -10,6 +10,8 @@ import numpy as np
 import orjson
 import pytest
 
+import learners.prototypes.mmp
+import learners.threads
 from learners.segment import Rows
 from learners.specs import parse_spec
 from learners.unit_length import unit_length
@@ -136,6 +138,38 @@ def test_results_do_not_depend_on_block_sizes(settings: EngineSettings, seed: in
         assert first.content == second.content
         for name, array in first.arrays.items():
             assert array.tobytes() == second.arrays[name].tobytes(), name
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("max_scores", [1 << 23, 40])
+def test_results_do_not_depend_on_blocks_that_are_joined(
+    settings: EngineSettings, max_scores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Terms are dropped, labels come late, segments are cut: all within joined blocks."""
+    rng, events = random.Random(max_scores), random_events(5, 250)
+    engine, expected = run(events, 1, settings=settings)
+    monkeypatch.setattr(engine_module, "MAX_SCORES", max_scores)
+    other = Engine([parse_spec(lane) for lane in LANES], (), settings)
+    rankings: list[bytes] = []
+    segments, blocks, at = 0, 0, 0
+    while at < len(events):
+        together = []
+        for _ in range(rng.randrange(1, 9)):
+            size = rng.choice((1, 1, 2, 5, 20))
+            together.append(make_block(events[at : at + size], TOKENIZER))
+            at += size
+        blocks += len(together)
+        for ranked in other.process_together(together):
+            segments += 1
+            rankings += ranking_events(ranked, LANES, other.topics.names, 0)
+    other.close()
+    assert rankings == expected
+    if max_scores > 40 and settings == EngineSettings():  # nothing else cuts them
+        assert segments < blocks / 2
+    first, second = take_snapshot(engine, 0), take_snapshot(other, 0)
+    assert first.content == second.content
+    for name, array in first.arrays.items():
+        assert array.tobytes() == second.arrays[name].tobytes(), name
 
 
 def test_segments_are_cut_so_that_scores_stay_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,6 +327,28 @@ def test_threads_change_nothing() -> None:
                 rankings[-1] += ranking_events(ranked, LANES, engine.topics.names, 0)
         engine.close()
     assert rankings[0] == rankings[1]
+
+
+@pytest.mark.parametrize("lane", ["mmp:loss=1,average=true", "soft-arow"])
+def test_threads_of_a_lane_change_nothing(lane: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lane that runs alone has all threads, each for a slice of the topics."""
+    monkeypatch.setattr(learners.threads, "MIN_WORK", 1)
+    monkeypatch.setattr(learners.threads, "MIN_COLUMNS", 1)
+    monkeypatch.setattr(learners.threads, "LINE", 1)
+    monkeypatch.setattr(learners.prototypes.mmp, "MIN_STEP", 0)
+    events = random_events(11, 300)
+    results = []
+    for threads, size in ((1, 100), (3, 100), (2, 7)):
+        engine = Engine([parse_spec(lane)], threads=threads)
+        rankings = list[bytes]()
+        for start in range(0, len(events), size):
+            for ranked in engine.process(make_block(events[start : start + size], TOKENIZER)):
+                rankings += ranking_events(ranked, [lane], engine.topics.names, 0)
+        engine.close()
+        (only,) = engine.lanes
+        assert only.learner.threads == threads
+        results.append((rankings, {n: a.tobytes() for n, a in only.learner.state().items()}))
+    assert results[0] == results[1] == results[2]
 
 
 def test_a_labelled_document_also_replaces_a_waiting_one() -> None:

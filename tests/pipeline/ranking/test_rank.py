@@ -14,7 +14,6 @@ import orjson
 import pytest
 
 from learners import Perceptron
-from learners.sharding.shard_state import shard_state
 from learners.specs import parse_spec, resolved
 from pipeline import save
 from pipeline.engine.engine import Engine
@@ -22,6 +21,7 @@ from pipeline.engine.lane import new_curve
 from pipeline.events.event import Event, parse_event
 from pipeline.follower import Follower
 from pipeline.log.block import make_block
+from pipeline.models.divided_snapshots import divided_snapshot
 from pipeline.models.frozen_lanes import load_frozen_lanes
 from pipeline.models.model_file import read_model
 from pipeline.ranking.batches import Batch
@@ -30,7 +30,6 @@ from pipeline.ranking.evaluation import Evaluation
 from pipeline.ranking.processes import RankingPool, RankingProcessError
 from pipeline.snapshots.folder import SnapshotFolder
 from pipeline.snapshots.restoring import restore_engine
-from pipeline.snapshots.snapshot import Snapshot
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events
 from tests.support.command_line import WIRERANK, wirerank
 from tests.support.saved_runs import (
@@ -276,15 +275,12 @@ def test_the_shard_of_a_lane_is_refused() -> None:
 
 def write_shards(folder: Path, follower: Follower, shards: int) -> None:
     """Write a snapshot of each shard of the lane `mmp`, as its workers do."""
-    whole = follower.engine.lanes[0].learner.state()
     for number in range(shards):
         snapshot = follower.snapshot(
             log="id", published=[], profile="reuters2000", exchange={"begun": 0, "scores": 1}
         )
-        own = {f"lane0/learner/{k}": v for k, v in shard_state(whole, number, shards).items()}
-        arrays = {**snapshot.arrays, **own}
         path = folder / "shards" / "mmp-12345678" / f"{number}-of-{shards}"
-        SnapshotFolder(path).write(Snapshot(snapshot.content, arrays))
+        SnapshotFolder(path).write(divided_snapshot(snapshot, "mmp", number, shards))
 
 
 def test_the_shards_of_a_lane_rank_together() -> None:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from learners.checks import InvalidArrayError
-from learners.sharding.exchange import DisagreementError
-from learners.sharding.shard_state import check_shard, shard_state
+from learners.sharding.exchange import DisagreementError, ThreadExchange
+from learners.sharding.parts import divided_state, new_part
 from learners.specs import parse_spec, resolved
 from pipeline.engine.engine import Engine, EngineSettings
 from pipeline.events.event import Event
@@ -188,10 +188,12 @@ def test_the_state_of_a_shard_is_checked() -> None:
     """A shard that is a process is restored like one of several threads; see `shards` above."""
     state = taken("shards").arrays
     whole = {n.removeprefix("lane0/learner/"): a for n, a in state.items() if "/learner/" in n}
-    shard = shard_state(whole, 1, 2)
-    check_shard(shard, 1, 2, average=True)
+    learner = parse_spec("mmp:average=true").whole_learner()
+    shard = divided_state(learner, whole, 1, 2)
+    part = new_part(learner, ThreadExchange(2).member(1))
+    part.restore(shard)
     with pytest.raises(InvalidArrayError, match="array weights has shape"):
-        check_shard(shard, 0, 1, average=True)
+        new_part(learner, ThreadExchange(1).member(0)).restore(shard)
     for name, value in (("stretch", 0), ("exchanges", -1), ("rounds", -1), ("stretch", 10**9)):
         with pytest.raises(InvalidArrayError, match=f"array {name} has numbers from"):
-            check_shard({**shard, name: np.array(value)}, 1, 2, average=True)
+            part.restore({**shard, name: np.array(value)})

@@ -1,0 +1,400 @@
+"""How one shard of MMP learns: it keeps the prototypes of every N-th topic.
+
+How far topics move depends on the scores of the relevant topics, and of the topics that are level
+with or above them. So the shards take the lessons of a segment in stretches:
+
+1. Each shard scores the documents of the stretch with its own prototypes, as they are now.
+2. The shards exchange the scores of the relevant topics.
+3. They exchange the scores of topics that a relevant one does not lead by the margin and a reserve.
+   For the other topics there is one bound per lesson.
+4. Every shard takes the lessons alone: see `learners.sharding.lessons`. Where rounding or a topic
+   that was not sent could change a decision, all shards end the stretch without asking.
+5. Each shard replays the steps on its own prototypes: see `learners.sharding.replay`.
+
+So scores and prototypes equal those of an undivided learner to the last bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from learners.arrays import Floats, Ints, Longs
+from learners.checks import array_of, check_between, check_extent, count_of, floats, longs
+from learners.growing_array import GrowingArray
+from learners.learner import State
+from learners.segment import Segment
+from learners.sharding.exchange import DisagreementError, Exchange
+from learners.sharding.lessons import (
+    COMPLETE,
+    FALL,
+    RISE,
+    Offers,
+    Resolved,
+    TopicRecords,
+    Updates,
+    resolve,
+)
+from learners.sharding.replay import column_lengths, replay, row_lengths, score_rows
+from learners.sharding.rounding_bounds import Words
+from learners.sharding.sparse_stretch import Lessons, Scoring, choose_offers, inner_products
+from learners.sharding.stretch_parts import (
+    DIGEST_BYTES,
+    Place,
+    check_digest,
+    column_size,
+    join_offers,
+    read_numbers,
+    read_offers,
+    write_parcel,
+)
+from learners.sharding.topic_slice import owned
+
+SHORTEST, FIRST, LONGEST = 16, 256, 1024  # lessons of a stretch
+MAX_BYTES = 64 << 20  # of the scores of all shards, if all were exchanged
+# The bounds of lengths are sums that grow with every update, so they are measured now and then.
+MEASURE_EVERY = 256  # exchanges
+# How far topics are expected to move within a stretch: see `_expect`.
+FIRST_FALL, FIRST_RISE = 0.0, 1.0
+GROWTH, DECAY = 1.1, 0.95
+LEAST_RISE, MOST_MOVE = 1e-6, 1e12
+NO_UPDATES = Updates(
+    np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int64),
+    np.zeros(0, np.int32),
+)  # fmt: skip
+
+
+class MMPShard:
+    """Learns as one shard of MMP; takes all steps, keeps the prototypes of its own topics."""
+
+    # Arrays of the state that are equal in all shards, and the axis of own topics of the others.
+    shared: ClassVar[tuple[str, ...]] = (
+        "rounds", "exchanges", "stretch", "measured", "expected", "mass", "history",
+    )  # fmt: skip
+    topic_axes: ClassVar[dict[str, int]] = {"weights": 1, "lagging": 1}
+
+    def __init__(self, exchange: Exchange, loss: int, margin: float, average: bool) -> None:
+        self.exchange = exchange
+        self.loss, self.margin, self.average = loss, margin, average
+        self.rounds = 0
+        self.exchanges = 0  # so far, which is the number of the next one
+        self.sent_bytes = 0
+        self.threads = 1  # one does the work, whatever is set
+        self.stretch = FIRST  # lessons to try next
+        self._measured = 0  # the exchange at which lengths were measured
+        self._fall, self._rise = FIRST_FALL, FIRST_RISE
+        self._weights = GrowingArray(2)
+        self._lagging = GrowingArray(2)
+        self._mass = GrowingArray(1)  # of all topics, like `_history`: see `TopicRecords`
+        self._history: Words = np.zeros(0, np.uint64)
+        self._content = b""  # digest of the current segment
+        self._seconds = {"score": 0.0, "wait": 0.0, "resolve": 0.0, "update": 0.0}
+
+    def learn(self, segment: Segment, own: Floats) -> None:
+        """Take all steps; write the scores of its own topics for every ranking step to `own`."""
+        self._grow(segment)
+        steps = segment.steps
+        labels = np.diff(steps.label_starts)
+        # Without pairs of a relevant and an irrelevant topic, no topic moves.
+        lesson_steps = np.flatnonzero(steps.learn & (labels > 0) & (labels < steps.known))
+        if len(lesson_steps):
+            self._content = content_digest(segment)
+        most = max(1, MAX_BYTES // (8 * max(1, segment.topics)))
+        step = lesson = 0
+        while lesson < len(lesson_steps):
+            tried = lesson_steps[lesson : lesson + min(self.stretch, most)]
+            taken = self._take(segment, step, tried, own)
+            step, lesson = int(tried[taken - 1]) + 1, lesson + taken
+        nothing = np.zeros((0, self._weights.room.shape[1]))
+        self._replay(segment, step, len(steps), lesson_steps[:0], nothing, NO_UPDATES, own)
+
+    def _grow(self, segment: Segment) -> None:
+        columns = owned(segment.topics, self.exchange.shard, self.exchange.shards)
+        self._weights.grow(segment.terms, columns)
+        if self.average:
+            self._lagging.grow(segment.terms, columns)
+        self._mass.grow(segment.topics)
+        missing = segment.topics - len(self._history)
+        if missing > 0:
+            self._history = np.concatenate((self._history, np.zeros(missing, np.uint64)))
+
+    def _take(self, segment: Segment, start: int, tried: Longs, own: Floats) -> int:
+        """Take the lessons that are certain, at least one, and the steps before; return how many.
+
+        `tried` are the numbers of the steps that are lessons.
+        """
+        started = time.perf_counter()
+        rows, topics = segment.rows, segment.topics
+        lessons = self._lessons(segment, start, tried)
+        shard, shards = self.exchange.shard, self.exchange.shards
+        initial = np.empty((len(tried), owned(topics, shard, shards)))
+        score_rows(rows, lessons.row, self._weights.room, initial)
+        self._seconds["score"] += time.perf_counter() - started
+        of_labels, digest = self._swap_label_scores(lessons, initial, topics)
+        started = time.perf_counter()
+        lengths = row_lengths(rows, lessons.row)
+        products = inner_products(rows, lessons.row, np.full(segment.terms, -1, np.int64))
+        distances = np.sqrt((products * products).sum(axis=1))
+        least = np.minimum.reduceat(of_labels, lessons.label_starts[:-1])
+        limits = self.margin + self._fall * distances
+        scoring = Scoring(of_labels, least, limits, self.margin)
+        size = column_size(topics, shards)
+        parcel = choose_offers(lessons, products, self._rise, scoring, initial, shard, shards, size)
+        self._seconds["resolve"] += time.perf_counter() - started
+        offers = self._swap_offers(write_parcel(parcel, size), lessons, topics, scoring, digest)
+        started = time.perf_counter()
+        place_of = np.full(topics, -1, np.int64)
+        place_of[lessons.labels] = lessons.places
+        records = TopicRecords(self._mass.view, self._history)
+        longest = int((rows.starts[lessons.row + 1] - rows.starts[lessons.row]).max())
+        resolved = resolve(
+            lessons, lengths, longest, products, self._rise, of_labels, offers, self.loss,
+            self.margin, records, place_of, np.full(len(self._history), -1, np.int64),
+        )  # fmt: skip
+        self._seconds["resolve"] += time.perf_counter() - started
+        if resolved.lessons == 0:
+            raise DisagreementError(
+                f"the scores of exchange {self.exchanges - 1}, in round {self.rounds}, do not "
+                "decide a step whose scores are exact. Start all shards over: empty their snapshot "
+                "folders, and delete the scores topic."
+            )
+        self._expect(resolved, least, distances)
+        taken = tried[: resolved.lessons]
+        self._replay(segment, start, int(taken[-1]) + 1, taken, initial, resolved.updates, own)
+        return resolved.lessons
+
+    def _lessons(self, segment: Segment, start: int, tried: Longs) -> Lessons:
+        steps = segment.steps
+        rounds = self.rounds + np.cumsum(steps.learn[start : int(tried[-1]) + 1]) - 1
+        starts, stops = steps.label_starts[tried], steps.label_starts[tried + 1]
+        label_starts = np.concatenate(([0], np.cumsum(stops - starts)))
+        chosen = np.arange(label_starts[-1]) + np.repeat(starts - label_starts[:-1], stops - starts)
+        labels = np.ascontiguousarray(steps.labels[chosen])
+        distinct, places = np.unique(labels, return_inverse=True)
+        return Lessons(
+            steps.row[tried].astype(np.int64), steps.known[tried].astype(np.int64),
+            rounds[tried - start], label_starts, labels, places.astype(np.int64), len(distinct),
+        )  # fmt: skip
+
+    def _swap_label_scores(
+        self, lessons: Lessons, initial: Floats, topics: int
+    ) -> tuple[Floats, bytes]:
+        """Return the scores of the labels by the prototypes of all shards, and their digest."""
+        shard, shards = self.exchange.shard, self.exchange.shards
+        lesson = np.repeat(np.arange(len(lessons.row)), np.diff(lessons.label_starts))
+        is_own = lessons.labels % shards == shard
+        own_scores = initial[lesson[is_own], lessons.labels[is_own] // shards]
+        measured = self.exchanges - self._measured >= MEASURE_EVERY
+        columns = owned(topics, shard, shards)
+        lengths = np.zeros(0)
+        if measured:
+            lengths = column_lengths(self._weights.room, self._weights.shape[0], columns)
+        digest = self._digest(lessons)
+        part = b"".join((digest, own_scores.tobytes(), lengths.tobytes()))
+        scores = np.empty(len(lessons.labels))
+        place, parts = self._swap(part)
+        for sender, received in enumerate(parts):
+            data = check_digest(place, sender, received, digest)
+            of_sender = lessons.labels % shards == sender
+            count = int(of_sender.sum())
+            columns = owned(topics, sender, shards) if measured else 0
+            numbers = read_numbers(place, sender, data, count + columns)
+            scores[of_sender] = numbers[:count]
+            if measured:
+                self._mass.view[sender:topics:shards] = np.abs(numbers[count:])
+        if measured:
+            self._measured = place.exchange
+        return scores, hashlib.blake2b(b"".join(parts), digest_size=DIGEST_BYTES).digest()
+
+    def _swap_offers(
+        self, parcel: bytes, lessons: Lessons, topics: int, scoring: Scoring, digest: bytes
+    ) -> Offers:
+        """Return the offers of all shards."""
+        part = digest + parcel
+        place, parts = self._swap(part)
+        started = time.perf_counter()
+        offers = []
+        for sender, received in enumerate(parts):
+            data = check_digest(place, sender, received, digest)
+            offers.append(read_offers(place, sender, data, lessons, topics, scoring))
+        joined = join_offers(offers)
+        self._seconds["resolve"] += time.perf_counter() - started
+        return joined
+
+    def _swap(self, part: bytes) -> tuple[Place, list[bytes]]:
+        """Exchange parts; return them with the place in the stream."""
+        started = time.perf_counter()
+        place = Place(self.exchange.shard, self.exchange.shards, self.exchanges, self.rounds)
+        parts = self.exchange.swap(self.exchanges, part)
+        self.exchanges += 1
+        self.sent_bytes += len(part)
+        self._seconds["wait"] += time.perf_counter() - started
+        return place, parts
+
+    def _digest(self, lessons: Lessons) -> bytes:
+        """Return a digest of everything that must be equal in all shards at this point."""
+        digest = hashlib.blake2b(self._content, digest_size=DIGEST_BYTES)
+        counts = (self.loss, self.rounds, self.exchanges, self._measured, self.stretch)
+        digest.update(np.array(counts).tobytes())
+        expected = (self.margin, self._fall, self._rise)
+        for array in (np.array(expected), lessons.row, self._mass.view, self._history):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.digest()
+
+    def _expect(self, resolved: Resolved, least: Floats, distances: Floats) -> None:
+        """Choose what to expect of the next stretch, equal in all shards.
+
+        The reserve of a lesson is `_fall` times the length of its inner products with the lessons
+        before. A label is expected to rise by `_rise` times its inner products with documents that
+        have the label. Both grow when they were not enough, and shrink slowly otherwise. With
+        `loss=1`, no tau is above 1, so a rise of 1 is always enough.
+        """
+        taken, end = resolved.lessons, resolved.end
+        if end == FALL:
+            fallen = max(0.0, float(least[taken]) - resolved.needed)
+            # Inner products may be too small to divide by.
+            needed = fallen / max(float(distances[taken]), fallen / MOST_MOVE, 1e-300)
+            self._fall = min(max(GROWTH * self._fall, needed), MOST_MOVE)
+        elif end == RISE:
+            self._rise = min(self._rise * max(GROWTH, resolved.needed), MOST_MOVE)
+        else:
+            self._fall *= DECAY
+            self._rise = self._rise if self.loss == 1 else max(DECAY * self._rise, LEAST_RISE)
+        if end == COMPLETE:
+            longer = max(2 * taken, self.stretch)
+        else:
+            longer = max(taken + taken // 2, self.stretch // 2)
+        self.stretch = max(SHORTEST, min(longer, LONGEST))
+
+    def _replay(
+        self, segment: Segment, start: int, stop: int, taken: Longs, initial: Floats,
+        updates: Updates, own: Floats,
+    ) -> None:  # fmt: skip
+        """Take the steps on its own prototypes; `taken` are the steps that are lessons."""
+        started = time.perf_counter()
+        steps = segment.steps.between(start, stop)
+        lesson_of, initial_of = np.full(len(steps), -1), np.full(len(segment.rows), -1)
+        lesson_of[taken - start] = np.arange(len(taken))
+        initial_of[segment.steps.row[taken]] = np.arange(len(taken))
+        self.rounds = replay(
+            segment.rows, steps, lesson_of, initial_of, initial, updates, self.exchange.shard,
+            self.exchange.shards, self.average, self.rounds, self._weights.room,
+            self._lagging.room, own,
+        )  # fmt: skip
+        self._seconds["update"] += time.perf_counter() - started
+
+    def forget(self, keep: Longs) -> None:
+        """Drop the prototypes' rows of terms that left the vocabulary."""
+        self._weights.keep(keep)
+        self._lagging.keep(keep)
+
+    def state(self) -> State:
+        """Return the prototypes of its own topics, and what all shards know."""
+        state: State = {
+            "rounds": np.array(self.rounds),
+            "exchanges": np.array(self.exchanges),
+            "stretch": np.array(self.stretch),
+            "measured": np.array(self._measured),
+            "expected": np.array([self._fall, self._rise]),
+            "weights": self._weights.copy(),
+            "mass": self._mass.copy(),
+            "history": self._history.view(np.int64).copy(),
+        }
+        if self.average:
+            state["lagging"] = self._lagging.copy()
+        return state
+
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Continue from a state that `state` returned."""
+        self._check_state(state)
+        self.rounds, self.exchanges = int(state["rounds"]), int(state["exchanges"])
+        self.stretch, self._measured = int(state["stretch"]), int(state["measured"])
+        self._fall, self._rise = map(float, state["expected"])
+        self._weights.load(state["weights"])
+        if self.average:
+            self._lagging.load(state["lagging"])
+        self._mass.load(state["mass"])
+        self._history = np.array(state["history"], np.int64).view(np.uint64)
+
+    def _check_state(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Raise `InvalidArrayError` if this cannot be the state of such a shard."""
+        for name in ("rounds", "exchanges", "measured"):
+            count_of(state, name)
+        longs(state, "stretch", least=SHORTEST, below=LONGEST + 1)
+        check_between("expected", floats(state, "expected", 2), 0.0)
+        mass = floats(state, "mass", None)
+        check_between("mass", mass, 0.0)
+        array_of(state, "history", np.int64, len(mass))
+        columns = owned(len(mass), self.exchange.shard, self.exchange.shards)
+        weights = floats(state, "weights", None, columns)
+        if self.average:
+            floats(state, "lagging", *weights.shape)
+
+    def check_references(self, terms: int, topics: int) -> None:
+        """The prototypes have no more terms and topics than the stream."""
+        check_extent("weights", self._weights.shape[0], terms, "terms")
+        check_extent("mass", self._mass.shape[0], topics, "topics")
+
+    def timings(self) -> dict[str, float]:
+        """Return the seconds spent on scoring, waiting, taking the lessons, and replaying."""
+        return dict(self._seconds)
+
+    def column(self, terms: Ints, column: int) -> Floats:
+        """Return the weights of these terms for one of its own topics, as rankings use them."""
+        weights: Floats = self._weights.room[terms, column]
+        if self.average and self.rounds > 0:
+            weights = (self.rounds * weights - self._lagging.room[terms, column]) / self.rounds
+        return weights
+
+    def size_bytes(self) -> int:
+        """Return the memory of its own prototypes, and of what it knows about all topics."""
+        prototypes = self._weights.nbytes + self._lagging.nbytes
+        return prototypes + self._mass.nbytes + self._history.nbytes
+
+    def max_bytes(self, terms: int, topics: int) -> int:
+        """The prototypes of its own topics, and two numbers for each of all topics."""
+        columns = owned(topics, self.exchange.shard, self.exchange.shards)
+        return (2 if self.average else 1) * 8 * terms * columns + 2 * 8 * topics
+
+
+def content_digest(segment: Segment) -> bytes:
+    """Return a digest of the rows and steps of a segment."""
+    digest = hashlib.blake2b()
+    steps = segment.steps
+    for array in (*segment.rows, steps.row, steps.learn, steps.known):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    first, last = steps.label_starts[0], steps.label_starts[-1]
+    digest.update((steps.label_starts - first).tobytes())
+    digest.update(steps.labels[first:last].tobytes())
+    return digest.digest()
+
+
+def divisible_state(whole: Mapping[str, npt.NDArray[np.generic]]) -> State:
+    """Return the state of an undivided MMP with what its shards share; others as they are."""
+    state = dict(whole)
+    if "mass" in state:
+        return state
+    weights = np.ascontiguousarray(floats(state, "weights", None, None))
+    count_of(state, "rounds")
+    state["exchanges"], state["measured"] = np.array(0), np.array(0)
+    state["stretch"] = np.array(FIRST)
+    state["expected"] = np.array([FIRST_FALL, FIRST_RISE])
+    state["mass"] = column_lengths(weights, *weights.shape)
+    hashes = [history_of(column) for column in weights.T]
+    state["history"] = np.array(hashes, np.uint64).view(np.int64)
+    return state
+
+
+def history_of(weights: Floats) -> int:
+    """Return a hash that stands for the unknown history of a prototype; 0 if it is zero.
+
+    Prototypes with different content get different hashes.
+    """
+    if not weights.any():
+        return 0
+    return int.from_bytes(hashlib.blake2b(weights.tobytes(), digest_size=8).digest(), "little") | 1
