@@ -13,6 +13,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from learners.arrays import Floats, Ints, Longs
+from learners.decided import StoredDecision
 from learners.jit import njit
 from learners.segment import Segment, Steps, labels_of
 
@@ -38,6 +39,7 @@ class StoredScores(NamedTuple):
 
     values: Floats
     topics: Ints | None = None
+    decision: StoredDecision | None = None  # of a lane that assigns topics
 
 
 class Places(NamedTuple):
@@ -150,8 +152,8 @@ class Scores(RowScores):
         """The scores of all topics: rows x topics."""
 
     @abstractmethod
-    def best(self, known: Ints, top: int) -> tuple[Ints, Floats]:
-        """The `top` best topics and their scores, for each of the first `len(known)` rows.
+    def best(self, known: Ints, top: int, first: int = 0) -> tuple[Ints, Floats]:
+        """The `top` best topics and their scores, for `len(known)` rows from row `first` on.
 
         Best first, ties by index. Where a row has fewer topics the topic is -1, and the score has
         no meaning.
@@ -254,10 +256,10 @@ class DenseScores(Scores):
         """Write kept scores to the table."""
         self.matrix[row, : len(kept.values)] = kept.values
 
-    def best(self, known: Ints, top: int) -> tuple[Ints, Floats]:
+    def best(self, known: Ints, top: int, first: int = 0) -> tuple[Ints, Floats]:
         """The best topics of each row."""
         order, values = np.full((len(known), top), -1, np.int32), np.zeros((len(known), top))
-        best_of_all(self.matrix, known, order, values)
+        best_of_all(self.matrix[first:], known, order, values)
         return order, values
 
     def places(self, steps: Steps) -> Places:

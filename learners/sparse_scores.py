@@ -170,10 +170,11 @@ class SparseScores(Scores):
         self.retrieved[start:stop], self.scores[start:stop] = topics, kept.values
         self.starts[row], self.stops[row], self.used = start, stop, stop
 
-    def best(self, known: Ints, top: int) -> tuple[Ints, Floats]:
+    def best(self, known: Ints, top: int, first: int = 0) -> tuple[Ints, Floats]:
         """The best topics of each row."""
         order, values = np.full((len(known), top), -1, np.int32), np.zeros((len(known), top))
-        best_of_retrieved(self.arrays, self.topics, known, order, values)
+        some = Retrieved(self.starts[first:], self.stops[first:], self.retrieved, self.scores)
+        best_of_retrieved(some, self.topics, known, order, values)
         return order, values
 
     def places(self, steps: Steps) -> Places:

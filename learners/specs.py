@@ -2,6 +2,7 @@
 
 The name of a lane is its spec as written, unless the spec has `name=...`. `norm=l2` scales every
 vector to length one before the lane sees it, and `shards=3` divides its topics over three threads.
+With `assign=micro` the lane also assigns topics, and `risk=0.1` marks documents for review.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from learners.decided import CANDIDATES
+from learners.decisions.decider import Decider
+from learners.decisions.goals import parse_goal
 from learners.frequency import Frequency
 from learners.index.feature_focus import FeatureFocus
 from learners.index.independent import Independent
@@ -51,6 +55,16 @@ LANE_OPTIONS = (
     Option("name", "", "name of the lane in rankings, curves and metrics (default: the spec)"),
     Option("norm", "none", "l2: scale every vector to length one", choices=("none", "l2")),
 )
+DECISION_OPTIONS = (
+    Option("assign", "", "assign topics: f1, micro, macro, precision:P or recall:R (default: no)"),
+    Option(
+        "risk",
+        0.0,
+        "mark documents for review, so that sets of the others have a mean F1 of 1 - risk",
+        least=0.0,
+        most=1.0,
+    ),
+)
 SHARDING_OPTIONS = (
     Option(
         "shards",
@@ -64,10 +78,13 @@ SHARDING_OPTIONS = (
 
 def options_of(learner: str) -> tuple[Option, ...]:
     """All options that a lane with this learner can have."""
-    more = () if LEARNERS[learner].unshardable else SHARDING_OPTIONS
-    usual = {"norm": LEARNERS[learner].norm}
+    kind = LEARNERS[learner]
+    more = () if kind.unshardable else SHARDING_OPTIONS
+    if kind.label_kind() is LabelKind.TOPICS:
+        more = (*DECISION_OPTIONS, *more)
+    usual = {"norm": kind.norm}
     shared = [replace(o, default=usual.get(o.name, o.default)) for o in LANE_OPTIONS]
-    return (*LEARNERS[learner].options, *shared, *more)
+    return (*kind.options, *shared, *more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +97,8 @@ class LaneSpec:
     norm: str
     shards: int = 1
     combines: tuple[str, ...] = ()  # the lanes that it combines, once they are known: `resolved`
+    assign: str = ""  # the goal of the sets of topics that it assigns; empty: it assigns none
+    risk: float = 0.0
 
     @property
     def settings(self) -> dict[str, Value]:
@@ -88,7 +107,16 @@ class LaneSpec:
         given = {option.name: self.options.get(option.name, option.default) for option in declared}
         if self.combines:
             given["of"] = f"[{','.join(self.combines)}]"
-        return {"learner": self.learner, "norm": self.norm, **given}
+        return {"learner": self.learner, "norm": self.norm, **given, **self.decision_settings}
+
+    @property
+    def decision_settings(self) -> dict[str, Value]:
+        """The options of its decisions; none if it assigns no topics."""
+        return {"assign": self.assign, "risk": self.risk} if self.assign else {}
+
+    def new_decider(self) -> Decider | None:
+        """What assigns topics, if the lane does that."""
+        return Decider(parse_goal(self.assign), self.risk) if self.assign else None
 
     @property
     def is_ordinal(self) -> bool:
@@ -113,6 +141,8 @@ class LaneSpec:
 
     def new_shard(self, exchange: Exchange, top: int) -> Shard:
         """One shard of a new learner with these options; rankings need the best `top` topics."""
+        if self.assign and top:
+            top = max(top, CANDIDATES)
         return Shard(new_part(self.whole_learner(), exchange), exchange, top)
 
     def whole_learner(self) -> Learner:
@@ -139,7 +169,8 @@ def parse_spec(text: str) -> LaneSpec:
     Examples
     --------
     >>> parse_spec("mmp:loss=3,norm=l2,name=champion")
-    LaneSpec(name='champion', learner='mmp', options={'loss': 3}, norm='l2', shards=1, combines=())
+    LaneSpec(name='champion', learner='mmp', options={'loss': 3}, norm='l2', shards=1, \
+combines=(), assign='', risk=0.0)
     >>> parse_spec("mmp:loss=4")
     Traceback (most recent call last):
     ...
@@ -150,8 +181,7 @@ def parse_spec(text: str) -> LaneSpec:
     if learner not in LEARNERS:
         known = ", ".join(LEARNERS)
         raise OptionError(f"There is no learner {learner!r}. Known: {known}; e.g. mmp:loss=1.")
-    options = (*LEARNERS[learner].options, *LANE_OPTIONS, *SHARDING_OPTIONS)
-    declared = {option.name: option for option in options}
+    declared = {option.name: option for option in (*options_of(learner), *SHARDING_OPTIONS)}
     given: dict[str, Value] = {}
     for part in filter(None, split_options(rest)):
         key, equals, value = part.partition("=")
@@ -166,10 +196,25 @@ def parse_spec(text: str) -> LaneSpec:
         str(given.pop("name", text.strip())),
         str(given.pop("norm", LEARNERS[learner].norm)),
     )
-    spec = LaneSpec(name, learner, given, norm, int(given.pop("shards", 1)))
+    assign, risk = str(given.pop("assign", "")), float(given.pop("risk", 0.0))
+    check_decisions(assign, risk)
+    spec = LaneSpec(
+        name, learner, given, norm, int(given.pop("shards", 1)), assign=assign, risk=risk
+    )
     if spec.shards > 1:
         spec.check_divisible()
     return spec
+
+
+def check_decisions(assign: str, risk: float) -> None:
+    """Raise an OptionError if the options of a lane's decisions do not fit."""
+    if assign:
+        parse_goal(assign)
+    elif risk > 0.0:
+        raise OptionError(
+            "The 'risk' option needs the option 'assign': only a lane that assigns topics can say "
+            "which documents to review; e.g. assign=micro,risk=0.1."
+        )
 
 
 def split_options(text: str) -> list[str]:

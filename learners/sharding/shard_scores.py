@@ -49,12 +49,12 @@ class ShardScores(Scores):
         """Write kept scores of its own topics."""
         self.own[row, : len(kept.values)] = kept.values
 
-    def best(self, known: Ints, top: int) -> tuple[Ints, Floats]:
+    def best(self, known: Ints, top: int, first: int = 0) -> tuple[Ints, Floats]:
         """The best topics of all shards, as many as were exchanged."""
         order, values = np.full((len(known), top), -1, np.int32), np.zeros((len(known), top))
         width = min(top, self.order.shape[1])
-        order[:, :width] = self.order[: len(known), :width]
-        values[:, :width] = self.values[: len(known), :width]
+        rows = slice(first, first + len(known))
+        order[:, :width], values[:, :width] = self.order[rows, :width], self.values[rows, :width]
         return order, values
 
     def set_places(self, places: Places) -> None:

@@ -237,6 +237,7 @@ class Engine:
             first.labelled if has_topic_lanes else [],
             self._without_helpers(self.topic_group, first.measures) if has_topic_lanes else [],
             explained,
+            self._in_lane_order([result.decisions for result in results]),
         )
 
     def _in_lane_order(self, by_group: Sequence[Sequence[T]]) -> list[T]:

@@ -7,11 +7,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from learners.arrays import Floats
+from learners.decided import Decisions
 from learners.learner import Learner
-from learners.scores import LabelKind, RowScores
+from learners.scores import LabelKind, RowScores, Scores
 from learners.segment import Rows, Segment
 from learners.specs import LaneSpec
 from learners.unit_length import unit_length
+from pipeline.curves.decision_curve import DecisionCurve
 from pipeline.curves.rank_curve import RankCurve
 from pipeline.curves.topic_curve import LearningCurve, TopicCurve
 
@@ -50,13 +52,15 @@ def new_curve(learner: Learner) -> LearningCurve:
 
 
 class Lane:
-    """A learner and its learning curve."""
+    """A learner and its learning curve; if it assigns topics, also what decides, and its curve."""
 
     def __init__(self, spec: LaneSpec, learner: Learner) -> None:
         self.spec = spec
         self.name = spec.name
         self.learner = learner
         self.curve = new_curve(learner)
+        self.decider = spec.new_decider()
+        self.decision_curve = None if self.decider is None else DecisionCurve()
         self.seconds = 0.0
 
     @property
@@ -74,17 +78,49 @@ class Lane:
         """Whether the scores take memory only for the topics that were retrieved."""
         return self.learner.scores_class.is_sparse
 
+    def new_decisions(self, rows: int) -> Decisions | None:
+        """Room for the decisions about this many rows, if the lane assigns topics."""
+        return None if self.decider is None else Decisions.new(rows)
+
     def follow(
-        self, shared: SharedSegment, scores: RowScores, others: Sequence[RowScores] = ()
+        self,
+        shared: SharedSegment,
+        scores: RowScores,
+        others: Sequence[RowScores] = (),
+        decisions: Decisions | None = None,
     ) -> Floats:
         """Rank and learn a segment; return the measures of its rounds, one row per round.
 
         A round is measured by the ranking made before it was learned. `others` are the scores of
-        the lanes that a stacker combines.
+        the lanes that a stacker combines. A lane that assigns topics writes what it decides to
+        `decisions`.
         """
         started = time.perf_counter()
         segment = shared.by_norm[self.spec.norm]
         self.learner.follow(segment, scores, others)
         measures = self.curve.follow(segment.steps, scores)
+        if decisions is not None:
+            self.decide(segment, scores, decisions)
+            if self.decision_curve is not None:
+                self.decision_curve.follow(segment.steps, decisions, segment.topics)
         self.seconds += time.perf_counter() - started
         return measures
+
+    def size_bytes(self) -> int:
+        """The memory of its model, with what it needs to assign topics."""
+        size = self.learner.size_bytes()
+        if self.decider is not None and self.decision_curve is not None:
+            size += self.decider.size_bytes() + self.decision_curve.topics.size_bytes()
+        return size
+
+    def max_bytes(self, terms: int, topics: int) -> int:
+        """The most that `size_bytes` can be."""
+        size = self.learner.max_bytes(terms, topics)
+        if self.decider is not None and self.decision_curve is not None:
+            size += self.decider.max_bytes(topics) + self.decision_curve.topics.max_bytes(topics)
+        return size
+
+    def decide(self, segment: Segment, scores: RowScores, decisions: Decisions) -> None:
+        """Decide about the ranked rows of a segment, and learn from the labelled ones."""
+        if self.decider is not None:
+            self.decider.follow(segment.steps, Scores.expect(scores), decisions)

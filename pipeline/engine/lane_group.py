@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from learners.arrays import Floats, Ints, Longs
+from learners.decided import Decisions
 from learners.scores import RowScores
 from learners.segment import Segment
 from pipeline.curves.confidence import LaneDifferences
@@ -42,6 +43,7 @@ class GroupResult:
     rounds: list[int]  # rounds learned before each ranking
     known_labels: Ints  # labels that existed at each ranking
     scores: list[RowScores]  # per lane
+    decisions: list[Decisions | None]  # per lane: None if it assigns no topics
     labelled: list[Entry]  # the document or late label that each round learned from
     measures: list[Floats]  # per lane: one row per round
     explanations: list[GroupExplanation] = field(default_factory=list)
@@ -83,9 +85,12 @@ class LaneGroup:
         """
         segment = builder.build()
         scores = [lane.learner.new_scores(len(segment.rows), segment.topics) for lane in self.lanes]
+        decisions = [lane.new_decisions(len(segment.rows)) for lane in self.lanes]
         for i, document in enumerate(builder.late_documents):
-            for lane_scores, emitted in zip(scores, document.scores, strict=True):
+            for lane_scores, made, emitted in zip(scores, decisions, document.scores, strict=True):
                 lane_scores.put(rows + i, emitted)
+                if made is not None and emitted.decision is not None:
+                    made.put(rows + i, emitted.decision)
         shared = share(segment, {lane.spec.norm for lane in self.lanes})
         explanations = list[GroupExplanation]()
         done, measured = 0, list[list[Floats]]()
@@ -93,17 +98,23 @@ class LaneGroup:
         for row in to_explain:
             # Cut right after the ranking, before anything is learned from this document.
             stop = int(ranking_steps[row]) + 1
-            measured.append(runner.run(self.lanes, shared.between(done, stop), scores))
+            measured.append(runner.run(self.lanes, shared.between(done, stop), scores, decisions))
             explanations += explain(self, shared, row, builder.known_labels[row], scores)
             done = stop
-        measured.append(runner.run(self.lanes, shared.between(done, len(shared)), scores))
+        rest = shared.between(done, len(shared))
+        measured.append(runner.run(self.lanes, rest, scores, decisions))
         measures = [np.concatenate(parts) for parts in zip(*measured, strict=True)]
         self.differences.follow(measures)
-        self._store_unlabelled(builder, segment, scores)
+        self._store_unlabelled(builder, segment, scores, decisions)
         rounds = [self.rounds + before for before in builder.rounds_before]
         self.rounds += len(builder.labelled)
+        for lane in self.lanes:
+            if lane.decision_curve is not None:
+                lane.decision_curve.topics.add_rounds([str(one.id) for one in builder.labelled])
         known_labels = np.array(builder.known_labels, np.int32)
-        return GroupResult(rounds, known_labels, scores, builder.labelled, measures, explanations)
+        return GroupResult(
+            rounds, known_labels, scores, decisions, builder.labelled, measures, explanations
+        )
 
     def explain(
         self, shared: SharedSegment, row: int, known: int, scores: Sequence[RowScores],
@@ -118,9 +129,10 @@ class LaneGroup:
         return GroupExplanation(rankings, row_scores)
 
     def _store_unlabelled(
-        self, builder: SegmentBuilder, segment: Segment, scores: list[RowScores]
-    ) -> None:
-        """Store the vectors and scores of the documents that still wait for a label."""
+        self, builder: SegmentBuilder, segment: Segment, scores: list[RowScores],
+        decisions: list[Decisions | None],
+    ) -> None:  # fmt: skip
+        """Store the vectors, scores and decisions of the documents that still wait for a label."""
         for key, document in builder.unlabelled:
             row = document.row
             if row is None or self.pending.documents.get(key) is not document:
@@ -129,7 +141,12 @@ class LaneGroup:
             known = builder.known_labels[row]
             document.terms, document.values = terms.copy(), values.copy()
             document.known = known
-            document.scores = [lane_scores.keep(row, known) for lane_scores in scores]
+            document.scores = [
+                lane_scores.keep(row, known)._replace(
+                    decision=None if made is None else made.keep(row)
+                )
+                for lane_scores, made in zip(scores, decisions, strict=True)
+            ]
             document.row = None
 
     def merge(self, other: LaneGroup, order: Sequence[str]) -> None:

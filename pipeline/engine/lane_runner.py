@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 
 from learners.arrays import Floats
+from learners.decided import Decisions
 from learners.scores import RowScores
 from pipeline.engine.lane import Lane, SharedSegment
 
@@ -27,13 +28,18 @@ class LaneRunner:
         self._pool = ThreadPoolExecutor(at_once) if at_once > 1 else None
 
     def run(
-        self, lanes: Sequence[Lane], segment: SharedSegment, scores: Sequence[RowScores]
+        self,
+        lanes: Sequence[Lane],
+        segment: SharedSegment,
+        scores: Sequence[RowScores],
+        decisions: Sequence[Decisions | None],
     ) -> list[Floats]:
         """Let all lanes rank and learn a segment; return the measures of its rounds, per lane.
 
         Lanes that combine other lanes run after them.
         """
         scores_of = dict(zip((lane.name for lane in lanes), scores, strict=True))
+        decisions_of = dict(zip((lane.name for lane in lanes), decisions, strict=True))
         measures: dict[str, Floats] = {}
         for stacking in (False, True):
             batch = [lane for lane in lanes if bool(lane.combines) == stacking]
@@ -42,6 +48,7 @@ class LaneRunner:
                 repeat(segment),
                 [scores_of[lane.name] for lane in batch],
                 [[scores_of[name] for name in lane.combines] for lane in batch],
+                [decisions_of[lane.name] for lane in batch],
             )
             several = len(segment) >= MIN_STEPS_FOR_THREADS and len(batch) > 1
             pool = self._pool if several else None

@@ -21,7 +21,7 @@ MAX_TOPIC_BYTES = TOPIC_BYTES + CHARACTER_BYTES * MAX_TERM_BYTES
 
 def memory_use(engine: Engine) -> int:
     """Return the bytes of models, vocabulary, topics, and of what waits for labels."""
-    models = sum(lane.learner.size_bytes() for lane in engine.all_lanes)
+    models = sum(lane.size_bytes() for lane in engine.all_lanes)
     topics = sum(TOPIC_BYTES + CHARACTER_BYTES * len(name) for name in engine.topics.names)
     waiting = sum(
         document_bytes(group, group.pending.document_bytes) + group.pending.early_bytes
@@ -34,7 +34,7 @@ def memory_ceiling(engine: Engine) -> int:
     """Return the most that `memory_use` can be, with the buffers for blocks and scores."""
     settings = engine.settings
     terms, topics = settings.features.max_terms, settings.max_topics
-    models = sum(lane.learner.max_bytes(terms, topics) for lane in engine.all_lanes)
+    models = sum(lane.max_bytes(terms, topics) for lane in engine.all_lanes)
     waiting = sum(
         document_bytes(group, settings.max_pending_bytes) + settings.max_pending_bytes
         for group in engine.lane_groups

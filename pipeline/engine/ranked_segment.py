@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from learners.arrays import Floats, Ints
+from learners.decided import Decisions
 from learners.scores import RowScores
 from pipeline.engine.explanations import ExplainedDocument
 from pipeline.log.block import Entry
@@ -24,3 +25,9 @@ class RankedSegment:
     measures: list[Floats] = field(default_factory=list)
     # The last documents of the segment, as many as were asked for.
     explained: list[ExplainedDocument] = field(default_factory=list)
+    # Per lane: what it decided; None if it assigns no topics. Empty if no lane does.
+    decisions: list[Decisions | None] = field(default_factory=list)
+
+    def decisions_of(self, lane: int) -> Decisions | None:
+        """What a lane decided about the documents; None if it assigns no topics."""
+        return self.decisions[lane] if self.decisions else None

@@ -16,15 +16,28 @@ import numpy.typing as npt
 import orjson
 
 from learners.arrays import Bytes, Longs
+from learners.decided import CANDIDATES
 from learners.jit import njit
 from learners.scores import LabelKind, Scores
+from pipeline.engine.decision_texts import (
+    AFTER_NAME,
+    BEFORE_NAME,
+    FIELDS,
+    DecisionTexts,
+    decision_bytes,
+    decision_texts,
+    put_decision,
+    put_probability,
+)
+from pipeline.engine.json_kernels import COMMA, number_end, put, put_number, put_string
 from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.storage.binary_array import BinaryArray, BinaryArrayBuilder
 
-COMMA, CLOSE, ZERO = ord(","), ord("}"), ord("0")
+CLOSE, CLOSE_LIST = ord("}"), ord("]")
 MAX_ROUND_DIGITS = 20
-# The keys of a ranking event, in their order: of topic lanes, and of ordinal lanes.
-TOPIC_FIELDS = ("id", "lane", "round", "ranking", "time")
+# The keys of a ranking event, in their order: of topic lanes, and of ordinal lanes. Only lanes that
+# assign topics have those of `FIELDS`.
+TOPIC_FIELDS = ("id", "lane", "round", "ranking", *FIELDS, "time")
 RANK_FIELDS = ("id", "lane", "round", "rank", "score", "time")
 ALL_FIELDS = frozenset((*TOPIC_FIELDS, *RANK_FIELDS))
 
@@ -39,34 +52,7 @@ class EventParts(NamedTuple):
     topics: BinaryArray  # per topic: everything before its score
     scores: Bytes  # a JSON list of all scores, in the order of the events
     tails: BinaryArray  # per document
-
-
-@njit
-def put(output: Bytes, at: int, data: Bytes, start: int, stop: int) -> int:
-    """Copy `data[start:stop]` to the output; return where the copy ends."""
-    for i in range(start, stop):
-        output[at] = data[i]
-        at += 1
-    return at
-
-
-@njit
-def put_string(output: Bytes, at: int, strings: BinaryArray, i: int) -> int:
-    """Copy the i-th string to the output; return where the copy ends."""
-    return put(output, at, strings.data, strings.offsets[i], strings.offsets[i + 1])
-
-
-@njit
-def put_number(output: Bytes, at: int, number: int) -> int:
-    """Write an integer that is not negative; return where its digits end."""
-    digits, rest = 1, number // 10
-    while rest > 0:
-        digits += 1
-        rest //= 10
-    for i in range(digits):
-        output[at + digits - 1 - i] = ZERO + number % 10
-        number //= 10
-    return at + digits
+    decisions: DecisionTexts
 
 
 @njit
@@ -82,7 +68,8 @@ def assemble(
     `orders` (documents x lanes x places) holds topics; -1 follows the last topic of a ranking.
     """
     at, number = 0, 0
-    next_score = 1  # after the bracket that opens the list of all scores
+    next_score = next_number = 1  # after the bracket that opens the list of all scores
+    texts = parts.decisions
     for document in range(orders.shape[0]):
         for lane in range(orders.shape[1]):
             at = put_string(output, at, parts.heads, document)
@@ -98,13 +85,19 @@ def assemble(
                     output[at] = COMMA
                     at += 1
                 at = put_string(output, at, parts.topics, topic)
-                stop = next_score
-                while parts.scores[stop] != COMMA and stop < len(parts.scores) - 1:
-                    stop += 1
+                stop = number_end(parts.scores, next_score)
                 at = put(output, at, parts.scores, next_score, stop)
                 next_score = stop + 1
+                if texts.decided[lane] and place < CANDIDATES:
+                    at, next_number = put_probability(output, at, texts, next_number)
                 output[at] = CLOSE
                 at += 1
+            output[at] = CLOSE_LIST
+            at += 1
+            if texts.decided[lane]:
+                at, next_number = put_decision(
+                    output, at, texts, parts.topics, document, lane, next_number
+                )
             at = put_string(output, at, parts.tails, document)
             number += 1
             offsets[number] = at
@@ -140,7 +133,7 @@ class RankingWriter:
         top = self._top if top is None else top
         known_names = len(self._topics)
         self._topics.append(
-            [b'{"topic":%b,"score":' % orjson.dumps(t) for t in topics[known_names:]]
+            [BEFORE_NAME + orjson.dumps(t) + AFTER_NAME for t in topics[known_names:]]
         )
         ordinal = [ranked.scores[lane].label_kind is LabelKind.RANKS for lane in lanes]
         if not any(ordinal):
@@ -168,7 +161,12 @@ class RankingWriter:
         documents = ranked.documents
         shape = (len(documents), len(lanes), places)
         orders, values = np.empty(shape, np.int32), np.empty(shape)
-        for i, lane in enumerate(lanes):
+        decisions = [ranked.decisions_of(lane) for lane in lanes]
+        for i, (lane, made) in enumerate(zip(lanes, decisions, strict=True)):
+            if made is not None and places <= CANDIDATES:  # found already
+                rows = slice(len(documents))
+                orders[:, i], values[:, i] = made.topics[rows, :places], made.scores[rows, :places]
+                continue
             scores = Scores.expect(ranked.scores[lane])
             orders[:, i], values[:, i] = scores.best(ranked.known_topics, places)
         used = orders >= 0
@@ -178,7 +176,7 @@ class RankingWriter:
         named = b'"lane":%b,' if "lane" in chosen else b"%.0b"
         named += b'"round":' if "round" in chosen else b""
         opening = b',"ranking":[' if "round" in chosen else b'"ranking":['
-        tail = b'],"time":%b}' if "time" in chosen else b"]%.0b}"
+        tail = b',"time":%b}' if "time" in chosen else b"%.0b}"
         parts = EventParts(
             BinaryArray.from_strings([head % orjson.dumps(d.id) for d in documents]),
             BinaryArray.from_strings([named % orjson.dumps(name) for name in names]),
@@ -187,6 +185,7 @@ class RankingWriter:
             self._topics.array,
             np.frombuffer(numbers, np.uint8),
             BinaryArray.from_strings([tail % orjson.dumps(d.time) for d in documents]),
+            decision_texts(decisions, len(documents), places, chosen),
         )
         output = np.empty(output_bytes(parts, orders[used]), np.uint8)
         offsets = np.zeros(len(documents) * len(lanes) + 1, np.int64)
@@ -202,9 +201,10 @@ def output_bytes(parts: EventParts, topics: npt.NDArray[np.int32]) -> int:
     return (
         (len(parts.heads.data) + len(parts.tails.data)) * lanes
         + documents * len(parts.lanes.data)
-        + documents * lanes * (MAX_ROUND_DIGITS + len(parts.before_ranking))
+        + documents * lanes * (MAX_ROUND_DIGITS + len(parts.before_ranking) + 1)
         + int((offsets[topics + 1] - offsets[topics]).sum() + 2 * len(topics))
         + len(parts.scores)
+        + decision_bytes(parts.decisions, parts.topics)
     )
 
 

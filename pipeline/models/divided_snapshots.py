@@ -14,6 +14,7 @@ from learners.sharding.parts import divided_state, joined_state
 from learners.sharding.topic_slice import TopicSlice
 from pipeline.models.lane_specs import lane_spec
 from pipeline.snapshots.content import damage_of
+from pipeline.snapshots.pending_decisions import only_decisions
 from pipeline.snapshots.snapshot import (
     Snapshot,
     all_scores,
@@ -44,7 +45,8 @@ def joined_shards(snapshots: Sequence[Snapshot], lane: str) -> Snapshot:
             scores[own] = floats(
                 pending_arrays(snapshot, lane), "scores", int(np.count_nonzero(own))
             )
-        pending = {"scores": scores, "counts": known.copy()}
+        decided = only_decisions(pending_arrays(first, lane))
+        pending = {"scores": scores, "counts": known.copy(), **decided}
         whole = joined_state(learner_of(first, lane), states)
         made = single_lane_snapshot(first, lane, whole, pending)
     made.content.pop("exchange", None)
@@ -61,6 +63,7 @@ def divided_snapshot(whole: Snapshot, lane: str, shard: int, shards: int) -> Sna
             raise InvalidArrayError("array pending/scores is not one score per known topic")
         counts: Longs = (known - shard + shards - 1) // shards
         pending: State = {"scores": scores[own.owns(topics)], "counts": counts}
+        pending |= only_decisions(pending_arrays(whole, lane))
         learner = learner_of(whole, lane)
         state = divided_state(learner, learner_state(whole, lane), shard, shards)
         return single_lane_snapshot(whole, lane, state, pending)

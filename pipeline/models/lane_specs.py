@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from learners.options import OptionError, Value
-from learners.specs import LEARNERS, LaneSpec
+from learners.specs import DECISION_OPTIONS, LEARNERS, LaneSpec, check_decisions
 from pipeline.snapshots.content import text, texts
 
 NORMS = ("none", "l2")
@@ -41,16 +41,23 @@ def lane_spec(
         )
     if norm not in NORMS:
         raise ValueError(f"lane {name}: norm must be one of {', '.join(NORMS)}, found {norm!r}")
+    deciding = {option.name: option for option in DECISION_OPTIONS}
     declared = {option.name: option for option in LEARNERS[learner].options}
     options: dict[str, Value] = {}
+    decisions: dict[str, Value] = {option.name: option.default for option in DECISION_OPTIONS}
     try:
         for key, value in settings.items():
             if key in ("learner", "norm") or (key == "of" and not value):
                 continue
+            if key in deciding and "ranks" not in settings:
+                decisions[key] = deciding[key].read(str(value), learner)
+                continue
             if key not in declared:
                 raise ValueError(f"lane {name} has the option {key!r}, unknown to this release")
             options[key] = declared[key].read(str(value), learner)
-        spec = LaneSpec(name, learner, options, norm, max(1, shards), combines)
+        assign, risk = str(decisions["assign"]), float(decisions["risk"])
+        check_decisions(assign, risk)
+        spec = LaneSpec(name, learner, options, norm, max(1, shards), combines, assign, risk)
         if spec.shards > 1:
             spec.check_divisible()
     except OptionError as error:

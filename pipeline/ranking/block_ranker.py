@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 
 from learners.arrays import Ints
+from learners.decided import Decisions
 from learners.scores import RowScores
 from learners.segment import Rows, Segment, Steps
 from pipeline.engine.engine import MAX_SCORES, Engine
@@ -105,7 +106,7 @@ class LaneRanker:
         for some in self._bounded(len(documents), labelled.topics):
             part = rows.between(some.start, some.stop)
             shared, scores = self._score(part, labelled.topics)
-            ranked = self._ranked(documents[some], scores)
+            ranked = self._ranked(documents[some], shared, scores)
             events += self._events(ranked, shared, top, why)
             if self._evaluate:
                 arrays.append(placed(self._engine, labelled, some, ranked.scores))
@@ -154,7 +155,9 @@ class LaneRanker:
         )
         return Segment(rows, steps, self._vectors.terms, known)
 
-    def _ranked(self, documents: Sequence[Entry], scores: dict[str, RowScores]) -> RankedSegment:
+    def _ranked(
+        self, documents: Sequence[Entry], shared: SharedSegment, scores: dict[str, RowScores]
+    ) -> RankedSegment:
         """Return documents and scores as the engine does after it has ranked a segment."""
         engine, count = self._engine, len(documents)
         return RankedSegment(
@@ -162,7 +165,16 @@ class LaneRanker:
             np.full(count, self._topics, np.int32),
             [[engine.group_of(lane).rounds] * count for lane in engine.lanes],
             [scores[lane.name] for lane in engine.lanes],
+            decisions=[self._decided(lane, shared, scores[lane.name]) for lane in engine.lanes],
         )
+
+    def _decided(self, lane: Lane, shared: SharedSegment, scores: RowScores) -> Decisions | None:
+        """Return what a lane decides about the documents; None if it assigns no topics."""
+        segment = shared.by_norm[lane.spec.norm]
+        made = lane.new_decisions(len(segment.rows))
+        if made is not None:
+            lane.decide(segment, scores, made)
+        return made
 
     def _events(
         self, ranked: RankedSegment, shared: SharedSegment, top: int, why: bool

@@ -10,6 +10,7 @@ import orjson
 
 from learners.arrays import Floats, Ints
 from learners.scores import Scores
+from pipeline.engine.decision_texts import as_objects as decision_objects
 from pipeline.engine.engine import Engine
 from pipeline.engine.explanations import explain_rank, strongest_terms
 from pipeline.engine.lane import Lane, SharedSegment
@@ -44,6 +45,12 @@ def explained_events(
             else:
                 topics, scores = first[0][row], first[1][row]
                 event["ranking"] = explained_topics(engine, lane, shared, row, topics, scores)
+                made = ranked.decisions_of(number)
+                if made is not None:
+                    decided, likely = decision_objects(made, row, engine.topics.names)
+                    for topic, probability in zip(event["ranking"], likely, strict=False):
+                        topic["probability"] = probability
+                    event.update(decided)
             event["time"] = document.time
             events.append(orjson.dumps(event))
     return events

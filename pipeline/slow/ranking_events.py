@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 import orjson
 
+from pipeline.engine.decision_texts import as_objects
 from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.engine.ranking_events import ALL_FIELDS
 
@@ -21,11 +22,19 @@ def slow_ranking_events(
             given = scores.row(row, int(ranked.known_topics[row])).tolist()
             best = sorted(range(len(given)), key=lambda topic: (-given[topic], topic))
             best = best[:top] if top else best
+            made = ranked.decisions_of(number)
+            decided, likely = as_objects(made, row, topics) if made is not None else ({}, [])
+            ranking: list[dict[str, object]] = []
+            for place, topic in enumerate(best):
+                ranking.append({"topic": topics[topic], "score": given[topic]})
+                if place < len(likely):
+                    ranking[-1]["probability"] = likely[place]
             event = {
                 "id": document.id,
                 "lane": lane,
                 "round": ranked.rounds[number][row],
-                "ranking": [{"topic": topics[topic], "score": given[topic]} for topic in best],
+                "ranking": ranking,
+                **decided,
                 "time": document.time,
             }
             events.append(orjson.dumps({key: event[key] for key in event if key in fields}))

@@ -25,6 +25,7 @@ from learners.checks import (
     longs,
     starts,
 )
+from learners.decided import StoredDecision
 from learners.scores import RANK, StoredScores
 from pipeline.curves.confidence import COMPARED, ROUNDS, SPREAD, arranged
 from pipeline.engine.engine import Engine
@@ -33,6 +34,7 @@ from pipeline.engine.lane import Lane
 from pipeline.engine.lane_group import LaneGroup
 from pipeline.engine.pending_labels import Label, PendingDocument
 from pipeline.snapshots.content import damage_of, distinct_texts, part, whole
+from pipeline.snapshots.pending_decisions import pending_decisions
 from pipeline.snapshots.snapshot import (
     Snapshot,
     arrays_under,
@@ -110,15 +112,23 @@ def restore_lane(engine: Engine, lane: Lane, snapshot: Snapshot) -> None:
     with part(f"lane {lane.name}, curve"):
         lane.curve.restore(arrays_under(snapshot.arrays, f"lane{number}/curve"))
         lane.curve.check_references(labels)
+    if lane.decision_curve is not None:
+        with part(f"lane {lane.name}, decisions"):
+            lane.decision_curve.restore(arrays_under(snapshot.arrays, f"lane{number}/decisions"))
+            lane.decision_curve.check_references(labels)
 
 
 def restore_learner(engine: Engine, lane: Lane, snapshot: Snapshot) -> None:
-    """Restore the learner of a lane."""
+    """Restore the learner of a lane, and what decides which topics it assigns."""
     number = snapshot.all_lanes.index(lane.name)
     labels = engine.group_of(lane).labels.known
     with part(f"lane {lane.name}, learner"):
         lane.learner.restore(arrays_under(snapshot.arrays, f"lane{number}/learner"))
         lane.learner.check_references(len(engine.vocabulary), labels, len(lane.combines))
+    if lane.decider is not None:
+        with part(f"lane {lane.name}, decider"):
+            lane.decider.restore(arrays_under(snapshot.arrays, f"lane{number}/decider"))
+            lane.decider.check_references(labels)
 
 
 def restore_group_state(
@@ -214,9 +224,12 @@ def scores_by_document(
     elif not np.array_equal(counts, kept):
         raise InvalidArrayError(f"array {name}/counts is not the number of known topics")
     spans = [slice(start, stop) for start, stop in pairwise(cuts.tolist())]
+    decisions: Sequence[StoredDecision | None] = [None] * len(spans)
+    if lane.decider is not None:
+        decisions = pending_decisions(arrays, name, known)
     return [
-        StoredScores(scores[span].copy(), None if topics is None else topics[span].copy())
-        for span in spans
+        StoredScores(scores[span].copy(), None if topics is None else topics[span].copy(), decision)
+        for span, decision in zip(spans, decisions, strict=True)
     ]
 
 

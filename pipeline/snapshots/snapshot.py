@@ -16,7 +16,9 @@ from learners.scores import StoredScores
 from learners.specs import LEARNERS, parse_spec
 from pipeline.curves.confidence import arranged
 from pipeline.engine.engine import Engine
+from pipeline.engine.lane import Lane
 from pipeline.engine.lane_group import LaneGroup
+from pipeline.snapshots.pending_decisions import decision_arrays
 from pipeline.storage.container import Arrays
 from pipeline.text.feature_settings import FeatureSettings
 
@@ -55,8 +57,8 @@ def take_snapshot(engine: Engine, position: int) -> Snapshot:
     arrays: Arrays = {}
     add_arrays(arrays, "vocabulary", engine.vocabulary.state())
     for number, lane in enumerate(engine.all_lanes):
-        add_arrays(arrays, f"lane{number}/learner", lane.learner.state())
-        add_arrays(arrays, f"lane{number}/curve", lane.curve.state())
+        for name, state in parts_of(lane).items():
+            add_arrays(arrays, f"lane{number}/{name}", state)
         group = engine.group_of(lane)
         index = group.lanes.index(lane)
         scores = [document.scores[index] for document in group.pending.documents.values()]
@@ -75,6 +77,14 @@ def take_snapshot(engine: Engine, position: int) -> Snapshot:
         content["ranks"] = take_group_state(engine.rank_group, "ranks/", arrays)
         content["ranks"]["refused"] = engine.rank_labels.refused
     return Snapshot(content, arrays)
+
+
+def parts_of(lane: Lane) -> dict[str, State]:
+    """Return the states of the parts of a lane, by name."""
+    parts = {"learner": lane.learner.state(), "curve": lane.curve.state()}
+    if lane.decider is not None and lane.decision_curve is not None:
+        parts |= {"decider": lane.decider.state(), "decisions": lane.decision_curve.state()}
+    return parts
 
 
 def take_group_state(group: LaneGroup, prefix: str, arrays: Arrays) -> dict[str, Any]:
@@ -110,7 +120,7 @@ def pending_scores(documents: list[StoredScores]) -> State:
     if topics:
         state["topics"] = concatenated(topics, np.int32)
     state["counts"] = np.array([len(scores.values) for scores in documents], np.int64)
-    return state
+    return {**state, **decision_arrays(documents)}
 
 
 def all_scores(arrays: Arrays, lane: str) -> Any:  # noqa: ANN401 - an array
@@ -136,7 +146,8 @@ def single_lane_snapshot(snapshot: Snapshot, lane: str, state: State, pending: S
         if not name.startswith(("lane", "ranks/"))
     }
     add_arrays(arrays, "lane0/pending", pending)
-    add_arrays(arrays, "lane0/curve", arrays_under(snapshot.arrays, f"lane{number}/curve"))
+    for part in ("curve", "decider", "decisions"):  # equal in all shards
+        add_arrays(arrays, f"lane0/{part}", arrays_under(snapshot.arrays, f"lane{number}/{part}"))
     add_arrays(arrays, "lane0/learner", state)
     if "differences" in arrays:
         topic_lanes = group_lanes(settings["lanes"], "")

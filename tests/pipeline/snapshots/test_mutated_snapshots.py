@@ -34,6 +34,7 @@ LANES: dict[str, tuple[str, ...]] = {
     "perceptron": ("perceptron",),
     "arow": ("arow",),
     "soft-arow": ("soft-arow",),
+    "decisions": ("perceptron:assign=macro,risk=0.4",),
     "committee": ("committee:size=2",),
     "rocchio": ("rocchio:refresh=5",),
     "frequency": ("frequency",),

@@ -1,0 +1,197 @@
+"""How likely a topic near the top of a ranking is relevant: logistic regression, learned online.
+
+A lane's scores have no unit: they grow, and those of two learners cannot be compared. So a topic is
+described by its score in relation to recent scores, to its neighbours in the ranking and to the
+document, and each topic has an intercept and a slope of its own. Every labelled round is a Newton
+step: gradients are divided by the curvature of all rounds, of which older ones count less. So the
+weights settle fast, and follow a stream that changes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from learners.arrays import Bools, Floats, Ints
+from learners.decided import CANDIDATES
+from learners.jit import njit, njit_inline
+
+# What describes a candidate: a constant, its score, how far it is below the best topic, above the
+# next and below the one before, the logarithm of its place, whether it is first, by how much its
+# score is high or low, and the mean score of the document.
+CONSTANT, SCORE, BELOW_BEST, ABOVE_NEXT, PLACE, FIRST, HIGH, MEAN, LOW, BELOW_LAST = range(10)
+FEATURES = 10
+ROUNDS, AVERAGE, VARIANCE = range(3)  # of recent scores
+INTERCEPT, SLOPE, INTERCEPT_KNOWN, SLOPE_KNOWN = range(4)  # of a topic
+TOPIC_COLUMNS = 4
+
+START = (-2.0, 1.0)  # the weights of the constant and of the score before anything is learned
+RIDGE = 1.0  # curvature before anything is learned
+FORGET = 0.003  # by how much the curvature of older rounds counts less, per round
+# Variances of what each topic has of its own before anything is learned, and by how much they grow
+# with each round of the topic, in units of themselves.
+INTERCEPT_PRIOR, SLOPE_PRIOR, TOPIC_NOISE = 0.05, 0.03, 3e-4
+RECENT = 0.01  # weight of the newest document in the statistics of scores
+HIGH_FROM = 1.0  # standard deviations above the mean; scores below the mean are low
+LEAST_CURVATURE = 1e-4  # of the logistic curve
+MOST_SCORE, MOST_SCALED, MOST_LOGIT = 1e100, 30.0, 30.0
+
+LOG_PLACES = np.array([math.log(1.0 + place) for place in range(CANDIDATES)])
+
+
+class Calibration(NamedTuple):
+    """What is learned."""
+
+    weights: Floats  # one per feature
+    curvature: Floats  # features x features; only the lower triangle is used
+    # Per topic: its intercept and slope, and by how much their variances are below the prior.
+    topics: Floats
+    scale: Floats  # rounds, and mean and variance of recent scores
+
+
+class CalibrationWorkspace(NamedTuple):
+    """Room for the numbers of one document."""
+
+    features: Floats  # candidates x features
+    gradient: Floats
+    triangle: Floats  # features x features
+
+
+@njit
+def new_workspace() -> CalibrationWorkspace:
+    """Room for the numbers of one document."""
+    return CalibrationWorkspace(
+        np.zeros((CANDIDATES, FEATURES)), np.zeros(FEATURES), np.zeros((FEATURES, FEATURES))
+    )
+
+
+@njit_inline
+def limited(value: float, most: float) -> float:
+    """The number from -most to most that is next to a value."""
+    return min(max(value, -most), most)
+
+
+@njit
+def describe(scores: Floats, count: int, scale: Floats, features: Floats) -> None:
+    """Write the features of the first `count` candidates, given their scores, best first."""
+    average = scale[AVERAGE]
+    spread = math.sqrt(scale[VARIANCE]) if scale[VARIANCE] > 0.0 else 1.0
+    mean = 0.0
+    for place in range(count):
+        score = limited((limited(scores[place], MOST_SCORE) - average) / spread, MOST_SCALED)
+        features[place, SCORE] = score
+        mean += score
+    mean = mean / max(count, 1)
+    best = before = features[0, SCORE]
+    for place in range(count):
+        score = features[place, SCORE]
+        features[place, CONSTANT] = 1.0
+        features[place, BELOW_BEST] = best - score
+        after = features[place + 1, SCORE] if place + 1 < count else score
+        features[place, ABOVE_NEXT] = score - after
+        features[place, BELOW_LAST] = before - score
+        features[place, PLACE] = LOG_PLACES[place]
+        features[place, FIRST] = 1.0 if place == 0 else 0.0
+        features[place, HIGH] = max(score - HIGH_FROM, 0.0)
+        features[place, LOW] = max(-score, 0.0)
+        features[place, MEAN] = mean
+        before = score
+
+
+@njit
+def probabilities(
+    topics: Ints, count: int, features: Floats, weights: Floats, by_topic: Floats, likely: Floats
+) -> None:
+    """Write how likely each of the candidates is relevant."""
+    for place in range(count):
+        topic = topics[place]
+        logit = by_topic[topic, INTERCEPT] + by_topic[topic, SLOPE] * features[place, SCORE]
+        for i in range(FEATURES):
+            logit += weights[i] * features[place, i]
+        likely[place] = 1.0 / (1.0 + math.exp(-limited(logit, MOST_LOGIT)))
+
+
+@njit
+def learn_candidates(
+    topics: Ints, count: int, likely: Floats, is_relevant: Bools, model: Calibration,
+    work: CalibrationWorkspace,
+) -> None:  # fmt: skip
+    """Take a step towards what was right. `likely` are the probabilities by the present weights."""
+    weights, curvature, by_topic, _ = model
+    features, gradient, triangle = work
+    for i in range(FEATURES):
+        gradient[i] = 0.0
+        for k in range(i + 1):
+            curvature[i, k] *= 1.0 - FORGET
+    for place in range(count):
+        topic, score = topics[place], features[place, SCORE]
+        steep = max(likely[place] * (1.0 - likely[place]), LEAST_CURVATURE)
+        off = (1.0 if is_relevant[place] else 0.0) - likely[place]
+        for i in range(FEATURES):
+            gradient[i] += off * features[place, i]
+            part = steep * features[place, i]
+            for k in range(i + 1):
+                curvature[i, k] += part * features[place, k]
+        intercept_variance = INTERCEPT_PRIOR - by_topic[topic, INTERCEPT_KNOWN]
+        slope_variance = SLOPE_PRIOR - by_topic[topic, SLOPE_KNOWN]
+        square = score * score
+        spread = intercept_variance + slope_variance * square
+        shrink = 1.0 / (1.0 + steep * spread)
+        by_topic[topic, INTERCEPT] += (intercept_variance * off) * shrink
+        by_topic[topic, SLOPE] += ((slope_variance * score) * off) * shrink
+        less = steep * shrink
+        intercept_variance *= 1.0 - intercept_variance * less
+        slope_variance *= 1.0 - (slope_variance * square) * less
+        intercept_variance += TOPIC_NOISE * INTERCEPT_PRIOR
+        slope_variance += TOPIC_NOISE * SLOPE_PRIOR
+        by_topic[topic, INTERCEPT_KNOWN] = max(INTERCEPT_PRIOR - intercept_variance, 0.0)
+        by_topic[topic, SLOPE_KNOWN] = max(SLOPE_PRIOR - slope_variance, 0.0)
+    solve(curvature, gradient, triangle)
+    for i in range(FEATURES):
+        weights[i] += gradient[i]
+
+
+@njit
+def solve(curvature: Floats, vector: Floats, triangle: Floats) -> None:
+    """Divide a vector by the curvature plus the ridge, in place, by a root-free Cholesky split.
+
+    `triangle` gets the factors: below its diagonal the lower one, on it the diagonal one.
+    """
+    for i in range(FEATURES):
+        for k in range(i):
+            total = curvature[i, k]
+            for j in range(k):
+                total -= (triangle[i, j] * triangle[k, j]) * triangle[j, j]
+            triangle[i, k] = total / triangle[k, k]
+        total = curvature[i, i] + RIDGE
+        for j in range(i):
+            total -= (triangle[i, j] * triangle[i, j]) * triangle[j, j]
+        triangle[i, i] = max(total, LEAST_CURVATURE)  # rounding must not make it negative
+    for i in range(FEATURES):
+        for j in range(i):
+            vector[i] -= triangle[i, j] * vector[j]
+    for i in range(FEATURES - 1, -1, -1):
+        vector[i] /= triangle[i, i]
+        for j in range(i + 1, FEATURES):
+            vector[i] -= triangle[j, i] * vector[j]
+
+
+@njit
+def learn_scale(scores: Floats, count: int, scale: Floats) -> None:
+    """Add the scores of a document to the statistics of recent scores."""
+    share = max(1.0 / (scale[ROUNDS] + 1.0), RECENT)
+    mean = 0.0
+    for place in range(count):
+        mean += limited(scores[place], MOST_SCORE)
+    mean = mean / count
+    square = 0.0
+    for place in range(count):
+        distance = limited(scores[place], MOST_SCORE) - mean
+        square += distance * distance
+    distance = mean - scale[AVERAGE]
+    scale[ROUNDS] += 1.0
+    scale[AVERAGE] += share * distance
+    spread = scale[VARIANCE] + share * (distance * distance)
+    scale[VARIANCE] = (1.0 - share) * spread + share * (square / count)

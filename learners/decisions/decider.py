@@ -1,0 +1,195 @@
+"""Decide which topics a lane assigns, before the labels are seen, and learn from the labels.
+
+A decider follows the steps of a lane after the lane has ranked them. It sees nothing but the best
+topics of each ranking with their scores, and the labels. So the shards of a lane decide alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from learners.arrays import Floats, Ints
+from learners.checks import check_between, check_extent, floats
+from learners.decided import CANDIDATES, Decisions
+from learners.decisions.calibration import (
+    FEATURES,
+    INTERCEPT_KNOWN,
+    INTERCEPT_PRIOR,
+    ROUNDS,
+    SLOPE_KNOWN,
+    SLOPE_PRIOR,
+    START,
+    TOPIC_COLUMNS,
+    VARIANCE,
+    Calibration,
+    describe,
+    learn_candidates,
+    learn_scale,
+    new_workspace,
+    probabilities,
+)
+from learners.decisions.goals import Goal
+from learners.decisions.rules import (
+    BINS,
+    CERTAINTY_BINS,
+    FIRST_RIGHT,
+    FIRST_SIZES,
+    OUTSIDE,
+    RIGHT,
+    SIZES,
+    TALLIES,
+    RuleState,
+    assign,
+    certainty_of,
+    learn_rules,
+    needs_review,
+)
+from learners.growing_array import GrowingArray
+from learners.jit import njit
+from learners.learner import State
+from learners.scores import Scores
+from learners.segment import Steps, labels_of
+
+
+@njit
+def follow_decisions(
+    steps: Steps, order: Ints, values: Floats, goal: Goal, risk: float,
+    model: Calibration, state: RuleState, made: Decisions,
+) -> None:  # fmt: skip
+    """Take the steps in order: decide about ranked rows, and learn from those with labels.
+
+    `order` and `values` are the best topics of the ranked rows and their scores, in their order.
+    """
+    step_row, step_learn = steps.row, steps.learn
+    label_starts, labels = steps.label_starts, steps.labels
+    rule, level = goal
+    all_topics, all_scores, all_likely, all_assigned, certainty, review = made
+    weights, by_topic, scale = model.weights, model.topics, model.scale
+    work = new_workspace()
+    features = work.features
+    is_relevant, now = np.zeros(CANDIDATES, np.bool_), np.zeros(CANDIDATES)
+    ranked = 0
+    for step in range(len(step_row)):
+        row = step_row[step]
+        topics, scores, likely = all_topics[row], all_scores[row], all_likely[row]
+        assigned = all_assigned[row]
+        if not step_learn[step]:
+            for place in range(order.shape[1]):
+                topics[place], scores[place] = order[ranked, place], values[ranked, place]
+            ranked += 1
+        count = 0
+        while count < CANDIDATES and topics[count] >= 0:
+            count += 1
+        describe(scores, count, scale, features)
+        if not step_learn[step]:
+            probabilities(topics, count, features, weights, by_topic, likely)
+            assign(rule, level, state, topics, likely, count, assigned)
+            certainty[row] = certainty_of(likely, count, state.tally[OUTSIDE], assigned)
+            review[row] = needs_review(certainty[row], risk, state)
+            continue
+        relevant = labels_of(label_starts, labels, step)
+        for place in range(count):
+            is_relevant[place] = False
+            for topic in relevant:
+                if topic == topics[place]:
+                    is_relevant[place] = True
+        if count > 0:
+            # Since the document was ranked, weights may have changed: its label may be late.
+            probabilities(topics, count, features, weights, by_topic, now)
+            learn_candidates(topics, count, now, is_relevant, model, work)
+            learn_scale(scores, count, scale)
+        learn_rules(
+            rule, risk, state, topics, likely, assigned, count, certainty[row], is_relevant,
+            relevant,
+        )  # fmt: skip
+
+
+class Decider:
+    """Decides for one lane. Its state is part of the lane's model."""
+
+    def __init__(self, goal: Goal, risk: float) -> None:
+        self.goal = goal
+        self.risk = risk
+        self._weights: Floats = np.zeros(FEATURES)
+        self._weights[: len(START)] = START
+        self._curvature: Floats = np.zeros((FEATURES, FEATURES))
+        self._calibrated = GrowingArray(2)
+        self._scale: Floats = np.zeros(VARIANCE + 1)
+        self._tally: Floats = np.zeros(TALLIES)
+        self._tally[RIGHT], self._tally[SIZES] = FIRST_RIGHT, FIRST_SIZES
+        self._assigned = GrowingArray(2)
+        self._histogram: Floats = np.zeros((BINS, 2))
+        self._certainty: Floats = np.zeros((CERTAINTY_BINS, 2))
+
+    def follow(self, steps: Steps, scores: Scores, made: Decisions) -> None:
+        """Decide about the ranked rows, and learn from the labelled ones.
+
+        Rows that were ranked in an earlier segment have their decisions in `made` already.
+        """
+        topics = scores.topics
+        self._calibrated.grow(topics, TOPIC_COLUMNS)
+        self._assigned.grow(topics, 2)
+        ranked = ~steps.learn
+        rows = steps.row[ranked]
+        first = int(rows[0]) if len(rows) else 0
+        order, values = scores.best(steps.known[ranked], CANDIDATES, first)
+        model = Calibration(self._weights, self._curvature, self._calibrated.room, self._scale)
+        state = RuleState(self._tally, self._assigned.room, self._histogram, self._certainty)
+        follow_decisions(steps, order, values, self.goal, self.risk, model, state, made)
+
+    def state(self) -> State:
+        """Return everything that was learned as named arrays (copies)."""
+        return {
+            "weights": self._weights.copy(),
+            "curvature": self._curvature.copy(),
+            "calibrated": self._calibrated.copy(),
+            "scale": self._scale.copy(),
+            "tally": self._tally.copy(),
+            "assigned": self._assigned.copy(),
+            "histogram": self._histogram.copy(),
+            "certainty": self._certainty.copy(),
+        }
+
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go on from a state that `state` gave; see `Learner.restore`."""
+        weights = floats(state, "weights", FEATURES)
+        curvature = floats(state, "curvature", FEATURES, FEATURES)
+        calibrated = floats(state, "calibrated", None, TOPIC_COLUMNS)
+        scale = floats(state, "scale", VARIANCE + 1)
+        tally = floats(state, "tally", TALLIES)
+        assigned = floats(state, "assigned", len(calibrated), 2)
+        check_between("calibrated", calibrated[:, INTERCEPT_KNOWN], 0.0, INTERCEPT_PRIOR)
+        check_between("calibrated", calibrated[:, SLOPE_KNOWN], 0.0, SLOPE_PRIOR)
+        for name, array in (("scale", scale[[ROUNDS, VARIANCE]]), ("tally", tally)):
+            check_between(name, array, 0.0)
+        check_between("tally", tally[SIZES : SIZES + 1], np.finfo(np.float64).tiny)
+        check_between("assigned", assigned, 0.0)
+        histogram = floats(state, "histogram", BINS, 2)
+        certainty = floats(state, "certainty", CERTAINTY_BINS, 2)
+        check_between("histogram", histogram, 0.0)
+        check_between("certainty", certainty, 0.0)
+        self._weights, self._curvature = weights.copy(), curvature.copy()
+        self._scale, self._tally = scale.copy(), tally.copy()
+        self._histogram, self._certainty = histogram.copy(), certainty.copy()
+        self._calibrated.load(calibrated)
+        self._assigned.load(assigned)
+
+    def check_references(self, topics: int) -> None:
+        """Raise `InvalidArrayError` if there is something of a topic that the stream lacks."""
+        check_extent("calibrated", self._calibrated.shape[0], topics, "topics")
+
+    def size_bytes(self) -> int:
+        """The memory of what was learned."""
+        fixed = (self._curvature, self._histogram, self._certainty)
+        per_topic = self._calibrated.nbytes + self._assigned.nbytes
+        return sum(array.nbytes for array in fixed) + per_topic
+
+    @staticmethod
+    def max_bytes(topics: int) -> int:
+        """The most that `size_bytes` can be."""
+        return 8 * (
+            FEATURES * FEATURES + 2 * (BINS + CERTAINTY_BINS) + (TOPIC_COLUMNS + 2) * topics
+        )

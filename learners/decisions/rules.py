@@ -1,0 +1,208 @@
+"""Which candidates are assigned, given their probabilities: one rule for each goal.
+
+For the F1 over all rounds (`micro`) the best set has every topic whose probability is at least half
+of the F1 that is reached; for the F1 of a topic (`macro`) the same holds with its own F1. For the
+F1 of a document the candidates are taken by falling probability, as many as give the highest
+expected F1. For a wanted precision or recall, the threshold is read off the recent candidates.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from learners.arrays import Bools, Floats, Ints
+from learners.decisions.goals import F1, MACRO, MICRO, PRECISION, RECALL
+from learners.jit import njit, njit_inline
+
+BINS = 200  # of probabilities
+CERTAINTY_BINS = 50
+# What is added up with less and less weight: right topics, assigned plus relevant ones, relevant
+# ones, relevant ones found, relevant topics of a document outside of its candidates.
+RIGHT, SIZES, RELEVANT, FOUND, OUTSIDE = range(5)
+TALLIES = 5
+TOPIC_RIGHT, TOPIC_SIZES = range(2)
+CANDIDATES_IN, RELEVANT_IN = range(2)  # the columns of a histogram
+
+# By how much older rounds count less, per round.
+FORGET, FORGET_FOR_MICRO, FORGET_FOR_RECALL, FORGET_OUTSIDE = 0.001, 0.005, 0.002, 0.01
+FIRST_RIGHT, FIRST_SIZES = 4.0, 10.0  # before the first round: a threshold of 0.4
+TOPIC_THRESHOLD, TOPIC_ROUNDS = 0.25, 5.0  # before the first round of a topic, and its weight
+FIRST_RECALL_THRESHOLD = 0.3
+DOUBT = 0.5  # weight, in candidates, of the wanted precision beside what was seen
+
+
+class RuleState(NamedTuple):
+    """What the rules know of earlier rounds."""
+
+    tally: Floats
+    topics: Floats  # per topic: how often it was rightly assigned, and assigned plus relevant
+    histogram: Floats  # by probability: candidates, and relevant ones among them
+    certainty: Floats  # by certainty: documents, and the sum of their F1
+
+
+@njit_inline
+def bin_of(value: float, bins: int) -> int:
+    """The bin of a number between 0 and 1."""
+    return min(int(value * bins), bins - 1)
+
+
+@njit
+def cut_for_mean(histogram: Floats, wanted: float) -> float:
+    """The lowest number from which on the mean is as high as wanted; 1 if it is nowhere."""
+    count = total = 0.0
+    bins = best = len(histogram)
+    for i in range(bins - 1, -1, -1):
+        count += histogram[i, CANDIDATES_IN]
+        total += histogram[i, RELEVANT_IN]
+        if count > 0.0 and total + DOUBT * wanted >= wanted * (count + DOUBT):
+            best = i
+    return best / bins
+
+
+@njit
+def cut_for_sum(histogram: Floats, wanted: float) -> float:
+    """The highest number from which on the sum is as high as wanted; 0 if it is nowhere."""
+    total = 0.0
+    best = BINS
+    while best > 0 and total < wanted:
+        best -= 1
+        total += histogram[best, RELEVANT_IN]
+    return best / BINS
+
+
+@njit
+def threshold(rule: int, level: float, state: RuleState) -> float:
+    """The probability from which on topics are assigned, if the rule has one for all topics."""
+    tally = state.tally
+    if rule == MICRO:
+        return float(tally[RIGHT] / tally[SIZES])
+    if rule == PRECISION:
+        return cut_for_mean(state.histogram, level)
+    if tally[RELEVANT] <= 0.0:
+        return FIRST_RECALL_THRESHOLD
+    # What earlier thresholds missed is made up for.
+    wanted = level + (level - tally[FOUND] / tally[RELEVANT])
+    return cut_for_sum(state.histogram, wanted * tally[RELEVANT])
+
+
+@njit
+def assign(
+    rule: int, level: float, state: RuleState, topics: Ints, likely: Floats, count: int,
+    assigned: Bools,
+) -> None:  # fmt: skip
+    """Write which of the first `count` candidates are assigned."""
+    if rule == F1:
+        assign_by_expected_f1(likely, count, state.tally[OUTSIDE], assigned)
+        return
+    cut = 0.0 if rule == MACRO else threshold(rule, level, state)
+    for place in range(count):
+        if rule == MACRO:
+            seen = state.topics[topics[place]]
+            known = seen[TOPIC_RIGHT] + TOPIC_ROUNDS * TOPIC_THRESHOLD
+            cut = known / (seen[TOPIC_SIZES] + TOPIC_ROUNDS)
+        assigned[place] = likely[place] >= cut
+
+
+@njit
+def assign_by_expected_f1(likely: Floats, count: int, outside: float, assigned: Bools) -> None:
+    """Assign the most likely candidates, as many as give the highest expected F1.
+
+    The expectation of the quotient is taken as the quotient of the expectations.
+    """
+    order = np.arange(count)
+    for i in range(1, count):
+        at = i
+        while at > 0 and likely[order[at]] > likely[order[at - 1]]:
+            order[at], order[at - 1] = order[at - 1], order[at]
+            at -= 1
+    relevant = outside
+    for place in range(count):
+        relevant += likely[place]
+    right = best = 0.0
+    taken = 0
+    for i in range(count):
+        right += likely[order[i]]
+        expected = 2.0 * right / (i + 1 + relevant)
+        if expected > best:
+            best, taken = expected, i + 1
+    for i in range(count):
+        assigned[order[i]] = i < taken
+
+
+@njit
+def certainty_of(likely: Floats, count: int, outside: float, assigned: Bools) -> float:
+    """The expected F1 of an assigned set; of an empty one, how likely no candidate is relevant."""
+    right, relevant, size, none = 0.0, outside, 0, 1.0
+    for place in range(count):
+        relevant += likely[place]
+        none *= 1.0 - likely[place]
+        if assigned[place]:
+            right += likely[place]
+            size += 1
+    return min(2.0 * right / (size + relevant), 1.0) if size > 0 else none
+
+
+@njit
+def needs_review(certainty: float, risk: float, state: RuleState) -> bool:
+    """Whether documents as uncertain as this one bring the mean F1 below 1 - risk."""
+    return risk > 0.0 and certainty < cut_for_mean(state.certainty, 1.0 - risk)
+
+
+@njit_inline
+def f1_of(right: float, size: float, relevant: float) -> float:
+    """The F1 of a set; 1 if nothing is assigned and nothing is relevant."""
+    return 2.0 * right / (size + relevant) if size + relevant > 0.0 else 1.0
+
+
+@njit
+def learn_rules(
+    rule: int, risk: float, state: RuleState, topics: Ints, likely: Floats, assigned: Bools,
+    count: int, certainty: float, is_relevant: Bools, relevant: Ints,
+) -> None:  # fmt: skip
+    """Add a round: what was emitted for a document, and which topics it has.
+
+    Histograms are kept only for a rule and a risk that need them.
+    """
+    tally, by_topic, histogram, by_certainty = state
+    forget = FORGET_FOR_MICRO if rule == MICRO else FORGET
+    keep = 1.0 - (FORGET_FOR_RECALL if rule == RECALL else forget)
+    counts_candidates = rule in (PRECISION, RECALL)
+    if counts_candidates:
+        fade(histogram, keep)
+    for i in range(OUTSIDE):
+        tally[i] *= keep
+    right = size = found = 0.0
+    for place in range(count):
+        hit = 1.0 if is_relevant[place] else 0.0
+        found += hit
+        if counts_candidates:
+            at = bin_of(likely[place], BINS)
+            histogram[at, CANDIDATES_IN] += 1.0
+            histogram[at, RELEVANT_IN] += hit
+        if assigned[place]:
+            right += hit
+            size += 1.0
+            by_topic[topics[place], TOPIC_RIGHT] += hit
+            by_topic[topics[place], TOPIC_SIZES] += 1.0
+    for topic in relevant:
+        by_topic[topic, TOPIC_SIZES] += 1.0
+    tally[RIGHT] += right
+    tally[SIZES] += size + len(relevant)
+    tally[RELEVANT] += len(relevant)
+    tally[FOUND] += right
+    tally[OUTSIDE] += FORGET_OUTSIDE * ((len(relevant) - found) - tally[OUTSIDE])
+    if risk > 0.0:
+        fade(by_certainty, 1.0 - FORGET)
+        at = bin_of(certainty, CERTAINTY_BINS)
+        by_certainty[at, CANDIDATES_IN] += 1.0
+        by_certainty[at, RELEVANT_IN] += f1_of(right, size, len(relevant))
+
+
+@njit
+def fade(histogram: Floats, keep: float) -> None:
+    """Let everything in a histogram count less."""
+    for i in range(len(histogram)):
+        histogram[i, CANDIDATES_IN] *= keep
+        histogram[i, RELEVANT_IN] *= keep

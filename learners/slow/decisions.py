@@ -1,0 +1,259 @@
+"""Twin of `learners/decisions`: the same rules, in plain Python, one document at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from learners.decisions import calibration as c
+from learners.decisions import rules as r
+from learners.decisions.goals import F1, MACRO, MICRO, PRECISION, RECALL, Goal
+
+
+class SlowDecision(NamedTuple):
+    """What was decided about a document: one element per candidate, best score first."""
+
+    topics: list[int]
+    scores: list[float]
+    probabilities: list[float]
+    assigned: list[bool]
+    certainty: float
+    review: bool
+
+
+def limited(value: float, most: float) -> float:
+    """The number from -most to most that is next to a value."""
+    return min(max(value, -most), most)
+
+
+class SlowDecider:
+    """Decides about one document after the other, and learns from its labels."""
+
+    def __init__(self, goal: Goal, risk: float) -> None:
+        self.goal = goal
+        self.risk = risk
+        self.weights = [*c.START, *[0.0] * (c.FEATURES - len(c.START))]
+        self.curvature = [[0.0] * c.FEATURES for _ in range(c.FEATURES)]
+        self.own: dict[int, list[float]] = {}  # per topic: intercept, slope, what is known of both
+        self.rounds, self.average, self.variance = 0.0, 0.0, 0.0
+        self.right, self.sizes = r.FIRST_RIGHT, r.FIRST_SIZES
+        self.relevant = self.found = self.outside = 0.0
+        self.by_topic: dict[int, list[float]] = {}
+        self.histogram = [[0.0, 0.0] for _ in range(r.BINS)]
+        self.certainties = [[0.0, 0.0] for _ in range(r.CERTAINTY_BINS)]
+
+    def features(self, scores: Sequence[float]) -> list[list[float]]:
+        """What describes each candidate."""
+        spread = math.sqrt(self.variance) if self.variance > 0.0 else 1.0
+        scaled = [
+            limited((limited(score, c.MOST_SCORE) - self.average) / spread, c.MOST_SCALED)
+            for score in scores
+        ]
+        total = 0.0
+        for score in scaled:
+            total += score
+        rows = []
+        for place, score in enumerate(scaled):
+            row = [0.0] * c.FEATURES
+            row[c.CONSTANT], row[c.SCORE], row[c.MEAN] = 1.0, score, total / len(scaled)
+            row[c.BELOW_BEST] = scaled[0] - score
+            row[c.ABOVE_NEXT] = score - (scaled[place + 1] if place + 1 < len(scaled) else score)
+            row[c.BELOW_LAST] = (scaled[place - 1] if place else score) - score
+            row[c.PLACE], row[c.FIRST] = math.log(1.0 + place), 1.0 if place == 0 else 0.0
+            row[c.HIGH], row[c.LOW] = max(score - c.HIGH_FROM, 0.0), max(-score, 0.0)
+            rows.append(row)
+        return rows
+
+    def probability(self, topic: int, features: Sequence[float]) -> float:
+        """How likely a candidate is relevant."""
+        own = self.own.get(topic, [0.0] * c.TOPIC_COLUMNS)
+        logit = own[c.INTERCEPT] + own[c.SLOPE] * features[c.SCORE]
+        for weight, feature in zip(self.weights, features, strict=True):
+            logit += weight * feature
+        return 1.0 / (1.0 + math.exp(-limited(logit, c.MOST_LOGIT)))
+
+    def decide(self, topics: Sequence[int], scores: Sequence[float]) -> SlowDecision:
+        """Decide about a document with these candidates."""
+        features = self.features(scores)
+        likely = [self.probability(t, row) for t, row in zip(topics, features, strict=True)]
+        assigned = self.assigned(topics, likely)
+        certainty = self.certainty(likely, assigned)
+        cut = cut_for_mean(self.certainties, 1.0 - self.risk)
+        review = self.risk > 0.0 and certainty < cut
+        return SlowDecision([*topics], [*scores], likely, assigned, certainty, review)
+
+    def assigned(self, topics: Sequence[int], likely: Sequence[float]) -> list[bool]:
+        """Which of the candidates are assigned."""
+        rule, level = self.goal
+        if rule == F1:
+            order = sorted(range(len(likely)), key=lambda place: -likely[place])
+            relevant = self.outside
+            for one in likely:
+                relevant += one
+            right, best, taken = 0.0, 0.0, 0
+            for i, place in enumerate(order):
+                right += likely[place]
+                if 2.0 * right / (i + 1 + relevant) > best:
+                    best, taken = 2.0 * right / (i + 1 + relevant), i + 1
+            return [place in order[:taken] for place in range(len(likely))]
+        if rule == MACRO:
+            cuts = []
+            for topic in topics:
+                right, sizes = self.by_topic.get(topic, [0.0, 0.0])
+                first = r.TOPIC_ROUNDS * r.TOPIC_THRESHOLD
+                cuts.append((right + first) / (sizes + r.TOPIC_ROUNDS))
+        elif rule == MICRO:
+            cuts = [self.right / self.sizes] * len(topics)
+        elif rule == PRECISION:
+            cuts = [cut_for_mean(self.histogram, level)] * len(topics)
+        elif self.relevant <= 0.0:
+            cuts = [r.FIRST_RECALL_THRESHOLD] * len(topics)
+        else:
+            wanted = (level + (level - self.found / self.relevant)) * self.relevant
+            cuts = [cut_for_sum(self.histogram, wanted)] * len(topics)
+        return [one >= cut for one, cut in zip(likely, cuts, strict=True)]
+
+    def certainty(self, likely: Sequence[float], assigned: Sequence[bool]) -> float:
+        """The expected F1 of an assigned set."""
+        right, relevant, none = 0.0, self.outside, 1.0
+        for one, chosen in zip(likely, assigned, strict=True):
+            relevant += one
+            none *= 1.0 - one
+            right += one if chosen else 0.0
+        size = sum(assigned)
+        return min(2.0 * right / (size + relevant), 1.0) if size else none
+
+    def learn(self, made: SlowDecision, labels: Collection[int]) -> None:
+        """Learn from a document that was decided about, now that its topics are known."""
+        hits = [topic in labels for topic in made.topics]
+        if hits:
+            self.calibrate(made, hits)
+        self.count(made, hits, labels)
+
+    def calibrate(self, made: SlowDecision, hits: Sequence[bool]) -> None:
+        """Take a step towards what was right."""
+        features = self.features(made.scores)
+        likely = [self.probability(t, row) for t, row in zip(made.topics, features, strict=True)]
+        gradient = [0.0] * c.FEATURES
+        self.curvature = [[part * (1.0 - c.FORGET) for part in row] for row in self.curvature]
+        for topic, row, one, hit in zip(made.topics, features, likely, hits, strict=True):
+            steep = max(one * (1.0 - one), c.LEAST_CURVATURE)
+            off = (1.0 if hit else 0.0) - one
+            for i in range(c.FEATURES):
+                gradient[i] += off * row[i]
+                for k in range(i + 1):
+                    self.curvature[i][k] += (steep * row[i]) * row[k]
+            self.learn_topic(topic, row[c.SCORE], steep, off)
+        for i, step in enumerate(solved(self.curvature, gradient)):
+            self.weights[i] += step
+        self.learn_scale(made.scores)
+
+    def learn_topic(self, topic: int, score: float, steep: float, off: float) -> None:
+        """Move what a topic has of its own."""
+        own = self.own.setdefault(topic, [0.0] * c.TOPIC_COLUMNS)
+        intercept, slope = c.INTERCEPT_PRIOR - own[2], c.SLOPE_PRIOR - own[3]
+        shrink = 1.0 / (1.0 + steep * (intercept + slope * (score * score)))
+        own[0] += (intercept * off) * shrink
+        own[1] += ((slope * score) * off) * shrink
+        less = steep * shrink
+        intercept *= 1.0 - intercept * less
+        slope *= 1.0 - (slope * (score * score)) * less
+        intercept += c.TOPIC_NOISE * c.INTERCEPT_PRIOR
+        slope += c.TOPIC_NOISE * c.SLOPE_PRIOR
+        own[2], own[3] = max(c.INTERCEPT_PRIOR - intercept, 0.0), max(c.SLOPE_PRIOR - slope, 0.0)
+
+    def learn_scale(self, scores: Sequence[float]) -> None:
+        """Add the scores of a document to the statistics of recent scores."""
+        share = max(1.0 / (self.rounds + 1.0), c.RECENT)
+        mean = square = 0.0
+        for score in scores:
+            mean += limited(score, c.MOST_SCORE)
+        mean /= len(scores)
+        for score in scores:
+            distance = limited(score, c.MOST_SCORE) - mean
+            square += distance * distance
+        distance = mean - self.average
+        self.rounds += 1.0
+        self.average += share * distance
+        spread = self.variance + share * (distance * distance)
+        self.variance = (1.0 - share) * spread + share * (square / len(scores))
+
+    def count(self, made: SlowDecision, hits: Sequence[bool], labels: Collection[int]) -> None:
+        """Add a round to what the rules know."""
+        rule = self.goal.rule
+        forget = {MICRO: r.FORGET_FOR_MICRO, RECALL: r.FORGET_FOR_RECALL}.get(rule, r.FORGET)
+        keep = 1.0 - forget
+        if rule in (PRECISION, RECALL):
+            self.histogram = [[part * keep for part in row] for row in self.histogram]
+            for one, hit in zip(made.probabilities, hits, strict=True):
+                row = self.histogram[min(int(one * r.BINS), r.BINS - 1)]
+                row[0] += 1.0
+                row[1] += float(hit)
+        right = float(sum(a and hit for a, hit in zip(made.assigned, hits, strict=True)))
+        size = float(sum(made.assigned))
+        for topic, chosen, hit in zip(made.topics, made.assigned, hits, strict=True):
+            if chosen:
+                known = self.by_topic.setdefault(topic, [0.0, 0.0])
+                known[0] += float(hit)
+                known[1] += 1.0
+        for topic in labels:
+            self.by_topic.setdefault(topic, [0.0, 0.0])[1] += 1.0
+        self.right = self.right * keep + right
+        self.sizes = self.sizes * keep + (size + len(labels))
+        self.relevant = self.relevant * keep + len(labels)
+        self.found = self.found * keep + right
+        self.outside += r.FORGET_OUTSIDE * ((len(labels) - float(sum(hits))) - self.outside)
+        if self.risk > 0.0:
+            kept = 1.0 - r.FORGET
+            self.certainties = [[part * kept for part in row] for row in self.certainties]
+            row = self.certainties[
+                min(int(made.certainty * r.CERTAINTY_BINS), r.CERTAINTY_BINS - 1)
+            ]
+            row[0] += 1.0
+            row[1] += 2.0 * right / (size + len(labels)) if size + len(labels) else 1.0
+
+
+def cut_for_mean(histogram: Sequence[Sequence[float]], wanted: float) -> float:
+    """The lowest number from which on the mean is as high as wanted; 1 if it is nowhere."""
+    count, total, best = 0.0, 0.0, len(histogram)
+    for i in reversed(range(len(histogram))):
+        count += histogram[i][0]
+        total += histogram[i][1]
+        if count > 0.0 and total + r.DOUBT * wanted >= wanted * (count + r.DOUBT):
+            best = i
+    return best / len(histogram)
+
+
+def cut_for_sum(histogram: Sequence[Sequence[float]], wanted: float) -> float:
+    """The highest number from which on the sum is as high as wanted; 0 if it is nowhere."""
+    total, best = 0.0, len(histogram)
+    while best > 0 and total < wanted:
+        best -= 1
+        total += histogram[best][1]
+    return best / len(histogram)
+
+
+def solved(curvature: Sequence[Sequence[float]], gradient: Sequence[float]) -> list[float]:
+    """Divide a vector by the curvature plus the ridge."""
+    size = len(gradient)
+    factor = [[0.0] * size for _ in range(size)]
+    for i in range(size):
+        for k in range(i):
+            total = curvature[i][k]
+            for j in range(k):
+                total -= (factor[i][j] * factor[k][j]) * factor[j][j]
+            factor[i][k] = total / factor[k][k]
+        total = curvature[i][i] + c.RIDGE
+        for j in range(i):
+            total -= (factor[i][j] * factor[i][j]) * factor[j][j]
+        factor[i][i] = max(total, c.LEAST_CURVATURE)
+    step = list(gradient)
+    for i in range(size):
+        for j in range(i):
+            step[i] -= factor[i][j] * step[j]
+    for i in reversed(range(size)):
+        step[i] /= factor[i][i]
+        for j in range(i + 1, size):
+            step[i] -= factor[j][i] * step[j]
+    return step

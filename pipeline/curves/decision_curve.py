@@ -1,0 +1,269 @@
+"""How good a lane's decisions are: measures of its sets and probabilities, averaged over rounds.
+
+Points are kept for the same rounds as in other curves. Rounds are added one by one, in order, so
+nothing depends on block boundaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from learners.arrays import Floats, Longs
+from learners.checks import array_of, check_between, floats
+from learners.decided import Decisions
+from learners.decisions.rules import f1_of
+from learners.jit import njit
+from learners.learner import State
+from learners.segment import Steps, labels_of
+from pipeline.curves.topic_curve import check_points, is_kept
+from pipeline.curves.topic_quality import TopicQuality, TopicTables, add_topics, macro_f1_of
+
+# The columns of a point: sums over all rounds, then two values that are not sums.
+ROUND, RIGHT, ASSIGNED, RELEVANT, F1_SUM, EXACT, HAMMING, BRIER, REVIEWED, TRUSTED_F1 = range(10)
+MACRO_F1, CALIBRATION_ERROR = range(10, 12)
+COLUMNS = 12
+MEASURES = (
+    "micro_f1", "macro_f1", "sample_f1", "precision", "recall", "subset_accuracy", "hamming_loss",
+    "brier", "calibration_error", "review_share", "trusted_f1",
+)  # fmt: skip
+BINS = 20  # of the reliability diagram and of the gain of a review
+COUNT, PREDICTED, HITS = range(3)  # of a bin: topics, sum of their probabilities, relevant ones
+DOCUMENTS, CERTAINTY_SUM, BIN_F1 = range(3)  # of a bin: documents, sum of certainties, of their F1
+
+
+class DecisionTotals(NamedTuple):
+    """What a decision curve adds up."""
+
+    tally: Floats
+    reliability: Floats  # by probability
+    review: Floats  # by certainty
+
+
+@njit
+def calibration_error_of(reliability: Floats) -> float:
+    """How far probabilities are from what happened, in the mean over all candidates."""
+    count = error = 0.0
+    for i in range(BINS):
+        count += reliability[i, COUNT]
+        error += abs(reliability[i, PREDICTED] - reliability[i, HITS])
+    return error / count if count > 0.0 else 0.0
+
+
+@njit
+def bin_of(value: float) -> int:
+    """The bin of a number between 0 and 1."""
+    return min(int(value * BINS), BINS - 1)
+
+
+@njit
+def follow_decision_curve(
+    steps: Steps, made: Decisions, totals: DecisionTotals, tables: TopicTables, topics: int,
+    points: Floats,
+) -> int:  # fmt: skip
+    """Measure the decisions about every learned row; return how many points were kept."""
+    step_row, step_learn, step_known = steps.row, steps.learn, steps.known
+    label_starts, labels = steps.label_starts, steps.labels
+    tally, reliability, review = totals
+    width = made.topics.shape[1]
+    is_relevant = np.zeros(width, np.bool_)
+    kept = 0
+    for step in range(len(step_row)):
+        if not step_learn[step]:
+            continue
+        row = step_row[step]
+        relevant = labels_of(label_starts, labels, step)
+        chosen, likely, assigned = made.topics[row], made.probabilities[row], made.assigned[row]
+        right = size = found = brier = 0.0
+        for place in range(width):
+            if chosen[place] < 0:
+                break
+            hit = False
+            for topic in relevant:
+                if topic == chosen[place]:
+                    hit = True
+            is_relevant[place] = hit
+            found += hit
+            off = likely[place] - (1.0 if hit else 0.0)
+            brier += off * off
+            at = bin_of(likely[place])
+            reliability[at, COUNT] += 1.0
+            reliability[at, PREDICTED] += likely[place]
+            reliability[at, HITS] += hit
+            if assigned[place]:
+                size += 1.0
+                right += hit
+        missed = len(relevant) - found  # relevant topics that were no candidates
+        known = max(step_known[step], 1)
+        f1 = f1_of(right, size, len(relevant))
+        tally[ROUND] += 1.0
+        tally[RIGHT] += right
+        tally[ASSIGNED] += size
+        tally[RELEVANT] += len(relevant)
+        tally[F1_SUM] += f1
+        tally[EXACT] += right == size and right == len(relevant)
+        tally[HAMMING] += (size + len(relevant) - 2.0 * right) / known
+        tally[BRIER] += (brier + missed) / known
+        if made.review[row]:
+            tally[REVIEWED] += 1.0
+        else:
+            tally[TRUSTED_F1] += f1
+        at = bin_of(made.certainty[row])
+        review[at, DOCUMENTS] += 1.0
+        review[at, CERTAINTY_SUM] += made.certainty[row]
+        review[at, BIN_F1] += f1
+        add_topics(tables, chosen, likely, assigned, is_relevant, relevant, int(tally[ROUND]))
+        if is_kept(int(tally[ROUND])):
+            tally[MACRO_F1] = macro_f1_of(tables, topics)
+            tally[CALIBRATION_ERROR] = calibration_error_of(reliability)
+            points[kept] = tally
+            kept += 1
+    return kept
+
+
+def values_of(row: Floats, before: Floats | None = None) -> dict[str, float | None]:
+    """The measures of a point, by name; None if one does not exist yet.
+
+    With an earlier point, the measures of the rounds in between, without those that are no sums.
+    """
+    sums = (row if before is None else row - before).tolist()
+    rounds, right, assigned, relevant = sums[:4]
+    trusted = rounds - sums[REVIEWED]
+
+    def quotient(part: float, whole: float) -> float | None:
+        return part / whole if whole > 0.0 else None
+
+    values: dict[str, float | None] = {
+        "micro_f1": quotient(2.0 * right, assigned + relevant),
+        "macro_f1": sums[MACRO_F1] if rounds and before is None else None,
+        "sample_f1": quotient(sums[F1_SUM], rounds),
+        "precision": quotient(right, assigned),
+        "recall": quotient(right, relevant),
+        "subset_accuracy": quotient(sums[EXACT], rounds),
+        "hamming_loss": quotient(sums[HAMMING], rounds),
+        "brier": quotient(sums[BRIER], rounds),
+        "calibration_error": sums[CALIBRATION_ERROR] if rounds and before is None else None,
+        "review_share": quotient(sums[REVIEWED], rounds),
+        "trusted_f1": quotient(sums[TRUSTED_F1], trusted),
+    }
+    return values
+
+
+class DecisionPoint(NamedTuple):
+    """A point of a decision curve: averages over the rounds so far."""
+
+    round: int
+    values: dict[str, float | None]
+
+
+class ReviewPoint(NamedTuple):
+    """What is gained if the least certain documents are reviewed."""
+
+    share: float  # of all documents
+    f1: float | None  # mean F1 of the sets of all other documents; None: there are none
+
+
+class DecisionCurve:
+    """The measures of a lane's decisions, and the quality of each topic."""
+
+    def __init__(self) -> None:
+        self._tally: Floats = np.zeros(COLUMNS)
+        self._points: Floats = np.zeros((0, COLUMNS))
+        self._reliability: Floats = np.zeros((BINS, 3))
+        self._review: Floats = np.zeros((BINS, 3))
+        self.topics = TopicQuality()
+
+    @property
+    def rounds(self) -> int:
+        """Rounds so far."""
+        return int(self._tally[ROUND])
+
+    def follow(self, steps: Steps, decisions: Decisions, topics: int) -> None:
+        """Add the rounds among `steps`, each measured by what was decided before it was learned."""
+        points = np.empty((int(np.count_nonzero(steps.learn)), COLUMNS))
+        totals = DecisionTotals(self._tally, self._reliability, self._review)
+        tables = self.topics.room_for(topics)
+        kept = follow_decision_curve(steps, decisions, totals, tables, topics, points)
+        if kept:
+            self._points = np.concatenate((self._points, points[:kept]))
+
+    def last(self) -> DecisionPoint:
+        """The point of the last round, whether or not it is kept."""
+        row = self._tally.copy()
+        row[MACRO_F1] = self.topics.macro_f1()
+        row[CALIBRATION_ERROR] = calibration_error_of(self._reliability)
+        return DecisionPoint(self.rounds, values_of(row))
+
+    def all_points(self) -> Iterator[DecisionPoint]:
+        """Yield the kept points, and the last round if it is not kept."""
+        for row in self._points:
+            yield DecisionPoint(int(row[ROUND]), values_of(row))
+        if self.rounds and not is_kept(self.rounds):
+            yield self.last()
+
+    def recent(self) -> DecisionPoint:
+        """The measures of about the last eighth of the rounds."""
+        before = self._points[self._points[:, ROUND] <= self.rounds - self.rounds // 8]
+        earlier = before[-1] if len(before) else np.zeros(COLUMNS)
+        return DecisionPoint(self.rounds, values_of(self._tally, earlier))
+
+    def totals(self) -> dict[str, float]:
+        """What counters need: rounds, and sums over all rounds."""
+        names = ("rounds", "right", "assigned", "relevant", "f1", "exact", "hamming", "brier")
+        return dict(zip((*names, "reviewed", "trusted_f1"), self._tally.tolist(), strict=False))
+
+    def reliability(self) -> list[dict[str, float]]:
+        """How often topics were relevant, by the probability that they were given."""
+        return [
+            {"count": int(count), "probability": predicted / count, "relevant": hits / count}
+            for count, predicted, hits in self._reliability.tolist()
+            if count
+        ]
+
+    def review_gain(self) -> Sequence[ReviewPoint]:
+        """The mean F1 of what is left if the least certain documents are reviewed first."""
+        documents: Longs = self._review[:, DOCUMENTS].astype(np.int64)
+        total, f1 = int(documents.sum()), self._review[:, BIN_F1]
+        points = list[ReviewPoint]()
+        for first in np.flatnonzero(documents).tolist():
+            left = int(documents[first:].sum())
+            points.append(ReviewPoint(1.0 - left / total, float(f1[first:].sum()) / left))
+        return points
+
+    def state(self) -> State:
+        """Return everything as named arrays (copies)."""
+        return {
+            "tally": self._tally.copy(),
+            "points": self._points.copy(),
+            "reliability": self._reliability.copy(),
+            "review": self._review.copy(),
+            **self.topics.state(),
+        }
+
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go on from a state that `state` gave; see `Learner.restore`."""
+        tally = array_of(state, "tally", np.float64, COLUMNS)
+        points = array_of(state, "points", np.float64, None, COLUMNS)
+        check_points(tally, points, range(COLUMNS))
+        tables = {name: floats(state, name, BINS, 3) for name in ("reliability", "review")}
+        for name, table in (("tally", tally), ("points", points), *tables.items()):
+            check_between(name, table, 0.0)
+        self.topics.restore(state)
+        self._tally, self._points = tally.copy(), points.copy()
+        self._reliability, self._review = tables["reliability"].copy(), tables["review"].copy()
+
+    def check_references(self, topics: int) -> None:
+        """Raise `InvalidArrayError` if there is something of a topic that the stream lacks."""
+        self.topics.check_references(topics)
+
+    def summary(self) -> dict[str, Any]:
+        """The measures over all rounds and over the last ones, and the tables of a report."""
+        return {
+            **self.last().values,
+            "recent": self.recent().values,
+            "reliability": self.reliability(),
+            "review": [point._asdict() for point in self.review_gain()],
+        }

@@ -1,0 +1,220 @@
+"""The quality of each topic: how often it was assigned and was right, and where it went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from learners.arrays import Bools, Floats, Ints
+from learners.checks import (
+    MAX_COUNT,
+    InvalidArrayError,
+    check_between,
+    check_extent,
+    count_of,
+    floats,
+)
+from learners.decisions.rules import f1_of
+from learners.growing_array import GrowingArray
+from learners.jit import njit
+from learners.learner import State
+from pipeline.curves.worst_documents import WorstDocument, WorstDocuments, keep_worst
+
+# Per topic: rounds in which it was assigned, rightly assigned, relevant; the first and the last
+# round in which it was relevant (0: none); how often it was relevant lately; and of its last
+# rounds, rightly assigned and assigned plus relevant.
+ASSIGNED, RIGHT, RELEVANT, FIRST, LAST, LATELY, RECENT_RIGHT, RECENT_SIZES = range(8)
+COLUMNS = 8
+BINS = 20  # of probabilities; the average precision of a topic is computed from these
+CANDIDATE, HIT = range(2)
+MEMORY = 512.0  # rounds over which the recent frequency of a topic is averaged
+KEEP = 0.95  # weight of earlier rounds of a topic in its recent F1
+
+
+class TopicTables(NamedTuple):
+    """What is known of each topic, as kernels take it."""
+
+    quality: Floats
+    histogram: Floats  # topics x (bins x 2): by probability, rounds as a candidate, relevant ones
+    errors: Floats  # topics x worst documents: how wrong, and the round
+
+
+@njit
+def macro_f1_of(tables: TopicTables, topics: int) -> float:
+    """The mean F1 of all topics that were assigned or relevant at least once."""
+    total = count = 0.0
+    for topic in range(topics):
+        row = tables.quality[topic]
+        if row[ASSIGNED] + row[RELEVANT] > 0.0:
+            total += f1_of(row[RIGHT], row[ASSIGNED], row[RELEVANT])
+            count += 1.0
+    return total / count if count > 0.0 else 0.0
+
+
+@njit
+def lately(row: Floats, round_: int) -> float:
+    """How often a topic was relevant, each round weighing less the longer ago it is."""
+    return float(row[LATELY] * (1.0 - 1.0 / MEMORY) ** (round_ - row[LAST]))
+
+
+@njit
+def add_topics(
+    tables: TopicTables, chosen: Ints, likely: Floats, assigned: Bools, is_relevant: Bools,
+    relevant: Ints, round_: int,
+) -> None:  # fmt: skip
+    """Add a round to the topics that were candidates, and to those that were relevant."""
+    quality, histogram, errors = tables
+    for place in range(len(chosen)):
+        topic = chosen[place]
+        if topic < 0:
+            break
+        hit = is_relevant[place]
+        at = 2 * min(int(likely[place] * BINS), BINS - 1)
+        histogram[topic, at + CANDIDATE] += 1.0
+        histogram[topic, at + HIT] += hit
+        if assigned[place]:
+            quality[topic, ASSIGNED] += 1.0
+            quality[topic, RIGHT] += hit
+        if assigned[place] or hit:
+            size = 1.0 * assigned[place] + hit
+            both = 1.0 if assigned[place] and hit else 0.0
+            add_recent(quality[topic], both, size)
+        wrong = 1.0 - likely[place] if hit else likely[place]
+        keep_worst(errors[topic], wrong, round_)
+    for topic in relevant:
+        row = quality[topic]
+        row[LATELY] = lately(row, round_) + 1.0
+        row[RELEVANT] += 1.0
+        row[FIRST] = row[FIRST] if row[FIRST] > 0.0 else round_
+        row[LAST] = round_
+        was_candidate = False
+        for other in chosen:
+            was_candidate = was_candidate or other == topic
+        if not was_candidate:
+            add_recent(row, 0.0, 1.0)
+            keep_worst(errors[topic], 1.0, round_)
+
+
+@njit
+def add_recent(row: Floats, right: float, size: float) -> None:
+    """Add a round in which a topic was assigned or relevant to its recent F1."""
+    row[RECENT_RIGHT] = KEEP * row[RECENT_RIGHT] + right
+    row[RECENT_SIZES] = KEEP * row[RECENT_SIZES] + size
+
+
+class QualityOfTopic(NamedTuple):
+    """How well a lane knows a topic."""
+
+    topic: int
+    documents: int  # labelled documents that have it
+    assigned: int
+    precision: float | None  # None: it was never assigned
+    recall: float | None  # None: no document had it
+    f1: float
+    average_precision: float | None
+    first: int  # the first and the last round of a document that has it; 0: none
+    last: int
+    frequency: float  # share of the documents that have it
+    recent_frequency: float  # the same, of about the last 512 rounds
+    recent_f1: float
+    worst: Sequence[WorstDocument]
+
+
+class TopicQuality:
+    """The quality of all topics."""
+
+    def __init__(self) -> None:
+        self._rounds = 0
+        self._quality = GrowingArray(2)
+        self._histogram = GrowingArray(2)
+        self._worst = WorstDocuments()
+
+    def room_for(self, topics: int) -> TopicTables:
+        """The tables, with room for this many topics."""
+        self._quality.grow(topics, COLUMNS)
+        self._histogram.grow(topics, 2 * BINS)
+        return TopicTables(self._quality.room, self._histogram.room, self._worst.room_for(topics))
+
+    def add_rounds(self, ids: Sequence[str]) -> None:
+        """Learn the ids of the documents of the newest rounds, which were added before."""
+        self._worst.name(self._rounds, ids)
+        self._rounds += len(ids)
+
+    def macro_f1(self) -> float:
+        """The mean F1 of all topics that were assigned or relevant at least once."""
+        topics = self._quality.shape[0]
+        return macro_f1_of(self.room_for(topics), topics)
+
+    def all(self, rounds: int) -> Iterator[QualityOfTopic]:
+        """Yield the quality of every topic that was assigned or relevant."""
+        rows = zip(self._quality.view.tolist(), self._histogram.view, strict=True)
+        for topic, (row, histogram) in enumerate(rows):
+            assigned, right, relevant = row[:3]
+            if assigned + relevant == 0.0:
+                continue
+            recent = lately(np.array(row), rounds) / MEMORY
+            seen = 1.0 - (1.0 - 1.0 / MEMORY) ** rounds
+            yield QualityOfTopic(
+                topic,
+                int(relevant),
+                int(assigned),
+                right / assigned if assigned else None,
+                right / relevant if relevant else None,
+                f1_of(right, assigned, relevant),
+                average_precision(histogram, relevant),
+                int(row[FIRST]),
+                int(row[LAST]),
+                relevant / rounds,
+                recent / seen,
+                f1_of(row[RECENT_RIGHT], row[RECENT_SIZES], 0.0) if row[RECENT_SIZES] else 0.0,
+                self._worst.of(topic),
+            )
+
+    def state(self) -> State:
+        """Return everything as named arrays (copies)."""
+        return {
+            "quality": self._quality.copy(),
+            "histogram": self._histogram.copy(),
+            "named_rounds": np.array(self._rounds, np.int64),
+            **self._worst.state(),
+        }
+
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Go on from a state that `state` gave; see `Learner.restore`."""
+        quality = floats(state, "quality", None, COLUMNS)
+        histogram = floats(state, "histogram", len(quality), 2 * BINS)
+        check_between("quality", quality, 0.0, MAX_COUNT)
+        check_between("histogram", histogram, 0.0, MAX_COUNT)
+        if (quality[:, FIRST : LAST + 1] % 1.0).any():
+            raise InvalidArrayError("array quality has a part of a round")
+        rounds = count_of(state, "named_rounds")
+        self._worst.restore(state, len(quality), rounds)
+        self._rounds = rounds
+        self._quality.load(quality)
+        self._histogram.load(histogram)
+
+    def check_references(self, topics: int) -> None:
+        """Raise `InvalidArrayError` if there is something of a topic that the stream lacks."""
+        check_extent("quality", self._quality.shape[0], topics, "topics")
+
+    def size_bytes(self) -> int:
+        """The memory of what is known of all topics."""
+        return self.max_bytes(self._quality.shape[0])
+
+    @staticmethod
+    def max_bytes(topics: int) -> int:
+        """The most memory that this many topics take."""
+        return topics * (8 * (COLUMNS + 2 * BINS) + WorstDocuments.bytes_per_topic)
+
+
+def average_precision(histogram: Floats, relevant: float) -> float | None:
+    """The average precision of a topic over all documents, by its probabilities in bins."""
+    if not relevant:
+        return None
+    by_bin = histogram.reshape(BINS, 2)[::-1]
+    candidates, hits = np.cumsum(by_bin[:, CANDIDATE]), np.cumsum(by_bin[:, HIT])
+    precision = hits / np.maximum(candidates, 1.0)
+    return float((precision * by_bin[:, HIT]).sum() / relevant)

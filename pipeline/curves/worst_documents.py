@@ -1,0 +1,120 @@
+"""The documents that a topic got most wrong: a few of each topic, with their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from learners.arrays import Floats
+from learners.checks import InvalidArrayError, array_of, check_between, floats, starts
+from learners.growing_array import GrowingArray
+from learners.jit import njit
+from learners.learner import State
+
+WORST = 3  # documents kept for each topic
+WRONG, ROUND = range(2)
+MAX_ID_CHARACTERS = 64  # of an id that is kept
+FORGET = 0.999  # an error counts less with each round in which the topic was looked at
+
+
+class WorstDocument(NamedTuple):
+    """A document that a topic got wrong."""
+
+    id: str
+    round: int
+    wrong: float  # 1 - the probability of what was true
+
+
+@njit
+def keep_worst(errors: Floats, wrong: float, round_: int) -> None:
+    """Keep a document if it is more wrong than one of those that are kept, which it replaces.
+
+    Kept errors fade, so that documents of long ago give way to new ones.
+    """
+    least = 0
+    for i in range(WORST):
+        errors[2 * i + WRONG] *= FORGET
+        if errors[2 * i + WRONG] < errors[2 * least + WRONG]:
+            least = i
+    if wrong > 0.5 and wrong > errors[2 * least + WRONG]:
+        errors[2 * least + WRONG] = wrong
+        errors[2 * least + ROUND] = round_
+
+
+class WorstDocuments:
+    """The worst documents of all topics."""
+
+    bytes_per_topic = WORST * (16 + 4 * MAX_ID_CHARACTERS + 100)
+
+    def __init__(self) -> None:
+        self._errors = GrowingArray(2)
+        self._ids: dict[int, str] = {}  # by round
+
+    def room_for(self, topics: int) -> Floats:
+        """The errors and rounds, with room for this many topics."""
+        self._errors.grow(topics, 2 * WORST)
+        return self._errors.room
+
+    def _rounds(self) -> npt.NDArray[np.float64]:
+        rounds: Floats = self._errors.view[:, ROUND::2]
+        return rounds
+
+    def name(self, before: int, ids: Sequence[str]) -> None:
+        """Learn the ids of the documents of the rounds after round `before`."""
+        rounds = self._rounds()
+        new = np.unique(rounds[rounds > before]).astype(np.int64).tolist()
+        self._ids.update({r: str(ids[r - before - 1])[:MAX_ID_CHARACTERS] for r in new})
+        if len(self._ids) > 2 * max(64, rounds.size):
+            self._drop_unused()
+
+    def _drop_unused(self) -> None:
+        used = set(self._rounds().astype(np.int64).ravel().tolist())
+        self._ids = {round_: id_ for round_, id_ in self._ids.items() if round_ in used}
+
+    def of(self, topic: int) -> Sequence[WorstDocument]:
+        """The documents that a topic got most wrong, worst first."""
+        pairs = self._errors.view[topic].reshape(WORST, 2).tolist()
+        found = [
+            WorstDocument(self._ids.get(int(round_), ""), int(round_), wrong)
+            for wrong, round_ in pairs
+            if round_ > 0
+        ]
+        return sorted(found, key=lambda one: (-one.wrong, -one.round))
+
+    def state(self) -> State:
+        """Return everything as named arrays (copies)."""
+        self._drop_unused()
+        named = sorted(self._ids.items())
+        ids = [id_.encode(errors="surrogatepass") for _, id_ in named]
+        return {
+            "errors": self._errors.copy(),
+            "worst_rounds": np.array([round_ for round_, _ in named], np.int64),
+            "worst_starts": np.cumsum([0, *map(len, ids)], dtype=np.int64),
+            "worst_ids": np.frombuffer(b"".join(ids), np.uint8).copy(),
+        }
+
+    def restore(self, state: Mapping[str, npt.NDArray[np.generic]], topics: int, last: int) -> None:
+        """Go on from a state that `state` gave, of this many topics and rounds."""
+        errors = floats(state, "errors", topics, 2 * WORST)
+        check_between("errors", errors[:, WRONG::2], 0.0, 1.0)
+        check_between("errors, rounds", errors[:, ROUND::2], 0.0, last)
+        rounds = array_of(state, "worst_rounds", np.int64, None)
+        data = array_of(state, "worst_ids", np.uint8, None).tobytes()
+        cuts = starts(state, "worst_starts", len(data), len(rounds)).tolist()
+        used = np.unique(errors[:, ROUND::2]).astype(np.int64)
+        if not np.array_equal(rounds, used[used > 0]):
+            raise InvalidArrayError("array worst_rounds has other rounds than array errors")
+        try:
+            ids = [
+                data[cuts[i] : cuts[i + 1]].decode(errors="surrogatepass")
+                for i in range(len(rounds))
+            ]
+        except UnicodeDecodeError:
+            raise InvalidArrayError("array worst_ids has bytes that are no text") from None
+        if any(len(id_) > MAX_ID_CHARACTERS for id_ in ids):
+            raise InvalidArrayError("array worst_ids has an id that is too long")
+        self._errors.load(errors)
+        self._ids = dict(zip(rounds.tolist(), ids, strict=True))

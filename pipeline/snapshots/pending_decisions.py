@@ -1,0 +1,68 @@
+"""What a lane decided about documents that wait for their labels, as arrays of a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from learners.arrays import Longs
+from learners.checks import InvalidArrayError, bools, check_between, floats, ints, longs
+from learners.decided import CANDIDATES, StoredDecision
+from learners.learner import State
+from learners.scores import StoredScores
+from pipeline.storage.container import Arrays
+
+PREFIX = "decided_"
+
+
+def decision_arrays(documents: Sequence[StoredScores]) -> State:
+    """Return the decisions about the pending documents as named arrays; none if there are none."""
+    made = [scores.decision for scores in documents if scores.decision is not None]
+    if not made:
+        return {}
+    return {
+        "decided_counts": np.array([len(one.topics) for one in made], np.int64),
+        "decided_topics": np.concatenate([one.topics for one in made]),
+        "decided_scores": np.concatenate([one.scores for one in made]),
+        "decided_probabilities": np.concatenate([one.probabilities for one in made]),
+        "decided_assigned": np.concatenate([one.assigned for one in made]),
+        "decided_certainty": np.array([one.certainty for one in made]),
+        "decided_review": np.array([one.review for one in made], np.bool_),
+    }
+
+
+def only_decisions(arrays: State) -> State:
+    """Return those arrays of pending documents that have decisions: equal in all shards."""
+    return {name: array for name, array in arrays.items() if name.startswith(PREFIX)}
+
+
+def pending_decisions(arrays: Arrays, lane: str, known: Longs) -> list[StoredDecision]:
+    """Return what a lane decided about each pending document, when these topics were known."""
+    documents = len(known)
+    if not documents:
+        return []
+    name = f"{lane}/decided"
+    counts = longs(arrays, f"{name}_counts", documents, below=CANDIDATES + 1)
+    if not np.array_equal(counts, np.minimum(known, CANDIDATES)):
+        raise InvalidArrayError(f"array {name}_counts is not the number of candidates")
+    total = int(counts.sum())
+    topics = ints(arrays, f"{name}_topics", total)
+    if (topics >= np.repeat(known, counts)).any():
+        raise InvalidArrayError(f"array {name}_topics has a topic that was not known")
+    scores = floats(arrays, f"{name}_scores", total)
+    probabilities = floats(arrays, f"{name}_probabilities", total)
+    assigned = bools(arrays, f"{name}_assigned", total)
+    certainty = floats(arrays, f"{name}_certainty", documents)
+    review = bools(arrays, f"{name}_review", documents)
+    check_between(f"{name}_probabilities", probabilities, 0.0, 1.0)
+    check_between(f"{name}_certainty", certainty, 0.0, 1.0)
+    ends = np.cumsum(counts).tolist()
+    spans = [slice(end - count, end) for end, count in zip(ends, counts.tolist(), strict=True)]
+    return [
+        StoredDecision(
+            topics[span].copy(), scores[span].copy(), probabilities[span].copy(),
+            assigned[span].copy(), float(certainty[i]), bool(review[i]),
+        )
+        for i, span in enumerate(spans)
+    ]  # fmt: skip

@@ -1,0 +1,248 @@
+"""A decider does what its plain-Python twin does, for any cut, and after a restart."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from learners.arrays import Floats
+from learners.checks import InvalidArrayError
+from learners.decided import CANDIDATES, Decisions, StoredDecision
+from learners.decisions.decider import Decider
+from learners.decisions.goals import parse_goal
+from learners.scores import DenseScores
+from learners.segment import Steps
+from learners.slow.decisions import SlowDecider, SlowDecision
+
+GOALS = ("f1", "micro", "macro", "precision:0.7", "recall:0.8")
+every_goal = pytest.mark.parametrize("goal", GOALS)
+MOST_TOPICS = 30
+
+
+class Stream:
+    """Documents with scores, and what happens to them: (row, None) ranks, (row, topics) learns.
+
+    Topics become known over time; labels come at once, late or never.
+    """
+
+    def __init__(self, seed: int, length: int = 120, size: float = 3.0) -> None:
+        rng = random.Random(seed)
+        numbers = np.random.default_rng(seed)
+        self.known: list[int] = []
+        self.labels: list[list[int]] = []
+        self.scores: Floats = np.zeros((length, MOST_TOPICS))
+        self.happenings: list[tuple[int, bool, int]] = []  # row, whether it learns, known topics
+        late: list[int] = []
+        for row in range(length):
+            known = min(MOST_TOPICS, row // 2)
+            count = min(known, rng.choice((0, 1, 1, 2, 4)))
+            labels = rng.sample(range(known), count)
+            if rng.random() < 0.3:
+                labels += [topic for topic in [known] if topic < MOST_TOPICS]  # a new topic
+            given = numbers.normal(-1.0, 1.0, MOST_TOPICS)
+            given[labels] += numbers.normal(2.0, 1.0, len(labels))
+            if rng.random() < 0.2:
+                given = np.round(given)  # ties
+            self.scores[row, :known] = size * (1.0 + row / 50) * given[:known]
+            self.known.append(known)
+            self.labels.append(labels)
+            self.happenings.append((row, False, known))
+            fate = rng.random()
+            if fate < 0.6:
+                self.happenings.append((row, True, MOST_TOPICS))
+            elif fate < 0.9:
+                late.append(row)
+            while late and rng.random() < 0.3:
+                self.happenings.append((late.pop(rng.randrange(len(late))), True, MOST_TOPICS))
+
+    def best(self, row: int) -> tuple[list[int], list[float]]:
+        """The candidates of a row, and their scores."""
+        scores = self.scores[row, : self.known[row]].tolist()
+        order = sorted(range(len(scores)), key=lambda topic: -scores[topic])[:CANDIDATES]
+        return order, [scores[topic] for topic in order]
+
+
+def follow(
+    decider: Decider, stream: Stream, cuts: list[int], kept: dict[int, StoredDecision] | None = None
+) -> dict[int, StoredDecision]:
+    """Let a decider follow the stream, cut into segments; return what it decided about each row."""
+    kept = {} if kept is None else kept
+    for start, stop in pairwise(cuts):
+        part = stream.happenings[start:stop]
+        new = [row for row, learns, _ in part if not learns]
+        rows = [*new, *dict.fromkeys(row for row, learns, _ in part if learns and row not in new)]
+        place = {row: i for i, row in enumerate(rows)}
+        labels = [stream.labels[row] if learns else [] for row, learns, _ in part]
+        known = np.array([known for _, _, known in part], np.int32)
+        steps = Steps(
+            np.array([place[row] for row, _, _ in part], np.int32),
+            np.array([learns for _, learns, _ in part], np.bool_),
+            known,
+            np.cumsum([0, *map(len, labels)]).astype(np.int64),
+            np.array([label for one in labels for label in one], np.int32),
+            known,
+        )
+        made = Decisions.new(len(rows))
+        for row in rows[len(new) :]:
+            made.put(place[row], kept[row])
+        decider.follow(steps, DenseScores(stream.scores[rows]), made)
+        kept.update({row: made.keep(place[row]) for row in new})
+    return kept
+
+
+def plain(made: StoredDecision | SlowDecision) -> list[object]:
+    return [np.asarray(part).tolist() for part in made]
+
+
+def states_equal(one: Decider, other: Decider) -> bool:
+    left, right = one.state(), other.state()
+    return left.keys() == right.keys() and all(np.array_equal(left[k], right[k]) for k in left)
+
+
+@every_goal
+@pytest.mark.parametrize("risk", [0.0, 0.4])
+def test_decisions_equal_those_of_the_twin(goal: str, risk: float) -> None:
+    for seed, size in ((1, 3.0), (2, 1e-9), (3, 1e300), (4, 0.0)):
+        stream = Stream(seed, size=size)
+        twin = SlowDecider(parse_goal(goal), risk)
+        expected: dict[int, SlowDecision] = {}
+        for row, learns, _ in stream.happenings:
+            if learns:
+                twin.learn(expected[row], stream.labels[row])
+            else:
+                expected[row] = twin.decide(*stream.best(row))
+        made = follow(Decider(parse_goal(goal), risk), stream, [0, len(stream.happenings)])
+        assert {row: plain(one) for row, one in made.items()} == {
+            row: plain(one) for row, one in expected.items()
+        }
+        assert any(any(one.assigned) for one in expected.values())
+        assert all(np.isfinite(one.probabilities).all() for one in made.values())
+
+
+@every_goal
+def test_any_cut_gives_the_same_decisions_and_state(goal: str) -> None:
+    for seed in range(4):
+        stream = Stream(seed)
+        length = len(stream.happenings)
+        whole, cut = Decider(parse_goal(goal), 0.3), Decider(parse_goal(goal), 0.3)
+        rng = random.Random(seed)
+        cuts = sorted({0, length, *(rng.randrange(length) for _ in range(40))})
+        one, other = follow(whole, stream, [0, length]), follow(cut, stream, cuts)
+        assert {row: plain(a) for row, a in one.items()} == {
+            row: plain(a) for row, a in other.items()
+        }
+        assert states_equal(whole, cut)
+
+
+@every_goal
+def test_goes_on_from_its_state(goal: str) -> None:
+    stream = Stream(7)
+    length = len(stream.happenings)
+    straight, first, second = (Decider(parse_goal(goal), 0.2) for _ in range(3))
+    expected = follow(straight, stream, [0, length])
+    kept = follow(first, stream, [0, length // 2])
+    second.restore(first.state())
+    made = follow(second, stream, [length // 2, length], kept)
+    assert {row: plain(a) for row, a in made.items()} == {
+        row: plain(a) for row, a in expected.items()
+    }
+    assert states_equal(straight, second)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("weights", np.nan),
+        ("curvature", np.inf),
+        ("calibrated", 1.0),
+        ("scale", -1.0),
+        ("tally", 0.0),
+        ("assigned", -1.0),
+        ("histogram", -1.0),
+        ("certainty", np.nan),
+    ],
+)
+def test_a_state_that_cannot_be_is_refused(name: str, value: float) -> None:
+    stream, decider = Stream(3), Decider(parse_goal("precision:0.5"), 0.2)
+    follow(decider, stream, [0, len(stream.happenings)])
+    state = decider.state()
+    state[name][...] = value
+    with pytest.raises(InvalidArrayError, match=name):
+        Decider(parse_goal("precision:0.5"), 0.2).restore(state)
+
+
+def long_stream(seed: int, length: int) -> tuple[Steps, Floats, Floats]:
+    """Documents with 8 topics; a topic is relevant with a probability that its score gives."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(-1.0, 2.0, (length, 8))
+    likely = 1.0 / (1.0 + np.exp(-scores))
+    relevant = rng.random((length, 8)) < likely
+    counts = relevant.sum(1)
+    ends = np.cumsum(counts)
+    starts = np.zeros(2 * length + 1, np.int64)
+    starts[1::2], starts[2::2] = ends - counts, ends
+    known = np.full(2 * length, 8, np.int32)
+    steps = Steps(
+        np.repeat(np.arange(length, dtype=np.int32), 2),
+        np.tile([False, True], length),
+        known,
+        starts,
+        np.nonzero(relevant)[1].astype(np.int32),
+        known,
+    )
+    return steps, scores, likely
+
+
+def decided(goal: str, risk: float, seed: int) -> tuple[Decisions, Floats, Floats]:
+    """Decisions over a long stream; for each candidate, its true probability and relevance."""
+    steps, scores, likely = long_stream(seed, 6000)
+    made = Decisions.new(6000)
+    Decider(parse_goal(goal), risk).follow(steps, DenseScores(scores), made)
+    rows = np.arange(6000)[:, None]
+    relevant = np.zeros((6000, 8), np.bool_)
+    relevant[np.repeat(np.arange(6000), np.diff(steps.label_starts)[1::2]), steps.labels] = True
+    order = made.topics[:, :8]
+    return made, likely[rows, order], relevant[rows, order].astype(float)
+
+
+def test_probabilities_are_right() -> None:
+    made, likely, _ = decided("f1", 0.0, 1)
+    assert abs(made.probabilities[3000:, :8] - likely[3000:]).mean() < 0.02
+
+
+@pytest.mark.parametrize("wanted", [0.6, 0.75, 0.9])
+def test_a_wanted_precision_or_recall_is_met(wanted: float) -> None:
+    late = slice(3000, None)
+    made, _, relevant = decided(f"precision:{wanted}", 0.0, 2)
+    assigned = made.assigned[late, :8]
+    assert relevant[late][assigned].mean() == pytest.approx(wanted, abs=0.02)
+    made, _, relevant = decided(f"recall:{wanted}", 0.0, 3)
+    found = (relevant[late] * made.assigned[late, :8]).sum()
+    assert found / relevant[late].sum() == pytest.approx(wanted, abs=0.02)
+
+
+def test_documents_that_are_not_reviewed_have_the_wanted_f1() -> None:
+    made, _, relevant = decided("f1", 0.25, 4)
+    assigned = made.assigned[:, :8]
+    sizes = assigned.sum(1) + relevant.sum(1)
+    f1 = np.where(sizes > 0, 2 * (relevant * assigned).sum(1) / np.maximum(sizes, 1), 1.0)[3000:]
+    trusted = ~made.review[3000:]
+    assert 0.1 < trusted.mean() < 0.9
+    assert f1[trusted].mean() == pytest.approx(0.75, abs=0.03)
+    assert f1[~trusted].mean() < 0.6
+
+
+def test_the_f1_rule_beats_every_single_threshold_on_its_own_measure() -> None:
+    made, _, relevant = decided("f1", 0.0, 5)
+    late, likely = slice(3000, None), made.probabilities[:, :8]
+
+    def sample_f1(assigned: Floats) -> float:
+        sizes = assigned.sum(1) + relevant.sum(1)
+        right = 2 * (relevant * assigned).sum(1)
+        return float(np.where(sizes > 0, right / np.maximum(sizes, 1), 1.0)[late].mean())
+
+    best = max(sample_f1((likely >= cut).astype(float)) for cut in np.linspace(0.1, 0.9, 81))
+    assert sample_f1(made.assigned[:, :8].astype(float)) > best
