@@ -12,7 +12,7 @@ from pipeline.engine.lane import Lane
 from pipeline.errors import UsageError
 from pipeline.printable import printable
 from pipeline.reports.plots import can_plot, curves_figure
-from pipeline.reports.report import Report, columns_for, format_column
+from pipeline.reports.report import Report, format_column, report_columns
 from pipeline.storage.output_files import write_whole
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class CurvesPlot:
 
 def html_table(report: Report) -> str:
     """The table of lanes as HTML; the best value of each column is bold."""
-    columns = columns_for(lane["settings"]["learner"] for lane in report.values())
+    columns = report_columns(report)
     titles = ["lane", "rounds", *(column[0] for column in columns)]
     head = "".join(f"<th>{escape(title)}</th>" for title in titles)
     rows = [

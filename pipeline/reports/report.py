@@ -16,6 +16,7 @@ from pipeline.curves.confidence import CONFIDENCE
 from pipeline.engine.engine import Engine
 from pipeline.engine.lane import Lane
 from pipeline.printable import printable
+from pipeline.reports.decision_report import decision_report, topic_rows
 from pipeline.storage.output_files import write_whole
 
 Report = dict[str, dict[str, Any]]
@@ -76,6 +77,7 @@ def lane_report(
         "documents": engine.documents,
         **curve.last().values,
         **curve.derived(),
+        **decision_report(engine, lane),
         "documents_per_second": speed,
         "seconds": seconds,
         "learner_seconds": lane.seconds,
@@ -111,6 +113,10 @@ def write_curves(path: Path, lanes: Iterable[Lane]) -> None:
             for measure, value in point.values.items():
                 if value is not None:
                     writer.writerow((lane.name, point.round, measure, repr(value)))
+        for decided in lane.decision_curve.all_points() if lane.decision_curve else ():
+            for measure, value in decided.values.items():
+                if value is not None:
+                    writer.writerow((lane.name, decided.round, measure, repr(value)))
     write_whole(path, file.getvalue().encode())
 
 
@@ -125,29 +131,44 @@ TOPIC_COLUMNS = (
 )
 # With many topics, what counts is whether the best relevant topic was retrieved, and its rank.
 RETRIEVAL_COLUMNS = (("R1 %", "r1", 100, 2), ("R5 %", "r5", 100, 2), ("MRR", "mrr", 1, 4))
+# Of lanes that assign topics. ECE is the expected calibration error of the probabilities.
+DECISION_COLUMNS = (
+    ("micro F1", "micro_f1", 1, 4),
+    ("macro F1", "macro_f1", 1, 4),
+    ("ECE", "calibration_error", 1, 4),
+)
 RANK_COLUMNS = (
     ("rank loss", "ranking_loss", 1, 4),
     ("miss %", "miss_rate", 100, 2),
     ("tau-b", "tau_b", 1, 4),
 )
-HIGHER_IS_BETTER = frozenset({"average_precision", "max_f1", "r1", "r5", "mrr", "tau_b"})
+HIGHER_IS_BETTER = frozenset(
+    {"average_precision", "max_f1", "r1", "r5", "mrr", "tau_b", "micro_f1", "macro_f1"}
+)
 TableColumn = tuple[str, str, int, int]  # title, key, factor, digits
 
 
-def columns_for(learners: Iterable[str]) -> tuple[TableColumn, ...]:
-    """Return the columns of a table with lanes of these learners."""
+def report_columns(report: Report) -> tuple[TableColumn, ...]:
+    """Return the columns of the table of a report."""
+    learners = (lane["settings"]["learner"] for lane in report.values())
+    return columns_for(learners, any("decisions" in lane for lane in report.values()))
+
+
+def columns_for(learners: Iterable[str], assigns: bool = False) -> tuple[TableColumn, ...]:
+    """Return the columns of a table with lanes of these learners; `assigns`: some assign topics."""
     kinds = [LEARNERS[learner] for learner in learners]
     ordinal = [kind.label_kind() is LabelKind.RANKS for kind in kinds]
     return (
         *(TOPIC_COLUMNS if not all(ordinal) or not kinds else ()),
         *(RETRIEVAL_COLUMNS if any(kind.scores_class.is_sparse for kind in kinds) else ()),
+        *(DECISION_COLUMNS if assigns else ()),
         *(RANK_COLUMNS if any(ordinal) else ()),
     )
 
 
 def lane_table(report: Report) -> str:
     """Return the table of lanes, as papers print it; a star marks the best of each column."""
-    columns = columns_for(lane["settings"]["learner"] for lane in report.values())
+    columns = report_columns(report)
     header = ["lane", "rounds ", *(f"{title} " for title, *_ in columns)]
     rows = [[name, f"{lane['rounds']:,} "] for name, lane in report.items()]
     if any(lane["rounds"] != lane["rounds_with_topics"] for lane in report.values()):
@@ -160,6 +181,15 @@ def lane_table(report: Report) -> str:
         for row, (text, best) in zip(rows, shown, strict=True):
             row.append(text + ("*" if best else " "))
     return aligned([header, *rows], gap=1)
+
+
+def topic_tables(report: Report) -> Iterator[str]:
+    """Yield a table of the worst topics of each lane that assigns topics."""
+    for name, lane in report.items():
+        if "decisions" in lane:
+            rows = list(topic_rows(lane["decisions"]))
+            if len(rows) > 1:
+                yield f"topics that {name} knows least:\n{aligned(rows)}"
 
 
 def format_column(
