@@ -27,7 +27,7 @@ ROUND, RIGHT, ASSIGNED, RELEVANT, F1_SUM, EXACT, HAMMING, BRIER, REVIEWED, TRUST
 MACRO_F1, CALIBRATION_ERROR = range(10, 12)
 COLUMNS = 12
 MEASURES = (
-    "micro_f1", "macro_f1", "sample_f1", "precision", "recall", "subset_accuracy", "hamming_loss",
+    "micro_f1", "macro_f1", "sample_f1", "set_precision", "set_recall", "subset_accuracy", "hamming_loss",
     "brier", "calibration_error", "review_share", "trusted_f1",
 )  # fmt: skip
 BINS = 20  # of the reliability diagram and of the gain of a review
@@ -140,8 +140,8 @@ def values_of(row: Floats, before: Floats | None = None) -> dict[str, float | No
         "micro_f1": quotient(2.0 * right, assigned + relevant),
         "macro_f1": sums[MACRO_F1] if rounds and before is None else None,
         "sample_f1": quotient(sums[F1_SUM], rounds),
-        "precision": quotient(right, assigned),
-        "recall": quotient(right, relevant),
+        "set_precision": quotient(right, assigned),
+        "set_recall": quotient(right, relevant),
         "subset_accuracy": quotient(sums[EXACT], rounds),
         "hamming_loss": quotient(sums[HAMMING], rounds),
         "brier": quotient(sums[BRIER], rounds),
