@@ -27,8 +27,8 @@ ROUND, RIGHT, ASSIGNED, RELEVANT, F1_SUM, EXACT, HAMMING, BRIER, REVIEWED, TRUST
 MACRO_F1, CALIBRATION_ERROR = range(10, 12)
 COLUMNS = 12
 MEASURES = (
-    "micro_f1", "macro_f1", "sample_f1", "set_precision", "set_recall", "subset_accuracy", "hamming_loss",
-    "brier", "calibration_error", "review_share", "trusted_f1",
+    "micro_f1", "macro_f1", "sample_f1", "set_precision", "set_recall", "subset_accuracy",
+    "hamming_loss", "brier", "calibration_error", "review_share", "trusted_f1",
 )  # fmt: skip
 BINS = 20  # of the reliability diagram and of the gain of a review
 COUNT, PREDICTED, HITS = range(3)  # of a bin: topics, sum of their probabilities, relevant ones
