@@ -26,11 +26,11 @@ TOPIC_RIGHT, TOPIC_SIZES = range(2)
 CANDIDATES_IN, RELEVANT_IN = range(2)  # the columns of a histogram
 
 # By how much older rounds count less, per round.
-FORGET, FORGET_FOR_MICRO, FORGET_FOR_RECALL, FORGET_OUTSIDE = 0.001, 0.005, 0.002, 0.01
+FORGET, FORGET_FOR_MICRO, FORGET_OUTSIDE = 0.002, 0.005, 0.01
 FIRST_RIGHT, FIRST_SIZES = 4.0, 10.0  # before the first round: a threshold of 0.4
 TOPIC_THRESHOLD, TOPIC_ROUNDS = 0.25, 5.0  # before the first round of a topic, and its weight
 FIRST_RECALL_THRESHOLD = 0.3
-DOUBT = 0.5  # weight, in candidates, of the wanted precision beside what was seen
+DOUBT = 1.0  # irrelevant candidates that are assumed beside what was seen
 
 
 class RuleState(NamedTuple):
@@ -56,7 +56,7 @@ def cut_for_mean(histogram: Floats, wanted: float) -> float:
     for i in range(bins - 1, -1, -1):
         count += histogram[i, CANDIDATES_IN]
         total += histogram[i, RELEVANT_IN]
-        if count > 0.0 and total + DOUBT * wanted >= wanted * (count + DOUBT):
+        if count > 0.0 and total >= wanted * (count + DOUBT):
             best = i
     return best / bins
 
@@ -166,8 +166,7 @@ def learn_rules(
     Histograms are kept only for a rule and a risk that need them.
     """
     tally, by_topic, histogram, by_certainty = state
-    forget = FORGET_FOR_MICRO if rule == MICRO else FORGET
-    keep = 1.0 - (FORGET_FOR_RECALL if rule == RECALL else forget)
+    keep = 1.0 - (FORGET_FOR_MICRO if rule == MICRO else FORGET)
     counts_candidates = rule in (PRECISION, RECALL)
     if counts_candidates:
         fade(histogram, keep)

@@ -182,8 +182,7 @@ class SlowDecider:
     def count(self, made: SlowDecision, hits: Sequence[bool], labels: Collection[int]) -> None:
         """Add a round to what the rules know."""
         rule = self.goal.rule
-        forget = {MICRO: r.FORGET_FOR_MICRO, RECALL: r.FORGET_FOR_RECALL}.get(rule, r.FORGET)
-        keep = 1.0 - forget
+        keep = 1.0 - (r.FORGET_FOR_MICRO if rule == MICRO else r.FORGET)
         if rule in (PRECISION, RECALL):
             self.histogram = [[part * keep for part in row] for row in self.histogram]
             for one, hit in zip(made.probabilities, hits, strict=True):
@@ -220,7 +219,7 @@ def cut_for_mean(histogram: Sequence[Sequence[float]], wanted: float) -> float:
     for i in reversed(range(len(histogram))):
         count += histogram[i][0]
         total += histogram[i][1]
-        if count > 0.0 and total + r.DOUBT * wanted >= wanted * (count + r.DOUBT):
+        if count > 0.0 and total >= wanted * (count + r.DOUBT):
             best = i
     return best / len(histogram)
 
