@@ -169,20 +169,20 @@ def best_of_all(scores: Floats, known: Ints, order: Ints, values: Floats) -> Non
     """For each row the topics by falling score, ties by index, as many as `order` has room for."""
     top = order.shape[1]
     for row in range(len(known)):
-        given, best = scores[row], order[row]
-        filled = 0
-        for topic in range(known[row]):
-            if filled == top and (top == 0 or given[topic] <= given[best[top - 1]]):
+        given, best, worth = scores[row], order[row], values[row]
+        filled, last = 0, 0.0  # `last` is the score in the last place, once all are filled
+        for topic in range(known[row] if top > 0 else 0):
+            score = given[topic]
+            if filled == top and score <= last:
                 continue
             place = min(filled, top - 1)
             # Only a better score passes an earlier topic, so equal scores stay in order.
-            while place > 0 and given[topic] > given[best[place - 1]]:
-                best[place] = best[place - 1]
+            while place > 0 and score > worth[place - 1]:
+                best[place], worth[place] = best[place - 1], worth[place - 1]
                 place -= 1
-            best[place] = topic
+            best[place], worth[place] = topic, score
             filled = min(filled + 1, top)
-        for place in range(filled):
-            values[row, place] = given[best[place]]
+            last = worth[top - 1]
 
 
 @njit

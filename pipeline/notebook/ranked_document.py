@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -13,6 +13,15 @@ from pipeline.events.event import Id
 
 # A list of topics with their scores, or a `PredictedRank`, depending on the lane.
 RankingOfLane = Any
+
+
+class Decision(NamedTuple):
+    """What a lane decided about a document, before its own labels were learned."""
+
+    assigned: list[str]
+    probabilities: dict[str, float]  # of the best topics, at most 20 and as many as a ranking has
+    certainty: float  # the expected F1 of the assigned topics
+    review: bool
 
 
 @dataclass(frozen=True)
@@ -31,9 +40,23 @@ class RankedDocument:
         events = [orjson.loads(event) for event in self.events]
         return {event["lane"]: ranking_in(event) for event in events}
 
+    @cached_property
+    def decisions(self) -> dict[str, Decision]:
+        """By lane, of those that assign topics: the assigned topics, and how likely topics are."""
+        events = [orjson.loads(event) for event in self.events]
+        return {event["lane"]: decision_in(event) for event in events if "assigned" in event}
+
     def __repr__(self) -> str:
         best = {lane: first_of(ranking) for lane, ranking in self.rankings.items()}
         return f"<document {self.id!r}, labels {self.topics or self.rank}, best {best}>"
+
+
+def decision_in(event: dict[str, Any]) -> Decision:
+    """What a ranking event says of the decision of its lane."""
+    likely = {
+        entry["topic"]: entry["probability"] for entry in event["ranking"] if "probability" in entry
+    }
+    return Decision(event["assigned"], likely, event["certainty"], event["review"])
 
 
 def ranking_in(event: dict[str, Any]) -> RankingOfLane:
