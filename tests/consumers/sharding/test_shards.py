@@ -29,7 +29,7 @@ from tests.support.consumer_groups import Flow
 from tests.support.kafka_fixture import need_kafka
 from tests.support.kafka_stream import Streaming, eventually
 
-FIRST, SECOND = "mmp:loss=1", "soft-arow"
+FIRST, SECOND = "mmp:loss=1", "soft-arow:assign=micro,risk=0.2"
 SHARDS = {FIRST: 3, SECOND: 2}
 
 
@@ -70,6 +70,10 @@ def assert_as_one(
             curve = arrays_under(snapshot.arrays, "lane0/curve")
             for name, array in lane.curve.state().items():
                 assert array.tobytes() == curve[name].tobytes(), (lane.name, name)
+            if lane.decider is not None:
+                decider = arrays_under(snapshot.arrays, "lane0/decider")
+                for name, array in lane.decider.state().items():
+                    assert array.tobytes() == decider[name].tobytes(), (lane.name, name)
 
 
 @pytest.fixture(params=["synthetic", "reuters21578", "newsgroups"])
