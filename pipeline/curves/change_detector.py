@@ -17,7 +17,8 @@ nor a distribution. Half of the rate is for each of two parts.
    later `m_t` is below this bound too. The reference is the lowest bound so far. A loss that fell
    slowly therefore does not hide a rise: only the best windows count.
 
-2. **A bet against the reference.** If `m_t` is at most the reference `u`, the factor
+2. **A bet against the reference.** `u` is the reference plus a small tolerance, because a very
+   small rise is not worth an alarm. If `m_t` is at most `u`, the factor
    `1 + s (x_t - u)` has an expectation of at most 1 for every stake `s` below `1 / u`. Each round
    begins a new bet with a capital of 1, divided over the stakes, and all earlier bets go on. Their
    total capital exceeds the number of rounds by 0 or less in expectation. So it reaches
@@ -47,7 +48,7 @@ CAPITAL = 2.0 / FALSE_ALARMS  # of all bets together; an alarm is raised when th
 # The stakes of the bets: a small stake finds a small rise. No bet may lose more than this share.
 STAKES = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 MOST = 0.875
-TOLERANCE = 0.01
+TOLERANCE = 0.005  # a rise by less is no change
 
 # Windows of 64 to 2^20 rounds. Each size has the same share of the rate: an error of a window of n
 # rounds costs one false alarm in n rounds. The logarithms are rounded up, so that they are the same
@@ -61,11 +62,12 @@ LARGEST_RATE = 0.5
 CENTRE_MEMORY, VARIANCE_MEMORY = 64.0, 256.0  # rounds
 
 # The numbers that the detector goes on from. All counts and sums begin after the last alarm.
-ROUNDS, SUM, SPREAD, CENTRE, VARIANCE, REFERENCE, BEFORE = range(7)
+# `PASSED` counts the rounds without a loss. `BEFORE` is the mean of the reference's window.
+ROUNDS, PASSED, SUM, SPREAD, CENTRE, VARIANCE, REFERENCE, BEFORE = range(8)
 # Of each window size: the sums when the window began, and its rate.
 SUM_THEN, SPREAD_THEN, RATE = range(3)
 # Of each stake: the capital of all bets; the capital of the best one; where the best one began.
-ALL_BETS, BEST_BET, BEGAN, SUM_BEFORE = range(4)
+ALL_BETS, BEST_BET, BEGAN, PASSED_BEFORE, SUM_BEFORE = range(5)
 
 
 class DetectorState(NamedTuple):
@@ -127,6 +129,7 @@ def first_alarm(losses: Floats, start: int, state: DetectorState) -> int:
     for i in range(start, len(losses)):
         loss = losses[i]
         if np.isnan(loss):
+            numbers[PASSED] += 1.0
             continue
         reference, capital = numbers[REFERENCE], 0.0
         if reference < 1.0:
@@ -137,7 +140,8 @@ def first_alarm(losses: Floats, start: int, state: DetectorState) -> int:
                 factor = 1.0 + min(STAKES[k], MOST / reference) * over
                 bet[ALL_BETS] = (bet[ALL_BETS] + 1.0 / len(STAKES)) * factor
                 if bet[BEST_BET] <= 1.0:
-                    bet[BEST_BET], bet[BEGAN], bet[SUM_BEFORE] = 1.0, numbers[ROUNDS], numbers[SUM]
+                    bet[BEST_BET], bet[BEGAN] = 1.0, numbers[ROUNDS]
+                    bet[PASSED_BEFORE], bet[SUM_BEFORE] = numbers[PASSED], numbers[SUM]
                 bet[BEST_BET] *= factor
                 capital += bet[ALL_BETS]
         off = loss - numbers[CENTRE]
@@ -158,8 +162,8 @@ def first_alarm(losses: Floats, start: int, state: DetectorState) -> int:
 class Alarm(NamedTuple):
     """A rise that was found: its place among the losses, and the losses before and after it."""
 
-    index: int  # of the loss that raised the alarm, among those that were given
-    rounds_since: int  # rounds with a loss since the rise probably began
+    place: int  # of the loss that raised the alarm, among those that were given
+    rounds_since: int  # rounds since the rise probably began, this one included
     before: float  # the mean loss of the window that the reference comes from
     after: float  # the mean loss since the rise probably began
 
@@ -172,14 +176,16 @@ class ChangeDetector:
     >>> losses = np.tile([0.0, 0.0, 0.0, 1.0], 1000)
     >>> losses[3000:] = 1.0 - losses[3000:]
     >>> alarm = ChangeDetector().follow(losses)
-    >>> 3000 < alarm.index < 3100, alarm.before, alarm.after > 0.7
+    >>> 3000 < alarm.place < 3100, alarm.before, alarm.after > 0.7
     (True, 0.25, True)
 
     """
 
     def __init__(self) -> None:
         self._state = DetectorState(
-            np.zeros(BEFORE + 1), np.zeros((SIZES, RATE + 1)), np.zeros((len(STAKES), SUM_BEFORE + 1))
+            np.zeros(BEFORE + 1),
+            np.zeros((SIZES, RATE + 1)),
+            np.zeros((len(STAKES), SUM_BEFORE + 1)),
         )
         start_again(self._state)
 
@@ -188,14 +194,15 @@ class ChangeDetector:
 
         After an alarm the detector has started again; the losses that follow are still to be read.
         """
-        index = first_alarm(losses, start, self._state)
-        if index < 0:
+        place = first_alarm(losses, start, self._state)
+        if place < 0:
             return None
         numbers, _, bets = self._state
         bet = bets[int(np.argmax(bets[:, BEST_BET]))]
         rounds = numbers[ROUNDS] - bet[BEGAN]
         after = (numbers[SUM] - bet[SUM_BEFORE]) / rounds
-        alarm = Alarm(index, int(rounds), float(numbers[BEFORE]), float(after))
+        rounds += numbers[PASSED] - bet[PASSED_BEFORE]
+        alarm = Alarm(place, int(rounds), float(numbers[BEFORE]), float(after))
         start_again(self._state)
         return alarm
 

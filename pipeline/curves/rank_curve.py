@@ -85,7 +85,7 @@ class RankCurve(LearningCurve):
     compared = ("ranking_loss", "miss_rate")
 
     def __init__(self, ranks: int) -> None:
-        super().__init__(COLUMNS)
+        super().__init__(COLUMNS, has_topics=False)
         self.ranks = ranks
         self._window: Ints = np.zeros((WINDOW, 2), np.int32)
         self._table: Longs = np.zeros((ranks, ranks), np.int64)
@@ -103,12 +103,14 @@ class RankCurve(LearningCurve):
         predicted = RankScores.expect(scores).matrix
         rounds = int(np.count_nonzero(steps.learn))
         points, measured = np.empty((rounds, COLUMNS)), np.empty((rounds, 3))
+        before = self.rounds
         totals = RankTotals(self._tally, self._window, self._table)
         kept = follow_ranks(steps, predicted, self.ranks, totals, points, measured)
         if kept:
             self._points = np.concatenate((self._points, points[:kept]))
         if rounds:
             self._tally[TAU] = tau_b(self._table)
+        self.changes.follow(measured[:, SHARE].copy(), steps, self.ranks, before)
         return measured
 
     @property
@@ -149,6 +151,7 @@ class RankCurve(LearningCurve):
             "points": self._points.copy(),
             "window": self._window.copy(),
             "table": self._table.copy(),
+            **self.changes.state(),
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
@@ -164,11 +167,13 @@ class RankCurve(LearningCurve):
         np.add.at(counted, (pairs[:, 1], pairs[:, 0]), 1)
         if not np.array_equal(counted, table):
             raise InvalidArrayError("array table does not count the pairs of array window")
+        self.changes.restore(state)
         self._tally, self._points = tally.copy(), points.copy()
         self._window, self._table = window.copy(), table.copy()
 
     def check_references(self, topics: int) -> None:
         """Ranks are no topics, and all of them are known."""
+        self.changes.check_references(0)
 
 
 def value_of(values: Mapping[str, float | None], measure: str) -> float | None:

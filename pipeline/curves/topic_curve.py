@@ -29,9 +29,10 @@ from learners.checks import (
 from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import State
-from learners.measures import COMPARED, MEASURES, measure_round
+from learners.measures import AVERAGE_PRECISION, COMPARED, MEASURES, measure_round
 from learners.scores import Places, RowScores, Scores
 from learners.segment import Steps
+from pipeline.curves.lane_changes import LaneChanges
 
 # The columns of a kept point: the round, the number of rounds with topics, sums of the measures.
 # Then of this round alone: relevant topics, rank of the best relevant topic, wrong pairs.
@@ -133,7 +134,8 @@ class LearningCurve(ABC):
     summed: ClassVar[Sequence[str]]  # the measures that are means of rounds
     compared: ClassVar[Sequence[str]]  # the losses by which lanes are compared
 
-    def __init__(self, columns: int) -> None:
+    def __init__(self, columns: int, has_topics: bool) -> None:
+        self.changes = LaneChanges(has_topics)
         self._tally: Floats = np.zeros(columns)
         self._points: Floats = np.zeros((0, columns))
 
@@ -226,7 +228,7 @@ class TopicCurve(LearningCurve):
     compared = tuple(MEASURES[column] for column in COMPARED)
 
     def __init__(self) -> None:
-        super().__init__(COLUMNS)
+        super().__init__(COLUMNS, has_topics=True)
         self._found = GrowingArray(1)
         self._recalled = GrowingArray(1)
         self._topic_rounds = GrowingArray(1)
@@ -256,9 +258,11 @@ class TopicCurve(LearningCurve):
             self._tally, self._found.room, self._recalled.room, self._topic_rounds.room,
             self._topic_loss.room,
         )  # fmt: skip
+        before = self.rounds
         kept = follow_curve(steps, places, totals, points, measured)
         if kept:
             self._points = np.concatenate((self._points, points[:kept]))
+        self.changes.follow(1.0 - measured[:, AVERAGE_PRECISION], steps, topics, before)
         return measured
 
     @staticmethod
@@ -317,6 +321,7 @@ class TopicCurve(LearningCurve):
             "recalled": self._recalled.copy(),
             "topic_rounds": self._topic_rounds.copy(),
             "topic_loss": self._topic_loss.copy(),
+            **self.changes.state(),
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
@@ -334,6 +339,7 @@ class TopicCurve(LearningCurve):
             topic_rounds = sums_of(state, "topic_rounds", None)
             self._topic_loss.load(sums_of(state, "topic_loss", len(topic_rounds)))
             self._topic_rounds.load(topic_rounds)
+        self.changes.restore(state)
         self._tally, self._points = tally.copy(), points.copy()
         self._found.load(found)
         self._recalled.load(recalled)
@@ -342,6 +348,7 @@ class TopicCurve(LearningCurve):
         """There are no more ranks and topics than the stream has topics."""
         check_extent("found", self._found.shape[0], topics, "topics")
         check_extent("topic_rounds", self._topic_rounds.shape[0], topics, "topics")
+        self.changes.check_references(topics)
 
 
 def check_points(tally: Floats, points: Floats, finite: Sequence[int]) -> None:

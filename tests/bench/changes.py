@@ -17,6 +17,7 @@ import argparse
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,8 +40,10 @@ except ImportError:  # an extra
 LANES = ("mmp:loss=1", "perceptron", "arow")
 BLOCK = 256
 DELTAS = (0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 1e-6)  # of ADWIN
-THRESHOLDS = (20.0, 30.0, 40.0, 50.0, 70.0, 100.0, 150.0, 200.0, 300.0)  # of Page and Hinkley
+THRESHOLDS = (10.0, 14.0, 20.0, 28.0, 40.0, 56.0, 80.0, 110.0, 160.0, 220.0)  # of Page and Hinkley
+TOLERANCES = (0.005, 0.05, 0.1)  # of Page and Hinkley: a rise by less is no change
 CALIBRATED_ROUNDS, CALIBRATED_STREAMS = 100_000, 20
+HELD_OUT_STREAMS = 40  # of as many rounds, on which the false alarms are counted
 
 Detector = Callable[[Floats], list[int]]  # from losses to the rounds of alarms
 
@@ -58,8 +61,8 @@ def wirerank_alarms(losses: Floats) -> list[int]:
     """Return the rounds in which Wirerank's detector raises an alarm."""
     detector, alarms, start = ChangeDetector(), list[int](), 0
     while (alarm := detector.follow(losses, start)) is not None:
-        alarms.append(alarm.index)
-        start = alarm.index + 1
+        alarms.append(alarm.place)
+        start = alarm.place + 1
     return alarms
 
 
@@ -86,9 +89,9 @@ def new_adwin(delta: float) -> Any:  # noqa: ANN401 - of river
     return drift.ADWIN(delta=delta, clock=1)
 
 
-def new_page_hinkley(threshold: float) -> Any:  # noqa: ANN401 - of river
+def new_page_hinkley(threshold: float, tolerance: float) -> Any:  # noqa: ANN401 - of river
     """Return the test of Page and Hinkley for a rise."""
-    return drift.PageHinkley(threshold=threshold, mode="up", delta=0.005)
+    return drift.PageHinkley(threshold=threshold, mode="up", delta=tolerance)
 
 
 def falling_losses(seed: int, rounds: int = CALIBRATED_ROUNDS) -> Floats:
@@ -213,7 +216,29 @@ def summary(streams: Sequence[Stream], detector: Detector) -> str:
         found += bool(after)
         delays += after[:1]
     delay = f"{np.median(delays):.0f}" if delays else "-"
-    return f"{false} false | {found}/{len(streams)} | {delay}"
+    return f"{false} false, {found}/{len(streams)} after {delay}"
+
+
+def all_detectors() -> dict[str, Detector]:
+    """Return the detectors by name, with their settings."""
+    detectors: dict[str, Detector] = {"wirerank": wirerank_alarms}
+    if drift is None:
+        return detectors
+    setting, detectors["ADWIN"] = calibrated(new_adwin, DELTAS)
+    print(f"ADWIN: delta {setting:g}")
+    for tolerance in TOLERANCES:
+        new = partial(new_page_hinkley, tolerance=tolerance)
+        name = f"Page-Hinkley {tolerance:g}"
+        setting, detectors[name] = calibrated(new, THRESHOLDS)
+        print(f"{name}: threshold {setting:g}", flush=True)
+    return detectors
+
+
+def false_alarms(detector: Detector) -> str:
+    """Return the alarms on losses that never rise, other ones than those of the calibration."""
+    seeds = range(CALIBRATED_STREAMS, CALIBRATED_STREAMS + HELD_OUT_STREAMS)
+    alarms = sum(len(detector(falling_losses(seed))) for seed in seeds)
+    return f"{alarms} in {HELD_OUT_STREAMS * CALIBRATED_ROUNDS:,}"
 
 
 def main() -> None:
@@ -223,16 +248,11 @@ def main() -> None:
     parser.add_argument("--mixed", help="source of the documents that come in")
     parser.add_argument("--shuffles", type=int, default=3)
     options = parser.parse_args()
-    detectors: dict[str, Detector] = {"wirerank": wirerank_alarms}
-    if drift is not None:
-        for name, new, settings in (
-            ("ADWIN", new_adwin, DELTAS),
-            ("Page-Hinkley", new_page_hinkley, THRESHOLDS),
-        ):
-            setting, detector = calibrated(new, settings)
-            detectors[f"{name} {setting:g}"] = detector
+    detectors = all_detectors()
     others = events_of(options.mixed, "mixed ") if options.mixed else []
     print(" | ".join(["source", "kind", "lane", "loss before, after", *detectors]), flush=True)
+    counted = [false_alarms(detector) for detector in detectors.values()]
+    print(" | ".join(["falling losses", "no change", "", "", *counted]), flush=True)
     for source in options.sources:
         rows: dict[tuple[str, str], list[Stream]] = {}
         for stream in streams_of(source, others, options.shuffles):
@@ -240,8 +260,10 @@ def main() -> None:
         for (kind, lane), streams in rows.items():
             at = streams[0].broken or len(streams[0].losses)
             before = np.mean([stream.losses[at - 1000 : at].mean() for stream in streams])
-            after = np.mean([stream.losses[at : at + 500].mean() for stream in streams if at])
-            shown = f"{before:.3f}, {after:.3f}" if streams[0].broken else f"{before:.3f}"
+            shown = f"{before:.3f}"
+            if streams[0].broken:
+                after = np.mean([stream.losses[at : at + 500].mean() for stream in streams])
+                shown += f", {after:.3f}"
             cells = [summary(streams, detector) for detector in detectors.values()]
             print(" | ".join([source.split(":")[0], kind, lane, shown, *cells]), flush=True)
 
