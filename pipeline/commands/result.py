@@ -11,6 +11,7 @@ from pipeline.commands.failure import fail
 from pipeline.printable import printable, printable_lines
 from pipeline.replay.replay import ReplayResult
 from pipeline.replay.settings import ReplaySettings
+from pipeline.reports.lane_changes import change_lines
 from pipeline.reports.lane_comparison import comparison_lines
 from pipeline.reports.report import lane_table, run_notes, run_totals
 from pipeline.storage.output_files import STANDARD_OUTPUT
@@ -22,7 +23,8 @@ def show_result(
     """Show the table of lanes, the dead letters and the written files; exit if one failed."""
     outputs = (settings.rankings, settings.curves, settings.report, settings.plot, *also_written)
     written = [path for path in outputs if path]
-    for line in (lane_table(result.report), *comparison_lines(result.report)):
+    report = result.report
+    for line in (lane_table(report), *comparison_lines(report), *change_lines(report)):
         typer.echo(printable_lines(line), err=STANDARD_OUTPUT in written)
     if not quiet:
         typer.echo(run_totals(result.report), err=True)

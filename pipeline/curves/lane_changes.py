@@ -64,6 +64,11 @@ class LaneChanges:
         self._detector = ChangeDetector()
         self._shares = TopicShares() if has_topics else None
 
+    @property
+    def last_round(self) -> int | None:
+        """The round in which the last change was found."""
+        return self.kept[-1].round if self.kept else None
+
     def follow(self, losses: Floats, steps: Steps, topics: int, rounds: int) -> None:
         """Add the losses of the rounds among `steps`, after this many rounds.
 

@@ -83,6 +83,8 @@ class RankCurve(LearningCurve):
     measures = RANK_MEASURES
     summed = ("ranking_loss", "hit_rate")
     compared = ("ranking_loss", "miss_rate")
+    watched = "ranking_loss / (ranks - 1)"
+    sum_columns = slice(ROUND, HITS + 1)
 
     def __init__(self, ranks: int) -> None:
         super().__init__(COLUMNS, has_topics=False)

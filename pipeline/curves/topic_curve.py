@@ -133,6 +133,8 @@ class LearningCurve(ABC):
     measures: ClassVar[Sequence[str]]  # all measures of its points
     summed: ClassVar[Sequence[str]]  # the measures that are means of rounds
     compared: ClassVar[Sequence[str]]  # the losses by which lanes are compared
+    watched: ClassVar[str]  # the loss whose rises are found
+    sum_columns: ClassVar[slice]  # the columns of a point that are sums over rounds
 
     def __init__(self, columns: int, has_topics: bool) -> None:
         self.changes = LaneChanges(has_topics)
@@ -163,15 +165,18 @@ class LearningCurve(ABC):
         """Return the point of the last round, whether or not it is kept."""
         return self.as_point(self._tally)
 
+    def rows(self) -> Floats:
+        """Return the sums of `all_points`, one row per point."""
+        newest = self._tally[None] if self.rounds and not is_kept(self.rounds) else self._points[:0]
+        return np.concatenate((self._points, newest))
+
     def tally(self) -> Floats:
         """Return the current sums (a copy), which `as_point` turns into a point."""
         return self._tally.copy()
 
     def all_points(self) -> Iterator[Point]:
         """Yield the kept points, and the last round if it is not kept."""
-        yield from self.points()
-        if self.rounds and not is_kept(self.rounds):
-            yield self.last()
+        yield from map(self.as_point, self.rows())
 
     @abstractmethod
     def follow(self, steps: Steps, scores: RowScores) -> Floats:
@@ -226,6 +231,8 @@ class TopicCurve(LearningCurve):
 
     measures = summed = MEASURES
     compared = tuple(MEASURES[column] for column in COMPARED)
+    watched = "1 - average_precision"
+    sum_columns = slice(ROUND, SUMS + len(MEASURES))
 
     def __init__(self) -> None:
         super().__init__(COLUMNS, has_topics=True)
@@ -250,14 +257,12 @@ class TopicCurve(LearningCurve):
     def follow_places(self, steps: Steps, places: Places, topics: int) -> Floats:
         """As `follow`, with the ranks of the labels; all labels and ranks are below `topics`."""
         rounds = int(np.count_nonzero(steps.learn))
-        for array in (self._found, self._recalled, self._topic_rounds, self._topic_loss):
+        grown = (self._found, self._recalled, self._topic_rounds, self._topic_loss)
+        for array in grown:
             array.grow(topics)
         points = np.empty((rounds, COLUMNS))
         measured = np.empty((rounds, len(MEASURES)))
-        totals = Totals(
-            self._tally, self._found.room, self._recalled.room, self._topic_rounds.room,
-            self._topic_loss.room,
-        )  # fmt: skip
+        totals = Totals(self._tally, *(array.room for array in grown))
         before = self.rounds
         kept = follow_curve(steps, places, totals, points, measured)
         if kept:
