@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pipeline.curves.change_detector import FALSE_ALARMS
-from pipeline.curves.lane_changes import Change
+from pipeline.curves.change_text import change_entry, change_text
 from pipeline.engine.engine import Engine
 from pipeline.engine.lane import Lane
 from pipeline.printable import printable
@@ -25,18 +25,6 @@ def change_entries(engine: Engine, lane: Lane) -> dict[str, Any]:
     }
 
 
-def change_entry(change: Change, names: list[str]) -> dict[str, Any]:
-    """Return one change with the names of its topics."""
-    return {
-        "round": change.round,
-        "began": change.began,
-        "document": change.document,
-        "loss_before": change.before,
-        "loss_after": change.after,
-        "topics": [{**one._asdict(), "topic": names[one.topic]} for one in change.topics],
-    }
-
-
 def change_lines(report: dict[str, dict[str, Any]]) -> Iterator[str]:
     """Yield a line per change of any lane, in the order of the rounds."""
     found = [(entry, name) for name, lane in report.items() for entry in lane["changes"]]
@@ -46,15 +34,3 @@ def change_lines(report: dict[str, dict[str, Any]]) -> Iterator[str]:
     total = sum(lane["changes_total"] for lane in report.values())
     if total > MOST_LINES:
         yield f"and {total - MOST_LINES} earlier changes; --report writes the last of each lane"
-
-
-def change_text(entry: dict[str, Any]) -> str:
-    """Return what an entry of the report says about a change."""
-    text = (
-        f"the loss rose from {entry['loss_before']:.3f} to {entry['loss_after']:.3f}, from about "
-        f"round {entry['began']:,} on (found at round {entry['round']:,}"
-    )
-    if entry["document"] is not None:
-        text += f", document {printable(entry['document'])}"
-    topics = ", ".join(printable(one["topic"]) for one in entry["topics"])
-    return f"{text})" + (f"; topics: {topics}" if topics else "")
