@@ -20,7 +20,8 @@ from learners.learner import State
 from learners.rank_measures import RANK_MEASURES, tau_b
 from learners.scores import RANK, RankScores, RowScores
 from learners.segment import Steps
-from pipeline.curves.topic_curve import LearningCurve, Point, check_points, is_kept
+from pipeline.curves.curve_checks import check_points
+from pipeline.curves.topic_curve import LearningCurve, Point, is_kept
 
 WINDOW = 1000  # rounds that tau-b covers
 # The columns of a kept point: the round, the sums of the loss and of the hits, tau-b; then the true
@@ -85,6 +86,7 @@ class RankCurve(LearningCurve):
     compared = ("ranking_loss", "miss_rate")
     watched = "ranking_loss / (ranks - 1)"
     sum_columns = slice(ROUND, HITS + 1)
+    labelled_column = ROUND
 
     def __init__(self, ranks: int) -> None:
         super().__init__(COLUMNS, has_topics=False)

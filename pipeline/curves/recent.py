@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pipeline.curves.topic_curve import ROUND, LearningCurve, Point
+from pipeline.curves.curve_checks import ROUND
+from pipeline.curves.topic_curve import LearningCurve, Point
 
 PART = 8  # the last eighth of the rounds
 

@@ -16,27 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats
-from learners.checks import (
-    MAX_COUNT,
-    InvalidArrayError,
-    array_of,
-    check_between,
-    check_extent,
-    check_finite,
-    check_order,
-    floats,
-)
+from learners.checks import InvalidArrayError, array_of, check_extent
 from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import State
 from learners.measures import AVERAGE_PRECISION, COMPARED, MEASURES, measure_round
 from learners.scores import Places, RowScores, Scores
 from learners.segment import Steps
+from pipeline.curves.curve_checks import ROUND, check_points, sums_of
 from pipeline.curves.lane_changes import LaneChanges
 
 # The columns of a kept point: the round, the number of rounds with topics, sums of the measures.
 # Then of this round alone: relevant topics, rank of the best relevant topic, wrong pairs.
-ROUND, WITH_TOPICS, SUMS = 0, 1, 2
+WITH_TOPICS, SUMS = 1, 2
 RELEVANT, FIRST_HIT, WRONG_PAIRS = range(SUMS + len(MEASURES), SUMS + len(MEASURES) + 3)
 COLUMNS = SUMS + len(MEASURES) + 3
 FORMER_COLUMNS = 11  # of older snapshots, without r1, r5 and mrr
@@ -135,6 +127,7 @@ class LearningCurve(ABC):
     compared: ClassVar[Sequence[str]]  # the losses by which lanes are compared
     watched: ClassVar[str]  # the loss whose rises are found
     sum_columns: ClassVar[slice]  # the columns of a point that are sums over rounds
+    labelled_column: ClassVar[int]  # the column that counts rounds with at least one label
 
     def __init__(self, columns: int, has_topics: bool) -> None:
         self.changes = LaneChanges(has_topics)
@@ -167,8 +160,9 @@ class LearningCurve(ABC):
 
     def rows(self) -> Floats:
         """Return the sums of `all_points`, one row per point."""
-        newest = self._tally[None] if self.rounds and not is_kept(self.rounds) else self._points[:0]
-        return np.concatenate((self._points, newest))
+        if self.rounds and not is_kept(self.rounds):
+            return np.concatenate((self._points, self._tally[None]))
+        return self._points
 
     def tally(self) -> Floats:
         """Return the current sums (a copy), which `as_point` turns into a point."""
@@ -233,6 +227,7 @@ class TopicCurve(LearningCurve):
     compared = tuple(MEASURES[column] for column in COMPARED)
     watched = "1 - average_precision"
     sum_columns = slice(ROUND, SUMS + len(MEASURES))
+    labelled_column = WITH_TOPICS
 
     def __init__(self) -> None:
         super().__init__(COLUMNS, has_topics=True)
@@ -354,30 +349,6 @@ class TopicCurve(LearningCurve):
         check_extent("found", self._found.shape[0], topics, "topics")
         check_extent("topic_rounds", self._topic_rounds.shape[0], topics, "topics")
         self.changes.check_references(topics)
-
-
-def check_points(tally: Floats, points: Floats, finite: Sequence[int]) -> None:
-    """Raise `InvalidArrayError` if these cannot be the sums and points of a curve.
-
-    The rounds, and these other columns, are finite. A measure that does not exist is NaN.
-    """
-    for name, rows in (("tally", tally[None]), ("points", points)):
-        rounds = rows[:, ROUND]
-        check_between(f"{name}, rounds", rounds, 0.0, min(MAX_COUNT, tally[ROUND]))
-        if (rounds % 1.0).any():
-            raise InvalidArrayError(f"array {name} has a part of a round")
-        for column in finite:
-            check_finite(f"{name}, column {column}", rows[:, column])
-        if np.isinf(rows).any():
-            raise InvalidArrayError(f"array {name} has a number that is infinite")
-    check_order("points, rounds", points[:, ROUND])
-
-
-def sums_of(state: Mapping[str, npt.NDArray[np.generic]], name: str, length: int | None) -> Floats:
-    """Return an array of sums, which are finite and not negative."""
-    sums = floats(state, name, length)
-    check_between(name, sums, 0.0)
-    return sums
 
 
 def in_columns(rows: Floats) -> Floats:
