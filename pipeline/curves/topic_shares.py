@@ -107,8 +107,9 @@ class TopicShares:
 
     def follow(self, steps: Steps, losses: Floats, start: int, stop: int, topics: int) -> None:
         """Add the rounds from `start` up to `stop`; their topics are below `topics`."""
-        self._sums.grow(topics, COLUMNS)
-        self._periods.grow(topics)
+        if topics > self._periods.shape[0]:  # growing takes longer than a block of one round
+            self._sums.grow(topics, COLUMNS)
+            self._periods.grow(topics)
         self._rounds = divide_losses(
             steps, losses, start, stop, self._rounds, self._sums.room, self._periods.room
         )
