@@ -19,7 +19,7 @@ def broken(stream: Stream) -> Stream:
     """A stream whose topics get other names."""
     stream.process([small(number) for number in range(BROKEN)])
     after = [small(number) for number in range(BROKEN, BROKEN + 300)]
-    stream.process([event._replace(topics=(f"t{(int(event.id[1:]) + 3) % 7}",)) for event in after])
+    stream.process([event._replace(topics=(f"t{(int(str(event.id)[1:]) + 3) % 7}",)) for event in after])
     return stream
 
 
