@@ -18,8 +18,12 @@ BROKEN = 1000
 def broken(stream: Stream) -> Stream:
     """A stream whose topics get other names."""
     stream.process([small(number) for number in range(BROKEN)])
-    after = [small(number) for number in range(BROKEN, BROKEN + 300)]
-    stream.process([event._replace(topics=(f"t{(int(str(event.id)[1:]) + 3) % 7}",)) for event in after])
+    stream.process(
+        [
+            small(number)._replace(topics=(f"t{(number + 3) % 7}",))
+            for number in range(BROKEN, BROKEN + 300)
+        ]
+    )
     return stream
 
 
