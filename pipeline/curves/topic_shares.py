@@ -12,8 +12,9 @@ present period when it comes next, so a round costs nothing for topics that it d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +88,16 @@ def divide_losses(
     return rounds
 
 
+def two_periods(sums: Floats, passed: npt.NDArray[Any]) -> Floats:
+    """Return the sums of the present period and the one before, `passed` periods after them.
+
+    This is not a kernel, which would be compiled in the middle of a stream at the first alarm.
+    """
+    now, last = sums[:, :2], sums[:, 2:]
+    passed = passed[:, None]
+    return np.where(passed == 0, now + last, np.where(passed == 1, now, 0.0))
+
+
 class ChangedTopic(NamedTuple):
     """A topic that a rise of the loss comes from, before the rise and at the alarm."""
 
@@ -120,25 +131,20 @@ class TopicShares:
         The list is empty if there were too few rounds to compare.
         """
         period = max(0, int(self._rounds) - 1) // PERIOD_ROUNDS
-        longer = longer_period(period)
+        longer = period.bit_length()
         recent_rounds = self._rounds - PERIOD_ROUNDS * max(0, period - 1)
         longer_start = PERIOD_ROUNDS * (1 << (longer - 2)) if longer > 1 else 0
         rounds_before = self._rounds - longer_start - recent_rounds
         if rounds_before <= 0:
             return []
-        recent, both = np.zeros((2, len(self._periods.view), 2))
-        for topic, was in enumerate(self._periods.view.astype(np.int64).tolist()):
-            if period - was > 1 and longer - longer_period(was) > 1:
-                continue
-            sums = self._sums.view[topic].copy()
-            enter_period(sums[:LONGER], period - was)
-            enter_period(sums[LONGER:], longer - longer_period(was))
-            recent[topic] = sums[0:2] + sums[2:4]
-            both[topic] = sums[4:6] + sums[6:8]
+        sums, periods = self._sums.view, self._periods.view
+        recent = two_periods(sums[:, :LONGER], period - periods)
+        both = two_periods(sums[:, LONGER:], longer - np.frexp(periods)[1])  # see `longer_period`
         after = recent / recent_rounds
         before = np.maximum(both - recent, 0.0) / rounds_before
         rise = after[:, 1] - before[:, 1]
-        least = max(0.0, LEAST_SHARE * float(rise.sum()))
+        # An exact sum: a rounded one could depend on how many topics have no round yet.
+        least = max(0.0, LEAST_SHARE * math.fsum(rise))
         chosen = np.argsort(-rise, kind="stable")[:MOST_TOPICS]
         return [
             ChangedTopic(

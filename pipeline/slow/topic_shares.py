@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 Round = tuple[float, Sequence[int]]  # the loss and the topics
@@ -41,6 +42,6 @@ def slow_changed(
         before = [max(0.0, now[i] + last[i] - recent[i]) / before_count for i in (0, 1)]
         after = [recent[i] / (len(rounds) - recent_start) for i in (0, 1)]
         found.append((topic, before[0], after[0], before[1], after[1]))
-    rise = sum(of_topic[4] - of_topic[3] for of_topic in found)
+    rise = math.fsum(of_topic[4] - of_topic[3] for of_topic in found)
     found.sort(key=lambda of_topic: of_topic[3] - of_topic[4])
     return [of_topic for of_topic in found[:5] if of_topic[4] - of_topic[3] > max(0.0, 0.05 * rise)]
