@@ -127,6 +127,8 @@ def test_options_that_the_documents_name_exist() -> None:
         "--replay",
         "--only",
         "--write",
+        "--mixed",
+        "--shuffles",
         "--unlabelled",
     }  # pip, benchmarks
     others |= {"--config", "--storage", "--query", "--web", "--max-block-duration"}  # Prometheus's

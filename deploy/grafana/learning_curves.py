@@ -109,6 +109,17 @@ def learning_panels() -> list[Panel]:
             ),
         ),
         time_series(
+            "Changes found per hour",
+            "How often the loss of a lane rose within the last hour, as the learner finds it round "
+            "by round. The alert WirerankLaneChanged fires above 0. The learner's log names the "
+            "round, the document and the topics.",
+            Query(
+                "max by (lane) "
+                '(increase(wirerank_lane_changes_total{stream="$stream", lane=~"$lane"}[1h]))',
+                lane,
+            ),
+        ),
+        time_series(
             "Rounds",
             "Labelled documents that were learned so far.",
             Query('max by (lane) (wirerank_rounds_total{stream="$stream", lane=~"$lane"})', lane),

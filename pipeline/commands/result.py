@@ -11,6 +11,7 @@ from pipeline.commands.failure import fail
 from pipeline.printable import printable, printable_lines
 from pipeline.replay.replay import ReplayResult
 from pipeline.replay.settings import ReplaySettings
+from pipeline.reports.lane_changes import change_lines
 from pipeline.reports.lane_comparison import comparison_lines
 from pipeline.reports.report import lane_table, run_notes, run_totals, topic_tables
 from pipeline.storage.output_files import STANDARD_OUTPUT
@@ -23,7 +24,8 @@ def show_result(
     outputs = (settings.rankings, settings.curves, settings.report, settings.plot, *also_written)
     written = [path for path in outputs if path]
     report = result.report
-    for line in (lane_table(report), *comparison_lines(report), *topic_tables(report)):
+    changes, topics = change_lines(report), topic_tables(report)
+    for line in (lane_table(report), *comparison_lines(report), *changes, *topics):
         typer.echo(printable_lines(line), err=STANDARD_OUTPUT in written)
     if not quiet:
         typer.echo(run_totals(result.report), err=True)

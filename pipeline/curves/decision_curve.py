@@ -206,9 +206,21 @@ class DecisionCurve:
 
     def recent(self) -> DecisionPoint:
         """The measures of about the last eighth of the rounds."""
-        before = self._points[self._points[:, ROUND] <= self.rounds - self.rounds // 8]
-        earlier = before[-1] if len(before) else np.zeros(COLUMNS)
-        return DecisionPoint(self.rounds, values_of(self._tally, earlier))
+        return self._recent_at(self._tally)
+
+    def _recent_at(self, row: Floats) -> DecisionPoint:
+        """The measures of about the last eighth of the rounds before a point."""
+        round_ = int(row[ROUND])
+        before = self._points[self._points[:, ROUND] <= round_ - round_ // 8]
+        earlier = before[-1] if len(before) and round_ >= 8 else np.zeros(COLUMNS)
+        return DecisionPoint(round_, values_of(row, earlier))
+
+    def with_recent(self) -> Iterator[tuple[DecisionPoint, DecisionPoint]]:
+        """Yield all points, each with the measures of about the last eighth of its rounds."""
+        for row in self._points:
+            yield DecisionPoint(int(row[ROUND]), values_of(row)), self._recent_at(row)
+        if self.rounds and not is_kept(self.rounds):
+            yield self.last(), self.recent()
 
     def totals(self) -> dict[str, float]:
         """What counters need: rounds, and sums over all rounds."""

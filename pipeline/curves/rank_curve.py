@@ -20,7 +20,8 @@ from learners.learner import State
 from learners.rank_measures import RANK_MEASURES, tau_b
 from learners.scores import RANK, RankScores, RowScores
 from learners.segment import Steps
-from pipeline.curves.topic_curve import LearningCurve, Point, check_points, is_kept
+from pipeline.curves.curve_checks import check_points
+from pipeline.curves.topic_curve import LearningCurve, Point, is_kept
 
 WINDOW = 1000  # rounds that tau-b covers
 # The columns of a kept point: the round, the sums of the loss and of the hits, tau-b; then the true
@@ -83,9 +84,12 @@ class RankCurve(LearningCurve):
     measures = RANK_MEASURES
     summed = ("ranking_loss", "hit_rate")
     compared = ("ranking_loss", "miss_rate")
+    watched = "ranking_loss / (ranks - 1)"
+    sum_columns = slice(ROUND, HITS + 1)
+    labelled_column = ROUND
 
     def __init__(self, ranks: int) -> None:
-        super().__init__(COLUMNS)
+        super().__init__(COLUMNS, has_topics=False)
         self.ranks = ranks
         self._window: Ints = np.zeros((WINDOW, 2), np.int32)
         self._table: Longs = np.zeros((ranks, ranks), np.int64)
@@ -103,12 +107,14 @@ class RankCurve(LearningCurve):
         predicted = RankScores.expect(scores).matrix
         rounds = int(np.count_nonzero(steps.learn))
         points, measured = np.empty((rounds, COLUMNS)), np.empty((rounds, 3))
+        before = self.rounds
         totals = RankTotals(self._tally, self._window, self._table)
         kept = follow_ranks(steps, predicted, self.ranks, totals, points, measured)
         if kept:
             self._points = np.concatenate((self._points, points[:kept]))
         if rounds:
             self._tally[TAU] = tau_b(self._table)
+        self.changes.follow(measured[:, SHARE].copy(), steps, self.ranks, before)
         return measured
 
     @property
@@ -149,6 +155,7 @@ class RankCurve(LearningCurve):
             "points": self._points.copy(),
             "window": self._window.copy(),
             "table": self._table.copy(),
+            **self.changes.state(),
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
@@ -164,11 +171,13 @@ class RankCurve(LearningCurve):
         np.add.at(counted, (pairs[:, 1], pairs[:, 0]), 1)
         if not np.array_equal(counted, table):
             raise InvalidArrayError("array table does not count the pairs of array window")
+        self.changes.restore(state)
         self._tally, self._points = tally.copy(), points.copy()
         self._window, self._table = window.copy(), table.copy()
 
     def check_references(self, topics: int) -> None:
         """Ranks are no topics, and all of them are known."""
+        self.changes.check_references(0)
 
 
 def value_of(values: Mapping[str, float | None], measure: str) -> float | None:

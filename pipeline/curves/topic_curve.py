@@ -16,26 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats
-from learners.checks import (
-    MAX_COUNT,
-    InvalidArrayError,
-    array_of,
-    check_between,
-    check_extent,
-    check_finite,
-    check_order,
-    floats,
-)
+from learners.checks import InvalidArrayError, array_of, check_extent
 from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import State
-from learners.measures import COMPARED, MEASURES, measure_round
+from learners.measures import AVERAGE_PRECISION, COMPARED, MEASURES, measure_round
 from learners.scores import Places, RowScores, Scores
 from learners.segment import Steps
+from pipeline.curves.curve_checks import ROUND, check_points, sums_of
+from pipeline.curves.lane_changes import LaneChanges
 
 # The columns of a kept point: the round, the number of rounds with topics, sums of the measures.
 # Then of this round alone: relevant topics, rank of the best relevant topic, wrong pairs.
-ROUND, WITH_TOPICS, SUMS = 0, 1, 2
+WITH_TOPICS, SUMS = 1, 2
 RELEVANT, FIRST_HIT, WRONG_PAIRS = range(SUMS + len(MEASURES), SUMS + len(MEASURES) + 3)
 COLUMNS = SUMS + len(MEASURES) + 3
 FORMER_COLUMNS = 11  # of older snapshots, without r1, r5 and mrr
@@ -132,8 +125,12 @@ class LearningCurve(ABC):
     measures: ClassVar[Sequence[str]]  # all measures of its points
     summed: ClassVar[Sequence[str]]  # the measures that are means of rounds
     compared: ClassVar[Sequence[str]]  # the losses by which lanes are compared
+    watched: ClassVar[str]  # the loss whose rises are found
+    sum_columns: ClassVar[slice]  # the columns of a point that are sums over rounds
+    labelled_column: ClassVar[int]  # the column that counts rounds with at least one label
 
-    def __init__(self, columns: int) -> None:
+    def __init__(self, columns: int, has_topics: bool) -> None:
+        self.changes = LaneChanges(has_topics)
         self._tally: Floats = np.zeros(columns)
         self._points: Floats = np.zeros((0, columns))
 
@@ -161,15 +158,19 @@ class LearningCurve(ABC):
         """Return the point of the last round, whether or not it is kept."""
         return self.as_point(self._tally)
 
+    def rows(self) -> Floats:
+        """Return the sums of `all_points`, one row per point."""
+        if self.rounds and not is_kept(self.rounds):
+            return np.concatenate((self._points, self._tally[None]))
+        return self._points
+
     def tally(self) -> Floats:
         """Return the current sums (a copy), which `as_point` turns into a point."""
         return self._tally.copy()
 
     def all_points(self) -> Iterator[Point]:
         """Yield the kept points, and the last round if it is not kept."""
-        yield from self.points()
-        if self.rounds and not is_kept(self.rounds):
-            yield self.last()
+        yield from map(self.as_point, self.rows())
 
     @abstractmethod
     def follow(self, steps: Steps, scores: RowScores) -> Floats:
@@ -224,9 +225,12 @@ class TopicCurve(LearningCurve):
 
     measures = summed = MEASURES
     compared = tuple(MEASURES[column] for column in COMPARED)
+    watched = "1 - average_precision"
+    sum_columns = slice(ROUND, SUMS + len(MEASURES))
+    labelled_column = WITH_TOPICS
 
     def __init__(self) -> None:
-        super().__init__(COLUMNS)
+        super().__init__(COLUMNS, has_topics=True)
         self._found = GrowingArray(1)
         self._recalled = GrowingArray(1)
         self._topic_rounds = GrowingArray(1)
@@ -248,17 +252,17 @@ class TopicCurve(LearningCurve):
     def follow_places(self, steps: Steps, places: Places, topics: int) -> Floats:
         """As `follow`, with the ranks of the labels; all labels and ranks are below `topics`."""
         rounds = int(np.count_nonzero(steps.learn))
-        for array in (self._found, self._recalled, self._topic_rounds, self._topic_loss):
+        grown = (self._found, self._recalled, self._topic_rounds, self._topic_loss)
+        for array in grown:
             array.grow(topics)
         points = np.empty((rounds, COLUMNS))
         measured = np.empty((rounds, len(MEASURES)))
-        totals = Totals(
-            self._tally, self._found.room, self._recalled.room, self._topic_rounds.room,
-            self._topic_loss.room,
-        )  # fmt: skip
+        totals = Totals(self._tally, *(array.room for array in grown))
+        before = self.rounds
         kept = follow_curve(steps, places, totals, points, measured)
         if kept:
             self._points = np.concatenate((self._points, points[:kept]))
+        self.changes.follow(1.0 - measured[:, AVERAGE_PRECISION], steps, topics, before)
         return measured
 
     @staticmethod
@@ -317,6 +321,7 @@ class TopicCurve(LearningCurve):
             "recalled": self._recalled.copy(),
             "topic_rounds": self._topic_rounds.copy(),
             "topic_loss": self._topic_loss.copy(),
+            **self.changes.state(),
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
@@ -334,6 +339,7 @@ class TopicCurve(LearningCurve):
             topic_rounds = sums_of(state, "topic_rounds", None)
             self._topic_loss.load(sums_of(state, "topic_loss", len(topic_rounds)))
             self._topic_rounds.load(topic_rounds)
+        self.changes.restore(state)
         self._tally, self._points = tally.copy(), points.copy()
         self._found.load(found)
         self._recalled.load(recalled)
@@ -342,30 +348,7 @@ class TopicCurve(LearningCurve):
         """There are no more ranks and topics than the stream has topics."""
         check_extent("found", self._found.shape[0], topics, "topics")
         check_extent("topic_rounds", self._topic_rounds.shape[0], topics, "topics")
-
-
-def check_points(tally: Floats, points: Floats, finite: Sequence[int]) -> None:
-    """Raise `InvalidArrayError` if these cannot be the sums and points of a curve.
-
-    The rounds, and these other columns, are finite. A measure that does not exist is NaN.
-    """
-    for name, rows in (("tally", tally[None]), ("points", points)):
-        rounds = rows[:, ROUND]
-        check_between(f"{name}, rounds", rounds, 0.0, min(MAX_COUNT, tally[ROUND]))
-        if (rounds % 1.0).any():
-            raise InvalidArrayError(f"array {name} has a part of a round")
-        for column in finite:
-            check_finite(f"{name}, column {column}", rows[:, column])
-        if np.isinf(rows).any():
-            raise InvalidArrayError(f"array {name} has a number that is infinite")
-    check_order("points, rounds", points[:, ROUND])
-
-
-def sums_of(state: Mapping[str, npt.NDArray[np.generic]], name: str, length: int | None) -> Floats:
-    """Return an array of sums, which are finite and not negative."""
-    sums = floats(state, name, length)
-    check_between(name, sums, 0.0)
-    return sums
+        self.changes.check_references(topics)
 
 
 def in_columns(rows: Floats) -> Floats:

@@ -17,6 +17,7 @@ from learners.scores import RowScores
 from learners.specs import LaneSpec, resolved
 from pipeline.curves.confidence import StreamDifferences
 from pipeline.engine.block_parts import parts_of
+from pipeline.engine.change_watch import ChangeWatch
 from pipeline.engine.explanations import ExplainedDocument, strongest_terms
 from pipeline.engine.label_watch import LabelWatch
 from pipeline.engine.labels import RankLabels, TopicLabels
@@ -188,7 +189,7 @@ class Engine:
         self, blocks: Sequence[Block], to_explain: int = 0
     ) -> Iterator[RankedSegment]:
         """Rank and learn blocks that follow one another, in as few segments as possible."""
-        groups = self.lane_groups
+        groups, change_watch = self.lane_groups, ChangeWatch(self.lanes)
         has_dropped = False  # terms, since the vocabulary was full
         for part in parts_of(blocks, self.vocabulary, self._max_rows):
             vectors = part.vectors
@@ -204,6 +205,7 @@ class Engine:
             if any(builders):
                 yield self._follow(builders, len(vectors.rows), to_explain)
         self._label_watch.check(groups)
+        change_watch.check(self.topics.names)
         self._term_watch.check(self.vocabulary, has_dropped)
 
     def _max_rows(self) -> int:

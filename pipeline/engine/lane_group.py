@@ -105,6 +105,9 @@ class LaneGroup:
         measured.append(runner.run(self.lanes, rest, scores, decisions))
         measures = [np.concatenate(parts) for parts in zip(*measured, strict=True)]
         self.differences.follow(measures)
+        for lane in self.lanes:
+            curve = lane.curve
+            curve.changes.name_documents(builder.labelled, curve.rounds - len(builder.labelled))
         self._store_unlabelled(builder, segment, scores, decisions)
         rounds = [self.rounds + before for before in builder.rounds_before]
         self.rounds += len(builder.labelled)

@@ -58,6 +58,7 @@ class LaneSample:
     rounds_with_topics: int
     sums: Mapping[str, float]  # of the measures that are means of rounds
     averages: Mapping[str, float | None]
+    changes: tuple[int, int | None]  # how many, and the round of the last one
     seconds: float
     model_bytes: int
     sizes: Mapping[str, float]
@@ -87,6 +88,7 @@ def sample_engine(engine: Engine, topics: int) -> EngineSample:
                 lane.curve.rounds_with_topics,
                 lane.curve.sums(lane.curve.tally()),
                 lane.curve.last().values,
+                (lane.curve.changes.total, lane.curve.changes.last_round),
                 lane.seconds,
                 lane.learner.size_bytes(),
                 lane.learner.sizes(),
@@ -279,6 +281,10 @@ def collect_lanes(scrape: Scrape, engine: EngineSample) -> None:
     for lane in engine.lanes:
         scrape.add(families.ROUNDS, lane.rounds, lane.name)
         scrape.add(families.ROUNDS_WITH_TOPICS, lane.rounds_with_topics, lane.name)
+        changes, last_round = lane.changes
+        scrape.add(families.LANE_CHANGES, changes, lane.name)
+        if last_round is not None:
+            scrape.add(families.LANE_CHANGE_ROUND, last_round, lane.name)
         for measure, average in lane.averages.items():
             if measure in lane.sums:
                 scrape.add(families.LOSS_SUM, lane.sums[measure], lane.name, measure)

@@ -63,6 +63,14 @@ LOSS_SUM = counter(
 ROUND_AVERAGED_LOSS = gauge(
     "round_averaged_loss", LOSS, "The learning curve: the loss averaged over all rounds so far."
 )
+LANE_CHANGES = counter(
+    "lane_changes",
+    LANE,
+    "Changes of a lane: how often its loss rose, found at a stated rate of false alarms.",
+)
+LANE_CHANGE_ROUND = gauge(
+    "lane_change_round", LANE, "The round in which the last change of a lane was found."
+)
 TOPIC_ROUNDS = counter(
     "topic_rounds",
     TOPIC,
@@ -251,8 +259,9 @@ BUILD = Family(
 )
 
 LEARNER = (
-    ROUNDS, ROUNDS_WITH_TOPICS, LOSS_SUM, ROUND_AVERAGED_LOSS, TOPIC_ROUNDS, TOPIC_LOSS,
-    LANE_SECONDS, MODEL_BYTES, *MODEL_SIZES.values(), *SHARD_SECONDS.values(), DOCUMENTS,
+    ROUNDS, ROUNDS_WITH_TOPICS, LOSS_SUM, ROUND_AVERAGED_LOSS, LANE_CHANGES, LANE_CHANGE_ROUND,
+    TOPIC_ROUNDS, TOPIC_LOSS, LANE_SECONDS, MODEL_BYTES, *MODEL_SIZES.values(),
+    *SHARD_SECONDS.values(), DOCUMENTS,
     VOCABULARY, VOCABULARY_CEILING, TERMS_REFUSED, TOPICS, TOPICS_CEILING, TOPICS_REFUSED,
     PENDING_DOCUMENTS, PENDING_LABELS, PENDING_CEILING, PENDING_BYTES, PENDING_BYTES_CEILING,
     MEMORY_BYTES, MEMORY_CEILING, DOCUMENTS_GIVEN_UP, UNMATCHED_LABELS, BLOCK_SECONDS,

@@ -19,6 +19,7 @@ from typing import Concatenate, ParamSpec
 
 import numpy as np
 
+from pipeline.curves.change_text import change_entry, change_text
 from pipeline.curves.topic_curve import Point
 from pipeline.engine.engine import Engine
 from pipeline.engine.explanations import ExplainedDocument, rank_of
@@ -48,6 +49,7 @@ P = ParamSpec("P")
 SAMPLE_SECONDS = 0.25  # between two samples
 RATE_SECONDS = 10.0  # the current rate is the mean over this time
 LAST_DOCUMENTS = 6
+LAST_CHANGES = 10  # of each lane
 DOCUMENTS_PER_SECOND = 2.0  # that are shown; nobody can read more
 NO_TERMS = np.empty(0, np.int32)
 NO_VALUES = np.empty(0)
@@ -211,9 +213,11 @@ class PageFeed(Feed):
             if lane.curve.kept == len(points):
                 continue
             wall = None if ranked is None else self._wall_ms()
-            for point in lane.curve.points(len(points)):
+            rows = lane.curve.rows()[len(points) : lane.curve.kept]
+            labelled = rows[:, lane.curve.labelled_column].astype(int).tolist()
+            for point, count in zip(lane.curve.points(len(points)), labelled, strict=True):
                 when = self._document_ms(point, number, ranked)
-                points.append(TimedPoint(self._next, point.round, when, wall, point.values))
+                points.append(TimedPoint(self._next, point.round, count, when, wall, point.values))
 
     def _document_ms(self, point: Point, lane: int, ranked: RankedSegment | None) -> int | None:
         """Return the time of the last document before or in the round of a point.
@@ -294,7 +298,10 @@ class PageFeed(Feed):
             progress=self._progress,
             average_rate=new_documents / seconds if seconds > 0 else None,
             rate=rate if state == RUNNING else None,
-            lanes=tuple(map(lane_sample, engine.lanes, self._points)),
+            lanes=tuple(
+                lane_sample(lane, points, engine.topics.names)
+                for lane, points in zip(engine.lanes, self._points, strict=True)
+            ),
             differences=engine.differences.copy(),
             last_documents=tuple(self._documents),
         )
@@ -322,8 +329,9 @@ def group_sample(engine: Engine, group: LaneGroup) -> GroupSample:
     )
 
 
-def lane_sample(lane: Lane, points: Sequence[TimedPoint]) -> LaneSample:
-    """Return the sample of a lane."""
+def lane_sample(lane: Lane, points: Sequence[TimedPoint], topics: Sequence[str]) -> LaneSample:
+    """Return the sample of a lane; `topics` are the names of all topics."""
+    changes = lane.curve.changes.kept[-LAST_CHANGES:]
     return LaneSample(
         name=lane.name,
         learner=lane.spec.learner,
@@ -334,4 +342,7 @@ def lane_sample(lane: Lane, points: Sequence[TimedPoint]) -> LaneSample:
         rounds_with_topics=lane.curve.rounds_with_topics,
         values={**lane.curve.last().values, **lane.curve.derived()},
         points=tuple(points),
+        changes=tuple(
+            (change.round, change_text(change_entry(change, topics))) for change in changes
+        ),
     )

@@ -35,6 +35,7 @@ class TimedPoint(NamedTuple):
 
     stamp: int  # version of the first sample that has it
     round: int
+    labelled: int  # rounds with at least one label up to here
     document_ms: int | None  # time of the last document before or in this round
     wall_ms: int | None  # when the round was learned, by the machine's clock
     values: dict[str, float | None]  # by measure
@@ -82,6 +83,7 @@ class LaneSample:
     rounds_with_topics: int
     values: dict[str, float | None]  # measures averaged over all rounds, and derived ones
     points: tuple[TimedPoint, ...]
+    changes: tuple[tuple[int, str], ...] = ()  # the round of each of the last ones, and a text
 
 
 @dataclass(frozen=True, slots=True)

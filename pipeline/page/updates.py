@@ -29,6 +29,7 @@ MEANINGS = {
     "miss_rate": "share of documents with a wrong predicted rank, in percent",
     "tau_b": "Kendall's tau-b of predicted and true ranks",
 }
+ALL_ROUNDS = ("loss1", "loss2", "loss3")  # averaged over all rounds, not only those with labels
 RANK_CURVES = tuple(key for _, key, _, _ in RANK_COLUMNS)
 
 
@@ -59,6 +60,7 @@ def run_header(sample: Sample) -> dict[str, Any]:
                 "higher": key in HIGHER_IS_BETTER,
                 "curve": key in (*MEASURES, *RANK_CURVES),
                 "window": WINDOW if key == "tau_b" else None,  # rounds that it covers; None: all
+                "per": "round" if key in ALL_ROUNDS else "labelled",  # what it is averaged over
             }
             for title, key, scale, digits in columns_of(sample.lanes)
         ],
@@ -112,6 +114,7 @@ def update_since(sample: Sample, since: int) -> dict[str, Any]:
                 "rounds": lane.rounds,
                 "rounds_with_topics": lane.rounds_with_topics,
                 "last": {measure: lane.values[measure] for measure in curves_of(lane)},
+                "changes": [{"round": round_, "text": text} for round_, text in lane.changes],
                 "curve": columns(lane, since),
             }
             for lane in sample.lanes
@@ -167,6 +170,7 @@ def columns(lane: LaneSample, since: int) -> dict[str, list[float | None]]:
     new = lane.points[bisect_right(lane.points, since, key=lambda point: point.stamp) :]
     return {
         "round": [point.round for point in new],
+        "labelled": [point.labelled for point in new],
         "document_ms": [point.document_ms for point in new],
         "wall_ms": [point.wall_ms for point in new],
         **{

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.curves.rank_curve import WINDOW, value_of
+from pipeline.curves.recent import recent_points
 from pipeline.curves.topic_curve import Point
 from pipeline.engine.lane import Lane
 from pipeline.errors import UsageError
@@ -19,6 +20,7 @@ from pipeline.storage.output_files import write_whole
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 # Matplotlib reports every font of its cache that was moved since; it then uses another one.
 logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
@@ -43,6 +45,7 @@ RANK_PANELS = (
     Panel("miss_rate", 100, "miss: ranks not hit, %"),
     Panel("tau_b", 1, f"tau-b of the last {WINDOW:,} rounds"),
 )
+FIRST_RECENT = 128  # round; before it, an eighth of the rounds is too few for an average
 # Colours that most colour-blind readers can tell apart (Okabe and Ito 2008).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 
@@ -80,7 +83,8 @@ def plot_curves(path: Path, lanes: Sequence[Lane], title: str) -> None:
 def curves_figure(lanes: Sequence[Lane], title: str) -> Figure:
     """Return a figure of the round-averaged losses of all lanes, over rounds on a log axis.
 
-    Topic lanes and ordinal lanes have different losses, so each kind has its own row of panels.
+    Thin lines are averages over the last eighth of the rounds, vertical lines are changes. Topic
+    lanes and ordinal lanes have different losses, so each kind has its own row of panels.
     """
     from matplotlib.figure import Figure  # noqa: PLC0415 - an extra, and slow to import
 
@@ -94,12 +98,13 @@ def curves_figure(lanes: Sequence[Lane], title: str) -> Figure:
     shown = title if len(title) <= 60 else f"...{title[-57:]}"
     # Names are shown as they are: matplotlib would take text between dollar signs for a formula.
     figure.suptitle(f"Round-averaged loss: {shown}", fontsize=12, parse_math=False)
+    figure.supxlabel("thin: over the last eighth of the rounds; vertical: changes", fontsize=8)
+    lines: list[Line2D] = []
     for axes, (panels, members) in zip(
         figure.subplots(len(rows), 3, squeeze=False), rows, strict=True
     ):
-        for axis, panel in zip(axes, panels, strict=True):
-            draw(axis, panel, members)
-    lines = [line for row in range(len(rows)) for line in figure.axes[3 * row].lines]
+        drawn = [draw(axis, panel, members) for axis, panel in zip(axes, panels, strict=True)]
+        lines += drawn[0]
     names = [printable(lane.name) for _, members in rows for _, lane in members]
     legend = figure.legend(lines, names, loc="outside lower center", ncols=4, fontsize=8)
     for text in legend.get_texts():
@@ -107,9 +112,10 @@ def curves_figure(lanes: Sequence[Lane], title: str) -> Figure:
     return figure
 
 
-def draw(axis: Axes, panel: Panel, lanes: Sequence[tuple[int, Lane]]) -> None:
-    """Draw one measure of lanes; their numbers choose the colours."""
+def draw(axis: Axes, panel: Panel, lanes: Sequence[tuple[int, Lane]]) -> list[Line2D]:
+    """Draw one measure of lanes, whose numbers choose the colours; return the lines of averages."""
     drawn = list[float]()
+    lines: list[Line2D] = []
     for number, lane in lanes:
         points = list(lane.curve.all_points())
         values = [value_at(point, panel) for point in points]
@@ -117,7 +123,14 @@ def draw(axis: Axes, panel: Panel, lanes: Sequence[tuple[int, Lane]]) -> None:
         colour = COLOURS[number % len(COLOURS)]
         style = ("-", "--", ":")[number // len(COLOURS) % 3]
         rounds = [point.round for point in points]
-        axis.plot(rounds, values, style, color=colour, linewidth=1.8, label=lane.name)
+        lines += axis.plot(rounds, values, style, color=colour, linewidth=1.8, label=lane.name)
+        recent = [point for point in recent_points(lane.curve) if point.round >= FIRST_RECENT]
+        last_values = [value_at(point, panel) for point in recent]
+        drawn += last_values
+        last_rounds = [point.round for point in recent]
+        axis.plot(last_rounds, last_values, style, color=colour, linewidth=0.7, alpha=0.6)
+        for change in lane.curve.changes.kept:
+            axis.axvline(change.round, color=colour, linewidth=0.9, linestyle="--", alpha=0.8)
     axis.set_xscale("log")
     if panel.logarithmic and any(value > 0 for value in drawn):
         axis.set_yscale("log", nonpositive="mask")  # a loss of 0 has no place on a log axis
@@ -128,6 +141,7 @@ def draw(axis: Axes, panel: Panel, lanes: Sequence[tuple[int, Lane]]) -> None:
     axis.set_xlabel("round (log scale)")
     axis.set_title(f"{panel.label} ({axis.get_yscale()} scale)", fontsize=10)
     axis.grid(True, alpha=0.3)
+    return lines
 
 
 def value_at(point: Point, panel: Panel) -> float:

@@ -13,10 +13,12 @@ import orjson
 from learners.scores import LabelKind
 from learners.specs import LEARNERS
 from pipeline.curves.confidence import CONFIDENCE
+from pipeline.curves.recent import recent_points, recent_values
 from pipeline.engine.engine import Engine
 from pipeline.engine.lane import Lane
 from pipeline.printable import printable
 from pipeline.reports.decision_report import decision_report, topic_rows
+from pipeline.reports.lane_changes import change_entries
 from pipeline.storage.output_files import write_whole
 
 Report = dict[str, dict[str, Any]]
@@ -78,6 +80,8 @@ def lane_report(
         **curve.last().values,
         **curve.derived(),
         **decision_report(engine, lane),
+        "recent": recent_values(curve),
+        **change_entries(engine, lane),
         "documents_per_second": speed,
         "seconds": seconds,
         "learner_seconds": lane.seconds,
@@ -104,19 +108,27 @@ def write_report(path: Path, report: Report) -> None:
 
 
 def write_curves(path: Path, lanes: Iterable[Lane]) -> None:
-    """Write the curves as CSV: a row per lane, round and measure that exists."""
+    """Write the curves as CSV: a row per lane, round and measure that exists.
+
+    `recent` is the average over the last eighth of the rounds; it is empty where none exists.
+    """
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(("lane", "round", "loss", "value"))
+    writer.writerow(("lane", "round", "loss", "value", "recent"))
     for lane in lanes:
-        for point in lane.curve.all_points():
+        points = zip(lane.curve.all_points(), recent_points(lane.curve), strict=True)
+        for point, recent in points:
             for measure, value in point.values.items():
                 if value is not None:
-                    writer.writerow((lane.name, point.round, measure, repr(value)))
-        for decided in lane.decision_curve.all_points() if lane.decision_curve else ():
+                    last = recent.values[measure]
+                    shown = "" if last is None else repr(last)
+                    writer.writerow((lane.name, point.round, measure, repr(value), shown))
+        for decided, last in lane.decision_curve.with_recent() if lane.decision_curve else ():
             for measure, value in decided.values.items():
                 if value is not None:
-                    writer.writerow((lane.name, decided.round, measure, repr(value)))
+                    recent_value = last.values[measure]
+                    shown = "" if recent_value is None else repr(recent_value)
+                    writer.writerow((lane.name, decided.round, measure, repr(value), shown))
     write_whole(path, file.getvalue().encode())
 
 

@@ -1,5 +1,5 @@
 // The learning curves: drawn by plotly, and as a table for readers who cannot hover over the chart.
-import { colourNumber, count, fixed, make, setText, strokeOf } from "./dom.js";
+import { colourNumber, count, fixed, make, setText, strokeOf, swatch } from "./dom.js";
 import { has } from "./model.js";
 
 const LOGARITHMIC = new Set(["loss2", "loss3", "coverage"]); // on a linear axis the first rounds would hide the rest
@@ -24,7 +24,7 @@ export function draw(chart, model, choice) {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();
   const traces = model.lanes.map((lane, i) => ({
-    ...line(model.points(lane, measure.key, axis), measure),
+    ...line(model.points(lane, measure.key, axis, choice.over === "recent"), measure),
     name: plain(lane.name),
     visible: !choice.off.has(lane.name),
     line: { color: colour(`--lane-${colourNumber(i)}`), width: 2, dash: strokeOf(i) },
@@ -32,6 +32,9 @@ export function draw(chart, model, choice) {
   const layout = {
     ...axes(axis, measure, LOGARITHMIC.has(measure.key) ? decades(traces) : 0, colour),
     ...withoutCurves(traces, model.lanes.some((lane) => !choice.off.has(lane.name) && has(lane, measure.key))),
+    shapes: model.lanes.flatMap((lane, i) =>
+      choice.off.has(lane.name) ? [] : model.changes(lane, axis).map(([x]) => mark(x, colour(`--lane-${colourNumber(i)}`))),
+    ),
     margin: { l: 48, r: 12, t: 12, b: 40 },
     paper_bgcolor: colour("--card"), // also the outline of the line that follows the pointer
     plot_bgcolor: colour("--card"),
@@ -45,6 +48,9 @@ export function draw(chart, model, choice) {
   };
   window.Plotly.react(chart, traces, layout, CONFIG);
 }
+
+// A vertical line where a change was found.
+const mark = (x, color) => ({ type: "line", xref: "x", yref: "paper", x0: x, x1: x, y0: 0, y1: 1, line: { color, width: 1, dash: "dash" } });
 
 // A value that does not exist has no point; neither has 0 on a log scale.
 function line(points, measure) {
@@ -104,7 +110,8 @@ export function describe(element, model, choice) {
   const measure = model.measures.find((one) => one.key === choice.measure);
   if (!measure) return;
   const better = measure.higher ? "higher is better" : "lower is better";
-  const over = measure.window === null ? "averaged over all rounds so far" : `over the last ${count(measure.window)} rounds`;
+  const averaged = choice.over === "recent" ? "averaged over the last eighth of the rounds" : "averaged over all rounds so far";
+  const over = measure.window === null ? averaged : `over the last ${count(measure.window)} rounds`;
   setText(element, `${measure.title}: ${measure.meaning}, ${over}; ${better}.`);
 }
 
@@ -115,7 +122,7 @@ export function tabulate(table, model, choice) {
   const lanes = model.lanes.filter((lane) => !choice.off.has(lane.name) && has(lane, measure.key));
   const rows = new Map();
   lanes.forEach((lane, i) => {
-    for (const [round, value] of model.points(lane, measure.key, "round")) {
+    for (const [round, value] of model.points(lane, measure.key, "round", choice.over === "recent")) {
       if (round !== lane.rounds && !Number.isInteger(Math.log2(round))) continue;
       if (!rows.has(round)) rows.set(round, lanes.map(() => ""));
       rows.get(round)[i] = fixed(value, measure);
@@ -127,4 +134,16 @@ export function tabulate(table, model, choice) {
     make("tr", {}, make("th", { scope: "row" }, count(round)), ...values.map((value) => make("td", {}, value))),
   );
   table.tBodies[0].replaceChildren(...body);
+}
+
+// The changes of the visible lanes as text, the newest first.
+export function listChanges(list, model, choice) {
+  const found = model.lanes.flatMap((lane, i) =>
+    choice.off.has(lane.name) ? [] : lane.changes.map(({ round, text }) => ({ round, text: `${lane.name}: ${text}`, i })),
+  );
+  found.sort((a, b) => b.round - a.round);
+  list.hidden = !found.length;
+  if (list.dataset.shown === JSON.stringify(found)) return;
+  list.dataset.shown = JSON.stringify(found);
+  list.replaceChildren(...found.map(({ text, i }) => make("li", {}, swatch(i), text)));
 }

@@ -1,5 +1,5 @@
 // The live page: polls for updates and shows them.
-import { describe, draw, tabulate } from "./curves.js";
+import { describe, draw, listChanges, tabulate } from "./curves.js";
 import { explainLane, showDocuments } from "./documents.js";
 import { make } from "./dom.js";
 import { buildSwitches, buildTable, markSwitches, updateTable } from "./lanes.js";
@@ -20,7 +20,7 @@ let held = false;
 
 function restored() {
   const kept = JSON.parse(sessionStorage.getItem("choice") ?? "{}");
-  return { measure: "loss1", axis: "round", rankedBy: "", compared: "", ...kept, off: new Set(kept.off ?? []) };
+  return { measure: "loss1", axis: "round", over: "all", rankedBy: "", compared: "", ...kept, off: new Set(kept.off ?? []) };
 }
 
 function keep() {
@@ -85,6 +85,7 @@ function showCurves() {
   describe(by("meaning"), model, choice);
   markSwitches(by("switches"), model, choice);
   draw(by("chart"), model, choice);
+  listChanges(by("changes"), model, choice);
   if (by("values").open) tabulate(by("values-table"), model, choice);
 }
 
@@ -100,10 +101,10 @@ by("measure").addEventListener("change", (event) => {
   keep();
   showCurves();
 });
-for (const radio of document.querySelectorAll("input[name=axis]")) {
-  radio.checked = radio.value === choice.axis;
+for (const radio of document.querySelectorAll("input[name=axis], input[name=over]")) {
+  radio.checked = radio.value === choice[radio.name];
   radio.addEventListener("change", () => {
-    choice.axis = radio.value;
+    choice[radio.name] = radio.value;
     keep();
     showCurves();
   });

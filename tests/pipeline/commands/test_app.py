@@ -69,7 +69,7 @@ def test_numbers_that_do_not_exist_are_null() -> None:
     assert lane["rounds"] == lane["documents"] == 0
     for key in ("loss1", "loss2", "loss3", "one_error", "coverage", "r5", "mrr", "harmonic_rank"):
         assert lane[key] is None
-    assert Path("c.csv").read_text() == "lane,round,loss,value\n"
+    assert Path("c.csv").read_text() == "lane,round,loss,value,recent\n"
     assert "n.a." in result.stdout
     assert "the source has no documents, so nothing was ranked" in result.stderr
 
@@ -250,7 +250,7 @@ def test_report_and_curves_on_standard_output() -> None:
     result = wirerank("replay", write_events(), "--lane", "mmp", "--report", "-")
     assert orjson.loads(result.stdout)["mmp"]["rounds"] == 4
     result = wirerank("replay", write_events(), "--lane", "mmp", "--curves", "-")
-    assert result.stdout.startswith("lane,round,loss,value\nmmp,1,loss1,")
+    assert result.stdout.startswith("lane,round,loss,value,recent\nmmp,1,loss1,")
     assert not Path("-").exists()
 
 

@@ -17,6 +17,7 @@ from tests.support.page_texts import visible, wait_for_documents
 # What to press when the focus has come to each control.
 KEYS = {
     "Measure": "ArrowDown",
+    "all rounds": "ArrowRight",
     "rounds": "ArrowRight",
     "mmp:loss=1": "Shift",
     "perceptron": "Space",
@@ -75,6 +76,7 @@ def test_everything_can_be_done_with_the_keyboard(
         page.keyboard.press(KEYS[label])
     assert reached == [
         ("SELECT", "Measure"),
+        ("INPUT", "all rounds"),
         ("INPUT", "rounds"),
         ("INPUT", "mmp:loss=1"),
         ("INPUT", "perceptron"),
@@ -86,6 +88,7 @@ def test_everything_can_be_done_with_the_keyboard(
         ("BUTTON", "Pause the list"),
     ]
     expect(page.locator("#meaning")).to_contain_text("loss2")
+    expect(page.get_by_label("the last eighth")).to_be_checked()
     expect(page.get_by_label("time")).to_be_checked()
     assert visible(page) == [True, False, True]
     expect(page.locator("#values-table")).to_be_visible()
