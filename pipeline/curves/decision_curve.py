@@ -7,7 +7,7 @@ nothing depends on block boundaries.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,8 @@ from learners.decisions.rules import f1_of
 from learners.jit import njit
 from learners.learner import State
 from learners.segment import Steps, labels_of
-from pipeline.curves.topic_curve import check_points, is_kept
+from pipeline.curves.curve_checks import check_points
+from pipeline.curves.topic_curve import is_kept
 from pipeline.curves.topic_quality import TopicQuality, TopicTables, add_topics, macro_f1_of
 
 # The columns of a point: sums over all rounds, then two values that are not sums.
@@ -270,12 +271,3 @@ class DecisionCurve:
     def check_references(self, topics: int) -> None:
         """Raise `InvalidArrayError` if there is something of a topic that the stream lacks."""
         self.topics.check_references(topics)
-
-    def summary(self) -> dict[str, Any]:
-        """The measures over all rounds and over the last ones, and the tables of a report."""
-        return {
-            **self.last().values,
-            "recent": self.recent().values,
-            "reliability": self.reliability(),
-            "review": [point._asdict() for point in self.review_gain()],
-        }

@@ -123,11 +123,11 @@ def write_curves(path: Path, lanes: Iterable[Lane]) -> None:
                     last = recent.values[measure]
                     shown = "" if last is None else repr(last)
                     writer.writerow((lane.name, point.round, measure, repr(value), shown))
-        for decided, last in lane.decision_curve.with_recent() if lane.decision_curve else ():
+        for decided, lately in lane.decision_curve.with_recent() if lane.decision_curve else ():
             for measure, value in decided.values.items():
                 if value is not None:
-                    recent_value = last.values[measure]
-                    shown = "" if recent_value is None else repr(recent_value)
+                    last = lately.values[measure]
+                    shown = "" if last is None else repr(last)
                     writer.writerow((lane.name, decided.round, measure, repr(value), shown))
     write_whole(path, file.getvalue().encode())
 
