@@ -49,3 +49,44 @@ def bytes_before_blank(eight: np.uint64) -> int:
         return 8
     below = (zeros - np.uint64(1)) & ~zeros & LOWEST_BITS  # one bit per byte up to that one
     return int(np.int64(below * LOWEST_BITS >> np.uint64(56))) - 1
+
+
+@njit_inline
+def put_eight_bytes(letters: Bytes, at: int, eight: np.uint64) -> None:
+    """Write eight bytes from `at` on. There must be room for all of them."""
+    i = np.uint64(at)
+    letters[i] = np.uint8(eight)
+    letters[i + np.uint64(1)] = np.uint8(eight >> np.uint64(8))
+    letters[i + np.uint64(2)] = np.uint8(eight >> np.uint64(16))
+    letters[i + np.uint64(3)] = np.uint8(eight >> np.uint64(24))
+    letters[i + np.uint64(4)] = np.uint8(eight >> np.uint64(32))
+    letters[i + np.uint64(5)] = np.uint8(eight >> np.uint64(40))
+    letters[i + np.uint64(6)] = np.uint8(eight >> np.uint64(48))
+    letters[i + np.uint64(7)] = np.uint8(eight >> np.uint64(56))
+
+
+@njit_inline
+def same_bytes(one: Bytes, start: int, other: Bytes, other_start: int, length: int) -> bool:
+    """Return whether two words of this length are equal. Eight bytes must be there in any case."""
+    if length < 8:
+        different = eight_bytes(one, start) ^ eight_bytes(other, other_start)
+        return bool(first_bytes(different, length) == np.uint64(0))
+    last = length - 8  # the last eight bytes may be compared a second time
+    i = 0
+    while i < last and eight_bytes(one, start + i) == eight_bytes(other, other_start + i):
+        i += 8
+    if i < last:
+        return False
+    return bool(eight_bytes(one, start + last) == eight_bytes(other, other_start + last))
+
+
+@njit_inline
+def copy_bytes(source: Bytes, start: int, target: Bytes, at: int, length: int) -> None:
+    """Copy a word. Eight bytes must be there in any case, and as many may be overwritten."""
+    if length < 8:
+        put_eight_bytes(target, at, eight_bytes(source, start))
+        return
+    last = length - 8
+    for i in range(0, last, 8):
+        put_eight_bytes(target, at + i, eight_bytes(source, start + i))
+    put_eight_bytes(target, at + last, eight_bytes(source, start + last))

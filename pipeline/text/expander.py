@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import repeat
 
 import numpy as np
 
-from learners.arrays import Floats, Ints, Longs
+from learners.arrays import Bools, Floats, Ints, Longs
+from learners.jit import njit
 from pipeline.text.characters import character_tables
 from pipeline.text.encoded_documents import Documents
 from pipeline.text.expansion import (
@@ -17,13 +17,14 @@ from pipeline.text.expansion import (
     CountedTokens,
     Expansion,
     MainTerms,
+    add_letter_ngrams,
+    add_main_terms,
     add_title_terms,
-    expand,
-    used_tokens,
+    chosen_tokens,
 )
 from pipeline.text.known_words import KnownWords
 from pipeline.text.language import READ_CHARACTERS, UNKNOWN, language_name, language_of
-from pipeline.text.language_votes import LanguageVotes, Sample
+from pipeline.text.language_votes import ELSEWHERE, LanguageVotes, Sample
 from pipeline.text.merging import merged
 from pipeline.text.profile import Profile, letter_lengths
 from pipeline.text.sip_hash import Hashes
@@ -34,6 +35,7 @@ from pipeline.text.terms import TermTable, empty_table
 from pipeline.text.word_ngrams import RowTerms, add_word_ngrams, is_run
 
 READY = "ready-made features"  # the group of documents whose tokens stay as they are
+BETWEEN_STOP_WORDS = "x" * 8  # no stop word
 ANY = "any language"  # the group of all others, if the profile does not ask for the language
 
 
@@ -57,39 +59,49 @@ class Expander:
         # At the beginning of a document, for its language.
         self.sampled_bytes = READ_CHARACTERS if self._is_auto else 0
         self._known: dict[str, KnownWords | None] = {READY: None}
+        self._names = list(self._votes.names) if self._is_auto else [ANY]  # of groups, by code
         self._room = (256, 2048)  # terms and letters of the last block
 
     def expanded(
         self, table: TermTable, starts: Longs, tokens: Ints, values: Floats,
-        documents: Documents, languages: Sequence[str | None] | None, sample: Sample,
-        stop_words: int, sequence: RowTerms | None,
+        documents: Documents, is_ready: Bools, languages: Sequence[str | None] | None,
+        sample: Sample, stop_words: int, sequence: RowTerms | None,
     ) -> tuple[TermTable, Longs, Ints, Floats]:  # fmt: skip
         """Return the terms of the documents: their table, and starts, terms and values of rows.
 
-        The first `stop_words` tokens become nothing in texts. Terms of several words need the
-        tokens in order, as a `sequence`.
+        Documents that are ready are features. The first `stop_words` tokens become nothing in
+        texts. Terms of several words need the tokens in order, as a `sequence`.
         """
-        found: Sequence[int] = ()
+        codes = np.zeros(len(documents), np.int32)
         if self._is_auto:
-            found = self._votes.found(table, starts, tokens, sample)
-        numbers: dict[str, int] = {}
-        groups = np.array(
-            [
-                numbers.setdefault(name, len(numbers))
-                for name in self._groups(documents, languages, found)
-            ],
-            np.int32,
-        )
+            codes = self._votes.found(table, starts, tokens, sample)
+        self._find_other_groups(documents, languages, is_ready, codes)
+        groups, order = numbered_by_appearance(codes, len(self._names))
         counted = CountedTokens(starts, tokens, values, self._parts)
-        terms = empty_table(*self._room, self._key)
-        expansions: list[Expansion] = []
-        for name, group in numbers.items():
-            terms, expansion = self._expansion(
-                name, group, table, counted, groups, stop_words, terms
-            )
-            expansions.append(expansion)
         size = int(table.size[0])
-        expansion = joined(expansions)
+        count = len(order) * size
+        expansion = Expansion(
+            np.empty(count, np.int32),
+            np.empty(count, np.int32) if self._has_title_terms else np.full(count, -1, np.int32),
+            np.zeros(len(order), np.bool_),
+            np.empty(count, np.int64),
+            np.empty(count, np.int64),
+            np.empty(0, np.int32),
+        )
+        terms = empty_table(*self._room, self._key)
+        ngrams: list[Ints] = []
+        for group, code in enumerate(order.tolist()):
+            name = self._names[code]
+            is_only = len(order) == 1 and name != READY
+            first = 0 if name == READY else stop_words
+            stopped = slice(group * size, group * size + first)
+            expansion.main_terms[stopped] = expansion.title_terms[stopped] = -1
+            expansion.firsts[stopped] = expansion.lasts[stopped] = 0
+            chosen = chosen_tokens(counted, groups, group, is_only, first, size)
+            main = self._main_terms(name, table, *chosen)
+            terms = self._add_terms(name, group, main, table, terms, expansion, ngrams)
+        if ngrams:
+            expansion = expansion._replace(ngrams=np.concatenate(ngrams))
         more = RowTerms(np.zeros(len(starts), np.int64), np.empty(0, np.int32))
         if sequence is not None:
             rows_to_tokens = np.repeat(groups.astype(np.int64) * size, self._parts)
@@ -102,53 +114,75 @@ class Expander:
         self._room = (used + used // 4 + 64, int(terms.ends[used]) * 5 // 4 + 1024)
         return terms, *merged(counted, groups, size, expansion, used, TITLE_WEIGHT, *more)
 
-    def _expansion(
-        self, name: str, group: int, table: TermTable, counted: CountedTokens, groups: Ints,
-        stop_words: int, terms: TermTable,
-    ) -> tuple[TermTable, Expansion]:  # fmt: skip
-        """Return the table with the terms of one group, and what its tokens become."""
-        size = int(table.size[0])
-        in_titles = used_tokens(counted, groups, group, 0, size)
-        if name != READY and not groups.any():  # there is no other group
-            used = np.ones(size, np.bool_)
-        elif self._parts > 1:
-            used = in_titles | used_tokens(counted, groups, group, 1, size)
-        else:
-            used = in_titles
-        if name != READY:
-            used[:stop_words] = in_titles[:stop_words] = False
+    def _main_terms(
+        self, name: str, table: TermTable, chosen: Longs, in_titles: Bools
+    ) -> MainTerms:
+        """Return what the chosen tokens become in a group."""
         if name not in self._known:
             self._known[name] = known_words(self._profile, name, self._key)
         known = self._known[name]
         if known is None:
-            ends = table.ends[: size + 1]
-            main = MainTerms(table.letters, ends[:-1], ends[1:], table.hashes[:size])
-        else:
-            main = known.main_terms(table, used)
-        lengths = None if name == READY else letter_lengths(self._profile.letters, name)
-        shortest, longest = lengths or (1, 0)
-        terms, starts, expansion = expand(table, used, main, self._kinds, shortest, longest, terms)
-        title_terms = np.full(size, -1, np.int32)
-        if self._has_title_terms and name != READY:
-            terms, title_terms = add_title_terms(in_titles, main, TITLE_PREFIX, terms)
-        return terms, Expansion(starts, expansion, title_terms)
+            return MainTerms(chosen, in_titles, table, chosen.astype(np.int32))
+        return known.main_terms(table, chosen, in_titles)
 
-    def _groups(
-        self, documents: Documents, languages: Sequence[str | None] | None, found: Sequence[int]
-    ) -> Iterator[str]:
-        """Yield the group of each document: its language, as far as that matters."""
+    def _add_terms(
+        self, name: str, group: int, main: MainTerms, table: TermTable, terms: TermTable,
+        expansion: Expansion, ngrams: list[Ints],
+    ) -> TermTable:  # fmt: skip
+        """Return the table with the terms of one group. Writes what its tokens become."""
+        base = group * int(table.size[0])
+        lengths = None if name == READY else letter_lengths(self._profile.letters, name)
+        if lengths is None:
+            terms = add_main_terms(main, base, terms, expansion.main_terms)
+        else:
+            first = sum(map(len, ngrams))
+            terms, more = add_letter_ngrams(
+                table, main, self._kinds, *lengths, base, first, terms, expansion
+            )
+            ngrams.append(more)
+            expansion.has_ngrams[group] = True
+        if self._has_title_terms and name != READY:
+            terms = add_title_terms(main, TITLE_PREFIX, base, terms, expansion.title_terms)
+        return terms
+
+    def _find_other_groups(
+        self, documents: Documents, languages: Sequence[str | None] | None, is_ready: Bools,
+        codes: Ints,
+    ) -> None:  # fmt: skip
+        """Write the groups of documents whose language was given, or not found by votes."""
+        if is_ready.any():
+            codes[is_ready] = self._code(READY)
         if not self._is_auto:
-            return (ANY if isinstance(document, str) else READY for document in documents)
-        given = languages or repeat(None, len(documents))
-        names = self._votes.names
-        return (
-            names[number]
-            if number >= 0 and language is None
-            else language_or_guess(document, language)
-            if isinstance(document, str)
-            else READY
-            for document, language, number in zip(documents, given, found, strict=True)
-        )
+            return
+        is_open = codes == ELSEWHERE
+        if languages:
+            given = [name is not None for name, _ in zip(languages, documents, strict=True)]
+            is_open |= np.array(given, np.bool_) & ~is_ready
+        for number in np.flatnonzero(is_open).tolist():
+            language = languages[number] if languages else None
+            codes[number] = self._code(language_or_guess(str(documents[number]), language))
+
+    def _code(self, name: str) -> int:
+        """Return the code of a group. There are not many more groups than languages."""
+        if name not in self._names:
+            self._names.append(name)
+        return self._names.index(name)
+
+
+@njit
+def numbered_by_appearance(codes: Ints, most: int) -> tuple[Ints, Ints]:
+    """Return the number of each code in order of first appearance, and the codes in that order."""
+    numbers = np.full(most, -1, np.int32)
+    order = np.empty(most, np.int32)
+    groups = np.empty(len(codes), np.int32)
+    count = 0
+    for i in range(len(codes)):
+        if numbers[codes[i]] < 0:
+            numbers[codes[i]] = count
+            order[count] = codes[i]
+            count += 1
+        groups[i] = numbers[codes[i]]
+    return groups, order[:count].copy()
 
 
 def language_or_guess(text: str, language: str | None) -> str:
@@ -162,7 +196,14 @@ def folded_stop_words(profile: Profile, language: str) -> frozenset[str]:
     Those that the profile splits in two are left out: their parts can be other words.
     """
     splitter = Splitter(replace(profile, unspaced="none"))
-    split = map(splitter.tokens, stop_words(language))
+    listed = sorted(stop_words(language))
+    # All of them in one text, which takes a tenth of the time.
+    split: list[list[str]] = [[]]
+    for token in splitter.tokens(f" {BETWEEN_STOP_WORDS} ".join(listed)):
+        if token == BETWEEN_STOP_WORDS:
+            split.append([])
+        else:
+            split[-1].append(token)
     return frozenset(tokens[0] for tokens in split if len(tokens) == 1)
 
 
@@ -174,18 +215,3 @@ def known_words(profile: Profile, language: str, key: Hashes) -> KnownWords | No
     if not stops and stemmer_language(stemmer) is None:
         return None
     return KnownWords(Stemmer(stemmer).stems, stops, key)
-
-
-def joined(expansions: Sequence[Expansion]) -> Expansion:
-    """Return the expansions of all groups one after another."""
-    if len(expansions) == 1:
-        return expansions[0]
-    starts, offset = [np.zeros(1, np.int64)], 0
-    for expansion in expansions:
-        starts.append(expansion.starts[1:] + offset)
-        offset += len(expansion.terms)
-    return Expansion(
-        np.concatenate(starts),
-        np.concatenate([np.zeros(0, np.int32), *(one.terms for one in expansions)]),
-        np.concatenate([np.zeros(0, np.int32), *(one.title_terms for one in expansions)]),
-    )

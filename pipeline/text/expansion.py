@@ -18,13 +18,14 @@ import numpy as np
 from learners.arrays import Bools, Bytes, Floats, Ints, Longs
 from learners.jit import njit, njit_inline
 from pipeline.text.characters import ACCENTED, DIGIT, LETTER, MARK
+from pipeline.text.eight_bytes import copy_bytes, same_bytes
 from pipeline.text.scan import code_point
-from pipeline.text.sip_hash import Hashes, sip_hash
+from pipeline.text.sip_hash import sip_hash
 from pipeline.text.terms import (
     MAX_TERM_BYTES,
     TermTable,
     add,
-    copied,
+    enlarged,
     find,
     intern,
     likely_slot,
@@ -33,23 +34,32 @@ from pipeline.text.terms import (
 STAR = ord("*")
 TITLE_PREFIX = np.frombuffer(bytearray(b"title:"), np.uint8)
 TITLE_WEIGHT = 2.0
+PADDING = 8  # bytes behind the letters of a table, so that eight can be read and written anywhere
 
 
 class MainTerms(NamedTuple):
-    """What each token of a block becomes: `letters[starts[i]:ends[i]]`; nothing for a stop word."""
+    """What some tokens of a block become: a term of a table, or -1 for nothing (stop words)."""
 
-    letters: Bytes
-    starts: Longs
-    ends: Longs
-    hashes: Hashes
+    tokens: Longs  # in ascending order
+    in_titles: Bools  # per token: whether it occurs in a title
+    table: TermTable
+    numbers: Ints  # per token: its term in the table
 
 
 class Expansion(NamedTuple):
-    """The terms of each token: those of token i are `terms[starts[i]:starts[i + 1]]`."""
+    """The terms of each token, and the n-grams of all tokens one after another.
 
-    starts: Longs
-    terms: Ints
-    title_terms: Ints  # per token: the term of titles, or -1
+    Token i of group g is at `g * tokens + i`. Terms are -1 where there are none. Only what can be
+    used is written: tokens of the group, their terms of titles if they are in titles, and their
+    n-grams if the group has any.
+    """
+
+    main_terms: Ints
+    title_terms: Ints
+    has_ngrams: Bools  # per group
+    firsts: Longs  # the n-grams of a token are `ngrams[firsts[i]:lasts[i]]`
+    lasts: Longs
+    ngrams: Ints
 
 
 class CountedTokens(NamedTuple):
@@ -68,63 +78,39 @@ class CountedTokens(NamedTuple):
 def with_room(table: TermTable, terms: int, letters: int) -> TermTable:
     """Return the table, or a larger one if it lacks room for this many terms and letters."""
     size = table.size[0]
+    letters += PADDING
     if size + terms <= len(table.hashes) and table.ends[size] + letters <= len(table.letters):
         return table
-    return copied(table, np.arange(size), size + terms, int(table.ends[size]) + letters)
+    return enlarged(table, size + terms, int(table.ends[size]) + letters)
 
 
 @njit
-def used_tokens(counted: CountedTokens, groups: Ints, group: int, part: int, tokens: int) -> Bools:
-    """Return which tokens occur in this part of the documents of a group."""
-    used = np.zeros(tokens, np.bool_)
+def chosen_tokens(
+    counted: CountedTokens, groups: Ints, group: int, is_only: bool, first: int, tokens: int
+) -> tuple[Longs, Bools]:
+    """Return the tokens of a group of documents from `first` on, and which are in titles.
+
+    With `is_only` there is no other group, so all tokens are of this one.
+    """
+    starts, parts, counted_tokens = counted.starts, counted.parts, counted.tokens
+    used = np.full(tokens, is_only, np.bool_)
+    in_titles = np.zeros(tokens, np.bool_)
     for document in range(len(groups)):
-        if groups[document] == group:
-            row = counted.parts * document + part
-            for token in counted.tokens[counted.starts[row] : counted.starts[row + 1]]:
+        if groups[document] != group:
+            continue
+        body = parts * (document + 1) - 1
+        for token in counted_tokens[starts[parts * document] : starts[body]]:
+            in_titles[token] = used[token] = True
+        if not is_only:
+            for token in counted_tokens[starts[body] : starts[body + 1]]:
                 used[token] = True
-    return used
-
-
-@njit
-def known_numbers(tokens: TermTable, used: Bools, known: TermTable) -> Longs:
-    """Return the number of each used token in another table, or -1. The keys must be equal."""
-    slots, hashes, ends, letters = known.slots, known.hashes, known.ends, known.letters
-    numbers = np.full(len(used), -1, np.int64)
-    for token in range(len(used)):
-        if used[token]:
-            start, end, hashed = tokens.ends[token], tokens.ends[token + 1], tokens.hashes[token]
-            number = slots[likely_slot(slots, hashes, hashed)]
-            if number >= 0:
-                i, offset = start, ends[number] - start
-                while i < end and letters[offset + i] == tokens.letters[i]:
-                    i += 1
-                if i < end or ends[number + 1] != offset + end:
-                    number = max(find(known, tokens.letters, start, end, hashed), -1)
-            numbers[token] = number
-    return numbers
-
-
-@njit
-def add_tokens(tokens: TermTable, chosen: Longs, known: TermTable) -> TermTable:
-    """Return the other table with these tokens, which it did not have. The keys must be equal."""
-    more = 0
-    for token in chosen:
-        more += tokens.ends[token + 1] - tokens.ends[token]
-    known = with_room(known, len(chosen), more)
-    for token in chosen:
-        start, end, hashed = tokens.ends[token], tokens.ends[token + 1], tokens.hashes[token]
-        slot = -1 - find(known, tokens.letters, start, end, hashed)
-        add(known, tokens.letters, start, end, hashed, slot)
-    return known
-
-
-@njit
-def hashes_of(letters: Bytes, ends: Longs, key: Hashes) -> Hashes:
-    """Return the hashes of terms that lie one after another, from one end to the next."""
-    hashes = np.empty(len(ends) - 1, np.uint64)
-    for term in range(len(hashes)):
-        hashes[term] = sip_hash(letters, ends[term], ends[term + 1], key)
-    return hashes
+    chosen = np.empty(tokens + 1, np.int64)
+    filled = 0
+    for token in range(first, tokens):
+        chosen[filled] = token
+        filled += used[token]
+    chosen = chosen[:filled].copy()
+    return chosen, in_titles[chosen]
 
 
 @njit
@@ -149,106 +135,113 @@ def letter_bounds(letters: Bytes, start: int, end: int, kinds: Bytes, bounds: Lo
 
 
 @njit
-def expand(
-    tokens: TermTable, used: Bools, main: MainTerms, kinds: Bytes, shortest: int, longest: int,
-    table: TermTable,
-) -> tuple[TermTable, Longs, Ints]:  # fmt: skip
-    """Return the table with the terms of the used tokens, and which terms each token has.
-
-    The n-grams of letters have from `shortest` to `longest` letters; there are none if `longest`
-    is 0. The whole word is not among them.
-    """
-    lengths = longest - shortest + 1 if longest > 0 else 0
-    ngrams, letters = 0, 0
-    for token in range(len(used)):
-        if used[token]:
-            size = tokens.ends[token + 1] - tokens.ends[token]
-            ngrams += lengths * size
-            letters += main.ends[token] - main.starts[token]
-    starts = np.zeros(len(used) + 1, np.int64)
-    terms = np.empty(len(used) + ngrams, np.int32)
-    if lengths == 0:
-        table = with_room(table, len(used), letters)
-        filled = put_main_terms(used, main, table, starts, terms)
-        return table, starts, terms[:filled].copy()
-    filled = 0
-    token = 0
-    while token < len(used):
+def add_main_terms(main: MainTerms, base: int, table: TermTable, terms: Ints) -> TermTable:
+    """Return the table with the main terms; write that of token i to `terms[base + i]`."""
+    table = with_room(table, len(main.tokens), MAX_TERM_BYTES)
+    done = 0
+    while done < len(main.tokens):
         # A table that changes inside a loop is slow there, so it changes only if it is full.
-        token, filled = put_terms(
-            tokens, used, main, kinds, shortest, longest, table, token, filled, starts, terms
-        )
-        if token < len(used):
-            table = with_room(table, 2 * (int(table.size[0]) + 1024), len(table.letters) + 65536)
-    return table, starts, terms[:filled].copy()
+        done = put_main_terms(main, done, base, table, terms)
+        if done < len(main.tokens):
+            table = with_room(table, len(main.tokens), len(table.letters) + MAX_TERM_BYTES)
+    return table
 
 
 @njit
-def put_main_terms(
-    used: Bools, main: MainTerms, table: TermTable, starts: Longs, terms: Ints
-) -> int:
-    """Write the main term of each used token; return their number. The table must have room."""
+def put_main_terms(main: MainTerms, done: int, base: int, table: TermTable, terms: Ints) -> int:
+    """Write the main terms of the tokens behind the first ones, until the table may be full.
+
+    Returns how many tokens are done then.
+    """
     slots, hashes, ends, letters, size = (
         table.slots, table.hashes, table.ends, table.letters, table.size
     )  # fmt: skip
-    filled = 0
-    for token in range(len(used)):
-        start, end = main.starts[token], main.ends[token]
-        if used[token] and start < end:
-            hashed = main.hashes[token]
+    main_ends, main_letters, main_hashes = main.table.ends, main.table.letters, main.table.hashes
+    tokens, numbers = main.tokens, main.numbers
+    room = len(letters) - MAX_TERM_BYTES
+    while done < len(tokens) and ends[size[0]] <= room:
+        number = np.int64(numbers[done])
+        term = np.int64(-1)
+        if number >= 0:
+            start, hashed = main_ends[number], main_hashes[number]
+            length = main_ends[number + 1] - start
             slot = likely_slot(slots, hashes, hashed)
-            term = int(slots[slot])
+            term = np.int64(slots[slot])
             if term < 0:
-                term = int(size[0])
+                term = size[0]
                 offset = ends[term]
-                for i in range(end - start):
-                    letters[offset + i] = main.letters[start + i]
+                copy_bytes(main_letters, start, letters, offset, length)
                 hashes[term] = hashed
-                ends[term + 1] = offset + end - start
+                ends[term + 1] = offset + length
                 slots[slot] = term
                 size[0] = term + 1
-            else:
-                i, offset = start, ends[term] - start
-                while i < end and letters[offset + i] == main.letters[i]:
-                    i += 1
-                if i < end or ends[term + 1] != offset + end:
-                    term = intern(table, main.letters, start, end)
-            terms[filled] = term
-            filled += 1
-        starts[token + 1] = filled
-    return filled
+            elif ends[term + 1] - ends[term] != length or not same_bytes(
+                letters, ends[term], main_letters, start, length
+            ):
+                term = np.int64(intern(table, main_letters, start, start + length))
+        terms[base + tokens[done]] = term
+        done += 1
+    return done
+
+
+@njit
+def add_letter_ngrams(
+    tokens: TermTable, main: MainTerms, kinds: Bytes, shortest: int, longest: int, base: int,
+    first: int, table: TermTable, expansion: Expansion,
+) -> tuple[TermTable, Ints]:  # fmt: skip
+    """Return the table with main terms and n-grams of letters, and the n-grams of all tokens.
+
+    The n-grams have from `shortest` to `longest` letters. The whole word is not among them. Writes
+    which are those of token i at `base + i`, if `first` n-grams come before them.
+    """
+    lengths = longest - shortest + 1
+    most = 0
+    for token in main.tokens:
+        most += lengths * (tokens.ends[token + 1] - tokens.ends[token])
+    ngrams = np.empty(most, np.int32)
+    done, filled = 0, 0
+    while done < len(main.tokens):
+        done, filled = put_terms(
+            tokens, main, kinds, shortest, longest, base, first, table, done, filled, expansion,
+            ngrams,
+        )  # fmt: skip
+        if done < len(main.tokens):
+            table = with_room(table, 2 * (int(table.size[0]) + 1024), len(table.letters) + 65536)
+    return table, ngrams[:filled].copy()
 
 
 @njit
 def put_terms(
-    tokens: TermTable, used: Bools, main: MainTerms, kinds: Bytes, shortest: int, longest: int,
-    table: TermTable, token: int, filled: int, starts: Longs, terms: Ints,
+    tokens: TermTable, main: MainTerms, kinds: Bytes, shortest: int, longest: int, base: int,
+    before: int, table: TermTable, done: int, filled: int, expansion: Expansion, ngrams: Ints,
 ) -> tuple[int, int]:  # fmt: skip
-    """Write the terms of the tokens from `token` on behind the first `filled` ones.
+    """Write the terms of the tokens behind the first `done` ones.
 
-    Stops before a token whose terms may not fit into the table. Returns that token and the number
-    of terms.
+    Stops before a token whose terms may not fit into the table. Returns how many tokens are done
+    then, and the number of n-grams.
     """
     bounds = np.empty(MAX_TERM_BYTES + 1, np.int64)
     gram = np.empty(MAX_TERM_BYTES + 2, np.uint8)
     letters, ends, key = tokens.letters, tokens.ends, table.key
     lengths = longest - shortest + 1
-    while token < len(used):
-        start, end = main.starts[token], main.ends[token]
-        if not used[token] or start == end:
-            starts[token + 1] = filled
-            token += 1
+    while done < len(main.tokens):
+        token, number = main.tokens[done], main.numbers[done]
+        if number < 0:
+            expansion.main_terms[base + token] = -1
+            expansion.firsts[base + token] = expansion.lasts[base + token] = before + filled
+            done += 1
             continue
+        start, end = main.table.ends[number], main.table.ends[number + 1]
         size = table.size[0]
         width = ends[token + 1] - ends[token]
-        room = end - start + lengths * width * (longest + 2)
+        room = end - start + lengths * width * (longest + 2) + PADDING
         if (
             size + 1 + lengths * width > len(table.hashes)
             or table.ends[size] + room > len(table.letters)
         ):  # fmt: skip
-            return token, filled
-        terms[filled] = intern(table, main.letters, start, end)
-        filled += 1
+            return done, filled
+        expansion.main_terms[base + token] = intern(table, main.table.letters, start, end)
+        expansion.firsts[base + token] = before + filled
         count = letter_bounds(letters, ends[token], ends[token + 1], kinds, bounds)
         for length in range(shortest, min(longest, count - 1) + 1):
             for first in range(count - length + 1):
@@ -268,62 +261,67 @@ def put_terms(
                 term = find(table, gram, 0, size, hashed)
                 if term < 0:
                     term = add(table, gram, 0, size, hashed, -1 - term)
-                terms[filled] = term
+                ngrams[filled] = term
                 filled += 1
-        token += 1
-        starts[token] = filled
-    return token, filled
+        expansion.lasts[base + token] = before + filled
+        done += 1
+    return done, filled
 
 
 @njit
 def add_title_terms(
-    used: Bools, main: MainTerms, prefix: Bytes, table: TermTable
-) -> tuple[TermTable, Ints]:
-    """Return the table with the terms of titles, and the term of each token or -1."""
-    chosen = np.flatnonzero(used)
-    letters = 0
-    for token in chosen:
-        letters += len(prefix) + main.ends[token] - main.starts[token]
-    table = with_room(table, len(chosen), letters)
-    return table, put_title_terms(chosen, len(used), main, prefix, table)
+    main: MainTerms, prefix: Bytes, base: int, table: TermTable, terms: Ints
+) -> TermTable:
+    """Return the table with the terms of titles; write that of token i to `terms[base + i]`."""
+    count, letters = 0, 0
+    for i in range(len(main.tokens)):
+        number = main.numbers[i]
+        if main.in_titles[i] and number >= 0:
+            count += 1
+            letters += len(prefix) + main.table.ends[number + 1] - main.table.ends[number]
+    table = with_room(table, count, letters)
+    put_title_terms(main, prefix, base, table, terms)
+    return table
 
 
 @njit
 def put_title_terms(
-    chosen: Longs, tokens: int, main: MainTerms, prefix: Bytes, table: TermTable
-) -> Ints:
-    """Return the term of titles of the chosen tokens, -1 for others. The table must have room."""
+    main: MainTerms, prefix: Bytes, base: int, table: TermTable, terms: Ints
+) -> None:
+    """Write the terms of titles. The table must have room."""
     slots, hashes, ends, letters, size = (
         table.slots, table.hashes, table.ends, table.letters, table.size
     )  # fmt: skip
+    main_ends, main_letters = main.table.ends, main.table.letters
     key, width = table.key, len(prefix)
-    terms = np.full(tokens, -1, np.int32)
-    written = np.empty(MAX_TERM_BYTES, np.uint8)
+    written = np.empty(MAX_TERM_BYTES + PADDING, np.uint8)
     written[:width] = prefix
-    for token in chosen:
-        start, length = main.starts[token], main.ends[token] - main.starts[token]
-        if length == 0 or width + length > MAX_TERM_BYTES:
+    for i in range(len(main.tokens)):
+        if not main.in_titles[i]:
             continue
-        for i in range(length):
-            written[width + i] = main.letters[start + i]
+        number = main.numbers[i]
+        terms[base + main.tokens[i]] = -1
+        if number < 0:
+            continue
+        start = main_ends[number]
+        length = main_ends[number + 1] - start
+        if width + length > MAX_TERM_BYTES:
+            continue
+        copy_bytes(main_letters, start, written, width, length)
         length += width
         hashed = sip_hash(written, 0, length, key)
         slot = likely_slot(slots, hashes, hashed)
-        term = int(slots[slot])
+        term = np.int64(slots[slot])
         if term < 0:
-            term = int(size[0])
+            term = size[0]
             offset = ends[term]
-            for i in range(length):
-                letters[offset + i] = written[i]
+            copy_bytes(written, 0, letters, offset, length)
             hashes[term] = hashed
             ends[term + 1] = offset + length
             slots[slot] = term
             size[0] = term + 1
-        else:
-            i, offset = 0, ends[term]
-            while i < length and letters[offset + i] == written[i]:
-                i += 1
-            if i < length or ends[term + 1] != offset + length:
-                term = intern(table, written, 0, length)
-        terms[token] = term
-    return terms
+        elif ends[term + 1] - ends[term] != length or not same_bytes(
+            letters, ends[term], written, 0, length
+        ):
+            term = np.int64(intern(table, written, 0, length))
+        terms[base + main.tokens[i]] = term

@@ -88,6 +88,7 @@ def leaders(
     packed = np.empty(votes.shape[1], np.uint64)
     scores = packed.view(np.uint16)
     last_document = np.full(len(votes), -1, np.int64)
+    voting = np.empty(most_bytes + parts + 1, np.int32)  # a word of the sample has a byte at least
     for document in range(len(found)):
         start, end = row_starts[parts * document], row_starts[parts * (document + 1)]
         title_end = row_starts[parts * document + 1]
@@ -97,13 +98,18 @@ def leaders(
         if not sample.is_plain[document] or goes_on:
             continue
         packed[:] = 0
+        count = 0
         for row in range(parts * document, parts * (document + 1)):
             for entry in range(starts[row], starts[row] + sampled[row]):
-                word = numbers[tokens[entry]]
-                if word >= 0 and last_document[word] != document:
-                    last_document[word] = document
-                    for i in range(len(packed)):
-                        packed[i] += votes[word, i]
+                # Other words are written, too, and then overwritten, as in `merging`.
+                word = numbers[tokens[np.uint64(entry)]]
+                voting[np.uint64(count)] = word
+                count += word >= 0
+        for word in voting[:count]:
+            if last_document[word] != document:
+                last_document[word] = document
+                for i in range(len(packed)):
+                    packed[i] += votes[word, i]
         sample_end = start + most_bytes
         if sample_end < end and text[sample_end] != BLANK:  # it cuts a word in two
             at = sample_end
@@ -155,10 +161,7 @@ class LanguageVotes:
         )
         self.names = (*votes.languages, UNKNOWN)
 
-    def found(self, tokens: TermTable, starts: Longs, counted: Ints, sample: Sample) -> list[int]:
-        """Return the number of each document's language in `names`, -1 if it is not found here."""
+    def found(self, tokens: TermTable, starts: Longs, counted: Ints, sample: Sample) -> Ints:
+        """Return the number of each document's language in `names`, or `ELSEWHERE`."""
         numbers = word_numbers(tokens, self._words)
-        chosen: list[int] = leaders(
-            sample, starts, counted, numbers, self._words, READ_CHARACTERS, LEAST_VOTES
-        ).tolist()
-        return chosen
+        return leaders(sample, starts, counted, numbers, self._words, READ_CHARACTERS, LEAST_VOTES)

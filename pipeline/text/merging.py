@@ -19,119 +19,129 @@ def merged(
     Group g has the expansions from `g * tokens` on. `distinct` is the number of terms. Row i also
     has the terms `more_terms[more_starts[i]:more_starts[i + 1]]`, which may be repeated.
     """
-    if len(more_terms) == 0 and has_main_terms_only(expansion.starts):
-        return merged_words(counted, groups, tokens, expansion, distinct, title_weight)
-    return merged_terms(
-        counted, groups, tokens, expansion, distinct, title_weight, more_starts, more_terms
-    )
+    starts, parts = counted.starts, counted.parts
+    firsts, lasts = expansion.firsts, expansion.lasts
+    room = 1 + len(counted.tokens) + len(more_terms)
+    for document in range(len(groups)):
+        first, last = starts[parts * document], starts[parts * (document + 1)]
+        room += starts[parts * (document + 1) - 1] - first  # a word of a title has two terms
+        if expansion.has_ngrams[groups[document]]:
+            for token in groups[document] * tokens + counted.tokens[first:last]:
+                room += lasts[token] - firsts[token]
+    entries = np.full(distinct + 1, -1, np.int64)  # that of nothing (-1), and of each term
+    out_starts = np.zeros(len(groups) + 1, np.int64)
+    terms, values = np.empty(room, np.int32), np.empty(room, np.float64)
+    document = 0
+    while document < len(groups):
+        group, end = groups[document], document + 1
+        while end < len(groups) and groups[end] == group:
+            end += 1
+        if expansion.has_ngrams[group] or len(more_terms) > 0:
+            put_terms(
+                counted, document, end, group, tokens, expansion, title_weight, more_starts,
+                more_terms, entries, out_starts, terms, values,
+            )  # fmt: skip
+        else:
+            put_words(
+                counted, document, end, group * tokens, expansion, title_weight, entries,
+                out_starts, terms, values,
+            )  # fmt: skip
+        document = end
+    filled = out_starts[-1]
+    return out_starts, terms[:filled].copy(), values[:filled].copy()
 
 
 @njit
-def has_main_terms_only(starts: Longs) -> bool:
-    """Return whether no token has several terms."""
-    return bool((starts[1:] - starts[:-1] <= 1).all())
-
-
-@njit
-def merged_words(
-    counted: CountedTokens, groups: Ints, tokens: int, expansion: Expansion, distinct: int,
-    title_weight: float,
-) -> tuple[Longs, Ints, Floats]:  # fmt: skip
-    """Return the same as `merged_terms` if each token has one term or none, but faster."""
+def put_words(
+    counted: CountedTokens, document: int, end: int, base: int, expansion: Expansion,
+    title_weight: float, entries: Longs, out_starts: Longs, terms: Ints, values: Floats,
+) -> None:  # fmt: skip
+    """Write the terms of documents of one group without n-grams: as `put_terms`, but faster."""
     starts, parts = counted.starts, counted.parts
     counted_tokens, counts = counted.tokens, counted.values
-    room = 2 * len(counted_tokens)  # a word of a title has two terms
-    # Stop words are an extra term behind all others.
-    main_terms = np.full(len(expansion.title_terms), distinct, np.int32)
-    for token in range(len(main_terms)):
-        if expansion.starts[token] < expansion.starts[token + 1]:
-            main_terms[token] = expansion.terms[expansion.starts[token]]
-    title_terms = expansion.title_terms
-    entries = np.full(distinct + 1, -1, np.int64)
-    out_starts = np.zeros(len(groups) + 1, np.int64)
-    terms, values = np.empty(room + 1, np.int32), np.empty(room + 1, np.float64)
-    filled = 0
-    for document in range(len(groups)):
-        base, first = groups[document] * tokens, filled
-        body = parts * (document + 1) - 1
-        for i in range(starts[parts * document], starts[body]):
+    main_terms, title_terms = expansion.main_terms, expansion.title_terms
+    filled = out_starts[document]
+    for number in range(document, end):
+        first = filled
+        body = parts * (number + 1) - 1
+        for i in range(starts[parts * number], starts[body]):
             token = base + counted_tokens[i]
             value = counts[i] * title_weight
             for term in (main_terms[token], title_terms[token]):
-                if term < 0 or term == distinct:
+                if term < 0:
                     continue
-                entry = entries[term]
+                entry = entries[term + 1]
                 if entry >= first:
                     values[entry] += value
                 else:
-                    entries[term] = filled
+                    entries[term + 1] = filled
                     terms[filled] = term
                     values[filled] = value
                     filled += 1
         for i in range(starts[body], starts[body + 1]):
             # Unsigned indices need no test for negative ones.
-            term = np.uint64(main_terms[np.uint64(base + counted_tokens[i])])
-            entry = entries[term]
+            term = main_terms[np.uint64(base + counted_tokens[i])]
+            place = np.uint64(np.int64(term) + 1)
+            entry = entries[place]
             if entry >= first:
                 values[entry] += counts[i]
                 continue
             # A stop word is written, too, and then overwritten: a branch would be guessed wrong.
-            is_kept = term != np.uint64(distinct)
-            entries[term] = filled if is_kept else -1
+            is_kept = term >= 0
+            entries[place] = filled if is_kept else -1
             terms[np.uint64(filled)] = term
             values[np.uint64(filled)] = counts[i]
             filled += is_kept
-        out_starts[document + 1] = filled
-    return out_starts, terms[:filled].copy(), values[:filled].copy()
+        out_starts[number + 1] = filled
 
 
 @njit
-def merged_terms(
-    counted: CountedTokens, groups: Ints, tokens: int, expansion: Expansion, distinct: int,
-    title_weight: float, more_starts: Longs, more_terms: Ints,
-) -> tuple[Longs, Ints, Floats]:  # fmt: skip
-    """Return what `merged` returns, for tokens with any number of terms."""
-    starts, parts, counted_tokens = counted.starts, counted.parts, counted.tokens
-    firsts, expanded, title_terms = expansion.starts, expansion.terms, expansion.title_terms
-    room = len(more_terms)
-    for document in range(len(groups)):
-        base = groups[document] * tokens
-        for entry in range(starts[parts * document], starts[parts * (document + 1)]):
-            token = base + counted_tokens[entry]
-            room += 1 + firsts[token + 1] - firsts[token]
-    out_starts = np.zeros(len(groups) + 1, np.int64)
-    terms, values = np.empty(room, np.int32), np.empty(room, np.float64)
-    last_row, entries = np.full(distinct, -1, np.int64), np.empty(distinct, np.int64)
-    filled = 0
-    for document in range(len(groups)):
-        base = groups[document] * tokens
-        for part in range(parts):
-            row = parts * document + part
-            is_title = part < parts - 1
-            weight = title_weight if is_title else 1.0
-            for entry in range(starts[row], starts[row + 1]):
-                token = base + counted_tokens[entry]
-                value = counted.values[entry] * weight
-                first, last = firsts[token], firsts[token + 1]
-                more = 1 if is_title and title_terms[token] >= 0 else 0
-                for i in range(first, last + more):
-                    term = expanded[i] if i < last else title_terms[token]
-                    if last_row[term] == document:
-                        values[entries[term]] += value
-                    else:
-                        last_row[term] = document
-                        entries[term] = filled
-                        terms[filled] = term
-                        values[filled] = value
-                        filled += 1
-            for term in more_terms[more_starts[row] : more_starts[row + 1]]:
-                if last_row[term] == document:
-                    values[entries[term]] += weight
+def put_terms(
+    counted: CountedTokens, document: int, end: int, group: int, tokens: int,
+    expansion: Expansion, title_weight: float, more_starts: Longs, more_terms: Ints,
+    entries: Longs, out_starts: Longs, terms: Ints, values: Floats,
+) -> None:  # fmt: skip
+    """Write the terms of documents of one group behind those of the documents before them."""
+    starts, parts = counted.starts, counted.parts
+    counted_tokens, counts = counted.tokens, counted.values
+    main_terms, title_terms = expansion.main_terms, expansion.title_terms
+    firsts, lasts, ngrams = expansion.firsts, expansion.lasts, expansion.ngrams
+    has_ngrams = expansion.has_ngrams[group]
+    filled = out_starts[document]
+    for row in range(parts * document, parts * end):
+        if row % parts == 0:
+            start = filled
+        is_title = (row + 1) % parts != 0
+        weight = title_weight if is_title else 1.0
+        for i in range(starts[row], starts[row + 1]):
+            token = group * tokens + counted_tokens[i]
+            value = counts[i] * weight
+            first = last = 0
+            if has_ngrams:
+                first, last = firsts[token], lasts[token]
+            for at in range(first - 1, last + is_title):
+                if at < first:
+                    term = main_terms[token]
                 else:
-                    last_row[term] = document
-                    entries[term] = filled
+                    term = ngrams[at] if at < last else title_terms[token]
+                if term < 0:
+                    continue
+                entry = entries[term + 1]
+                if entry >= start:
+                    values[entry] += value
+                else:
+                    entries[term + 1] = filled
                     terms[filled] = term
-                    values[filled] = weight
+                    values[filled] = value
                     filled += 1
-        out_starts[document + 1] = filled
-    return out_starts, terms[:filled].copy(), values[:filled].copy()
+        for term in more_terms[more_starts[row] : more_starts[row + 1]]:
+            entry = entries[term + 1]
+            if entry >= start:
+                values[entry] += weight
+            else:
+                entries[term + 1] = filled
+                terms[filled] = term
+                values[filled] = weight
+                filled += 1
+        if not is_title:
+            out_starts[row // parts + 1] = filled

@@ -118,6 +118,25 @@ def copied(table: TermTable, keep: Longs, terms: int, letters: int) -> TermTable
 
 
 @njit
+def enlarged(table: TermTable, terms: int, letters: int) -> TermTable:
+    """Return a table of the same terms and numbers with room for more of them."""
+    size = table.size[0]
+    used = table.ends[size]
+    larger = empty_table(size + terms, used + letters, table.key)
+    larger.hashes[:size] = table.hashes[:size]
+    larger.ends[: size + 1] = table.ends[: size + 1]
+    larger.letters[:used] = table.letters[:used]
+    larger.size[0] = size
+    slots, last = larger.slots, np.uint64(len(larger.slots) - 1)
+    for term in range(size):  # all terms differ, so the first free slot is the right one
+        slot = table.hashes[term] & last
+        while slots[slot] >= 0:
+            slot = (slot + np.uint64(1)) & last
+        slots[slot] = term
+    return larger
+
+
+@njit
 def is_full(table: TermTable) -> bool:
     """Return whether the table may lack room for one more term of the greatest length."""
     size = table.size[0]
@@ -130,7 +149,7 @@ def doubled(table: TermTable) -> TermTable:
     """Return a table of the same terms with twice the room."""
     # Either the letters or the terms may be full: both get more room.
     more = len(table.letters) + 2 * MAX_TERM_BYTES
-    return copied(table, np.arange(table.size[0]), len(table.hashes) + 64, more)
+    return enlarged(table, len(table.hashes) + 64, more)
 
 
 @njit

@@ -244,6 +244,9 @@ class Tokenizer:
         if self.ingredients.words > 1:
             sequence = token_sequence(*encoded[:3], self._stop_words, counts.table)
         sample = Sample(encoded.text, encoded.starts, encoded.is_plain, sampled)
+        is_ready = encoded.ready[1::2] if self._has_titles else encoded.ready
         return TermCounts(
-            *expander.expanded(*counts, documents, languages, sample, self._stop_words, sequence)
+            *expander.expanded(
+                *counts, documents, is_ready, languages, sample, self._stop_words, sequence
+            )
         )

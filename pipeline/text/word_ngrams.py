@@ -112,16 +112,16 @@ def put_word_ngrams(
         while at < sequence.starts[row + 1] and size[0] < most and ends[size[0]] < room:
             token = sequence.terms[at]
             at += 1
-            first = expansion.starts[rows_to_tokens[row] + token]
             if separates[token]:
                 last = 0
                 continue
-            if first == expansion.starts[rows_to_tokens[row] + token + 1]:
+            main_term = expansion.main_terms[rows_to_tokens[row] + token]
+            if main_term < 0:
                 continue  # a stop word
             if last == words:
                 window.words[:-1] = window.words[1:]
                 last -= 1
-            window.words[last] = expansion.terms[first]
+            window.words[last] = main_term
             last += 1
             for count in range(2, last + 1):
                 length = 0

@@ -7,10 +7,16 @@ import random
 import numpy as np
 
 from pipeline.text.characters import ASCII_WORDS
-from pipeline.text.eight_bytes import bytes_before_blank, eight_bytes, first_bytes
+from pipeline.text.eight_bytes import (
+    bytes_before_blank,
+    copy_bytes,
+    eight_bytes,
+    first_bytes,
+    same_bytes,
+)
 from pipeline.text.encoded_documents import PADDING, with_blanks
 from pipeline.text.expansion import CountedTokens, Expansion
-from pipeline.text.merging import merged_terms, merged_words
+from pipeline.text.merging import merged
 from pipeline.text.sip_hash import PROCESS_KEY, sip_hash, sip_hash_short
 
 
@@ -21,6 +27,24 @@ def test_bytes_before_a_blank() -> None:
         number = np.uint64(eight_bytes(np.frombuffer(bytearray(eight), np.uint8), 0))
         assert int(number) == int.from_bytes(eight, "little")
         assert bytes_before_blank(number) == len(eight.partition(b" ")[0])
+
+
+def test_words_are_compared_and_copied_like_slices() -> None:
+    rng = random.Random(0)
+    for _ in range(3000):
+        length, start, at = rng.randrange(1, 40), rng.randrange(9), rng.randrange(9)
+        word = bytes(rng.choices(range(256), k=length))
+        other = bytearray(word)
+        if rng.random() < 0.7:
+            other[rng.randrange(length)] ^= 1 << rng.randrange(8)
+        # Only what is needed is there: eight bytes, or those of the word.
+        more = bytes(rng.choices(range(256), k=max(0, 8 - length)))
+        one = np.frombuffer(bytearray(bytes(start) + word + more), np.uint8)
+        two = np.frombuffer(bytearray(bytes(at) + other + more[::-1]), np.uint8)
+        assert same_bytes(one, start, two, at, length) == (word == other)
+        before = two[:at].tobytes()
+        copy_bytes(one, start, two, at, length)
+        assert two[: at + length].tobytes() == before + word
 
 
 def test_hashes_of_short_words_are_those_of_all_words() -> None:
@@ -52,13 +76,18 @@ def test_words_are_merged_like_terms() -> None:
         groups = rng.integers(0, 2, documents).astype(np.int32)
         has_term = rng.random(2 * tokens) < 0.6
         expansion = Expansion(
-            np.cumsum([0, *has_term], dtype=np.int64),
-            rng.integers(0, distinct - 5, has_term.sum()).astype(np.int32),
+            np.where(has_term, rng.integers(0, distinct - 5, 2 * tokens), -1).astype(np.int32),
             np.where(has_term, rng.integers(-1, distinct, 2 * tokens), -1).astype(np.int32),
+            np.zeros(2, np.bool_),
+            np.zeros(2 * tokens, np.int64),
+            np.zeros(2 * tokens, np.int64),
+            np.zeros(0, np.int32),
         )
         none = np.zeros(len(starts), np.int64), np.zeros(0, np.int32)
-        expected = merged_terms(counted, groups, tokens, expansion, distinct, 2.0, *none)
-        found = merged_words(counted, groups, tokens, expansion, distinct, 2.0)
-        assert np.array_equal(found[0], expected[0])
-        assert np.array_equal(found[1], expected[1])
-        assert np.array_equal(found[2], expected[2])
+        found = merged(counted, groups, tokens, expansion, distinct, 2.0, *none)
+        for has_ngrams in ([True, True], [False, True]):  # which are none, but take the other way
+            slow = expansion._replace(has_ngrams=np.array(has_ngrams))
+            expected = merged(counted, groups, tokens, slow, distinct, 2.0, *none)
+            assert np.array_equal(found[0], expected[0])
+            assert np.array_equal(found[1], expected[1])
+            assert np.array_equal(found[2], expected[2])

@@ -10,6 +10,7 @@ from pipeline.text.sip_hash import PROCESS_KEY, sip_hash
 from pipeline.text.terms import (
     copied,
     doubled,
+    enlarged,
     find,
     intern,
     is_full,
@@ -56,6 +57,17 @@ def test_copy_keeps_and_renumbers() -> None:
     assert words_of(table) == ["b", "d"]
     letters = np.frombuffer(bytearray(b"d"), np.uint8)
     assert find(table, letters, 0, 1, sip_hash(letters, 0, 1, PROCESS_KEY)) == 1
+
+
+def test_a_larger_table_has_the_same_terms() -> None:
+    words = [f"{'w' * (n % 12)}{n}" for n in range(500)]
+    table = table_of(words)
+    larger, copy = enlarged(table, 100, 1000), copied(table, np.arange(500), 100, 1000)
+    assert words_of(larger) == words
+    assert np.array_equal(larger.slots, copy.slots)
+    assert np.array_equal(larger.hashes[:500], copy.hashes[:500])
+    assert len(larger.hashes) == len(copy.hashes)
+    assert len(larger.letters) == len(copy.letters)
 
 
 def test_another_key_keeps_terms_and_numbers() -> None:
