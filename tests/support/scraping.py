@@ -12,6 +12,7 @@ from learners.sharding.exchange import ThreadExchange
 from learners.sharding.shard import Shard
 from learners.specs import LaneSpec, parse_spec
 from pipeline.corpora import open_source
+from pipeline.curves.lane_changes import Change
 from pipeline.engine.engine import Engine
 from pipeline.log.block_reader import BlockReader, SourceBlock
 from pipeline.metrics.collectors import (
@@ -91,6 +92,7 @@ def everything(stream: str = "wire") -> CollectorRegistry:
     learner = LearnerMetrics(registry, stream, topics=WATCHED)
     divided = f"{LANES[0]},shards=2,name={LANES[0].partition(':')[0]}"
     engine = new_engine((*LANES[1:], "feature-focus", divided))
+    engine.lanes[0].curve.changes.kept.append(Change(1, 1, 0.1, 0.2))
     shard = Engine([parse_spec("arow")], build=one_shard)
     for reading in readings("synthetic:300", 100):
         learn(engine, reading)

@@ -39,7 +39,8 @@ def test_every_output() -> None:
     assert [len(r["ranking"]) for r in rankings[::2]] == [0, 1, 2, 2]
     with Path("c.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert rows[0] == {"lane": "mmp:loss=1", "round": "1", "loss": "loss1", "value": "0.0"}
+    first = {"lane": "mmp:loss=1", "round": "1", "loss": "loss1", "value": "0.0", "recent": "0.0"}
+    assert rows[0] == first
     assert {row["round"] for row in rows} == {"1", "2", "3", "4"}
     report = orjson.loads(Path("r.json").read_bytes())
     assert list(report) == ["mmp:loss=1", "p"]

@@ -366,7 +366,7 @@ def test_labels_are_few_and_bounded() -> None:
     allowed = {"stream", "lane", "shard", "loss", "topic", "partition", "reason"}
     assert {label for f in ALL if f is not families.BUILD for label in f.labels} == allowed
     samples = scrape(everything()).samples
-    lanes = (len(LANES) + 2) * (2 * len(MEASURES) + 6 + 2 * (WATCHED + 1))
+    lanes = (len(LANES) + 2) * (2 * len(MEASURES) + 8 + 2 * (WATCHED + 1))
     assert len(samples) < lanes + len(REASONS) + 95
 
 
