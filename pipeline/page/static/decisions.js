@@ -43,7 +43,7 @@ function meaning({ goal, risk }) {
   const [name, level] = goal.split(":");
   const aim = `The sets aim at ${GOALS[name] ?? goal}${level ? ` ${level}` : ""}. They are made before the labels are used.`;
   if (!risk) return `${aim} The lane marks no documents for review, because its option risk is 0.`;
-  return `${aim} Documents are marked for review so that the sets of the others have a mean F1 of at least ${short(1 - risk)}.`;
+  return `${aim} Documents are marked for review so that the sets of the others have a mean F1 of ${Number((1 - risk).toFixed(4))}.`;
 }
 
 function showFigures(list, { risk, values, recent }) {
