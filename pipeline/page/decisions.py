@@ -123,14 +123,29 @@ class PageDecisions:
 
     def sample(self, engine: Engine, is_last: bool) -> tuple[DecisionSample | None, ...]:
         """Return the decisions of each lane so far; None for lanes that assign no topics."""
-        return tuple(self._lane_sample(engine, lane, is_last) for lane in engine.lanes)
+        worst = {
+            lane.name: curve.topics.worst(curve.rounds, WORST_TOPICS, ENOUGH_DOCUMENTS)
+            for lane in engine.lanes
+            if (curve := lane.decision_curve) is not None
+        }
+        shown = [(name, one.topic) for name, topics in worst.items() for one in topics]
+        self._terms = {key: terms for key, terms in self._terms.items() if key in shown}
+        if is_last:
+            self._look_up(engine, shown)
+        elif shown and self._clock() >= self._next_lookup:
+            missing = [key for key in shown if key not in self._terms]
+            oldest = next(iter(self._terms), shown[0])
+            started = time.perf_counter()
+            self._look_up(engine, [missing[0] if missing else oldest])
+            self._next_lookup = self._clock() + REST * (time.perf_counter() - started)
+        return tuple(self._lane_sample(engine, lane, worst.get(lane.name)) for lane in engine.lanes)
 
-    def _lane_sample(self, engine: Engine, lane: Lane, is_last: bool) -> DecisionSample | None:
+    def _lane_sample(
+        self, engine: Engine, lane: Lane, worst: Sequence[QualityOfTopic] | None
+    ) -> DecisionSample | None:
         curve = lane.decision_curve
-        if curve is None:
+        if curve is None or worst is None:
             return None
-        worst = curve.topics.worst(curve.rounds, WORST_TOPICS, ENOUGH_DOCUMENTS)
-        self._look_up(engine, lane, [one.topic for one in worst], is_last)
         names = engine.topics.names
         return DecisionSample(
             lane.spec.assign,
@@ -146,21 +161,14 @@ class PageDecisions:
             tuple(self._queues.get(lane.name, ())),
         )
 
-    def _look_up(self, engine: Engine, lane: Lane, topics: Sequence[int], is_last: bool) -> None:
-        """Look up the weights of one of these topics, if it is time; of all topics at the end."""
-        shown = [(lane.name, topic) for topic in topics]
-        for key in [key for key in self._terms if key[0] == lane.name and key not in shown]:
-            del self._terms[key]
-        if not shown or not (is_last or self._clock() >= self._next_lookup):
-            return
-        started = time.perf_counter()
-        missing = [key for key in shown if key not in self._terms]
-        oldest = [key for key in self._terms if key[0] == lane.name]
-        for key in shown if is_last else [*missing, *oldest][:1]:
-            found = responsible_terms(engine, lane, [key[1]])
-            self._terms.pop(key, None)  # so that it becomes the newest one
-            self._terms[key] = found.get(key[1], ())
-        self._next_lookup = self._clock() + REST * (time.perf_counter() - started)
+    def _look_up(self, engine: Engine, keys: Sequence[tuple[str, int]]) -> None:
+        """Look up the terms of the largest weights, for topics of lanes."""
+        for lane in engine.lanes:
+            topics = [topic for name, topic in keys if name == lane.name]
+            found = responsible_terms(engine, lane, topics)
+            for topic in topics:
+                self._terms.pop((lane.name, topic), None)  # so that it becomes the newest one
+                self._terms[lane.name, topic] = found.get(topic, ())
 
 
 def decision_object(sample: DecisionSample | None) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import orjson
 import pytest
@@ -86,6 +87,18 @@ def test_a_sample_says_what_the_curve_and_the_report_say() -> None:
         assert topic["worst"] == [document["id"] for document in expected["worst"]]
         terms = [[one["term"], one["weight"]] for one in expected["terms"]]
         assert topic["terms"] == terms
+
+
+def test_weights_are_looked_up_one_topic_at_a_time() -> None:
+    """Of all lanes, and those that are shown for long are looked up again."""
+    stream = decided(600)
+    looked_up = []
+    for number in range(2 * WORST_TOPICS):
+        stream.process([noisy(number)], seconds=100)
+        samples = [sample for sample in stream.feed.sample.decisions if sample is not None]
+        looked_up.append(sum(one.terms is not None for s in samples for one in s.worst))
+    assert looked_up[-1] == sum(len(sample.worst) for sample in samples) > WORST_TOPICS
+    assert all(later <= earlier + 1 for earlier, later in pairwise(looked_up))
 
 
 def test_the_queue_has_the_last_documents_that_were_marked() -> None:
