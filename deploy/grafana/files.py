@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from deploy.grafana.decisions import decisions
 from deploy.grafana.learning_curves import learning_curves
 from deploy.grafana.operations import operations
 from deploy.grafana.overview import overview
@@ -49,6 +50,7 @@ def files(prometheus: str = PROMETHEUS, where: str = IN_CONTAINER) -> dict[str, 
         "dashboards/wirerank.yaml": NOTICE + provider,
     }
     for name, dashboard in (
+        ("decisions", decisions()),
         ("learning-curves", learning_curves()),
         ("operations", operations()),
         ("overview", overview()),

@@ -148,30 +148,54 @@ class TopicQuality:
         topics = self._quality.shape[0]
         return macro_f1_of(self.room_for(topics), topics)
 
+    def counts(self) -> tuple[Floats, Floats]:
+        """Per topic: rounds in which it was assigned, and was rightly assigned (copies)."""
+        quality = self._rows()
+        return quality[:, ASSIGNED].copy(), quality[:, RIGHT].copy()
+
     def all(self, rounds: int) -> Iterator[QualityOfTopic]:
         """Yield the quality of every topic that was assigned or relevant."""
-        rows = zip(self._quality.view.tolist(), self._histogram.view, strict=True)
-        for topic, (row, histogram) in enumerate(rows):
-            assigned, right, relevant = row[:3]
-            if assigned + relevant == 0.0:
-                continue
-            recent = lately(np.array(row), rounds) / MEMORY
-            seen = 1.0 - (1.0 - 1.0 / MEMORY) ** rounds
-            yield QualityOfTopic(
-                topic,
-                int(relevant),
-                int(assigned),
-                right / assigned if assigned else None,
-                right / relevant if relevant else None,
-                f1_of(right, assigned, relevant),
-                average_precision(histogram, relevant),
-                int(row[FIRST]),
-                int(row[LAST]),
-                relevant / rounds,
-                recent / seen,
-                f1_of(row[RECENT_RIGHT], row[RECENT_SIZES], 0.0) if row[RECENT_SIZES] else 0.0,
-                self._worst.of(topic),
-            )
+        quality = self._rows()
+        used = np.flatnonzero(quality[:, ASSIGNED] + quality[:, RELEVANT])
+        yield from (self.of(topic, rounds) for topic in used.tolist())
+
+    def worst(self, rounds: int, most: int, least: int) -> list[QualityOfTopic]:
+        """Return the topics of the lowest F1 that at least `least` documents have, worst first.
+
+        Among equals, the topics of most documents come first. The work per topic is small: only
+        the topics that are returned are looked at closely.
+        """
+        quality = self._rows()
+        frequent = np.flatnonzero(quality[:, RELEVANT] >= max(least, 1))
+        assigned, right, relevant = quality[frequent, : RELEVANT + 1].T
+        order = np.lexsort((-relevant, 2.0 * right / (assigned + relevant)))[:most]
+        return [self.of(topic, rounds) for topic in frequent[order].tolist()]
+
+    def _rows(self) -> Floats:
+        """What is known of each topic, as a view."""
+        return self.room_for(0).quality[: self._quality.shape[0]]
+
+    def of(self, topic: int, rounds: int) -> QualityOfTopic:
+        """The quality of a topic that was assigned or relevant."""
+        row = self._quality.view[topic].tolist()
+        assigned, right, relevant = row[:3]
+        recent = lately(np.array(row), rounds) / MEMORY
+        seen = 1.0 - (1.0 - 1.0 / MEMORY) ** rounds
+        return QualityOfTopic(
+            topic,
+            int(relevant),
+            int(assigned),
+            right / assigned if assigned else None,
+            right / relevant if relevant else None,
+            f1_of(right, assigned, relevant),
+            average_precision(self._histogram.view[topic], relevant),
+            int(row[FIRST]),
+            int(row[LAST]),
+            relevant / rounds,
+            recent / seen,
+            f1_of(row[RECENT_RIGHT], row[RECENT_SIZES], 0.0) if row[RECENT_SIZES] else 0.0,
+            self._worst.of(topic),
+        )
 
     def state(self) -> State:
         """Return everything as named arrays (copies)."""

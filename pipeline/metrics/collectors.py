@@ -26,6 +26,7 @@ from pipeline.engine.engine import Engine
 from pipeline.engine.memory import memory_ceiling, memory_use
 from pipeline.events.event import REASONS
 from pipeline.metrics import families
+from pipeline.metrics.decisions import LaneDecisions, collect_decisions, sample_decisions
 from pipeline.metrics.families import NO_DURATIONS, Durations, Scrape
 from pipeline.metrics.health import Health
 from pipeline.metrics.topic_losses import TopicsSample, collect_topics, sample_topics
@@ -75,6 +76,7 @@ class EngineSample:
     given_up: tuple[tuple[str, int], ...]
     unmatched: tuple[tuple[str, int], ...]
     topics: TopicsSample | None
+    decisions: tuple[LaneDecisions, ...]
 
 
 def sample_engine(engine: Engine, topics: int) -> EngineSample:
@@ -120,6 +122,7 @@ def sample_engine(engine: Engine, topics: int) -> EngineSample:
             ("rank_only" if engine.topic_group.lanes else "topics_only", engine.ignored_labels),
         ),
         sample_topics(engine, topics),
+        sample_decisions(engine),
     )
 
 
@@ -237,6 +240,7 @@ class LearnerMetrics:
             collect_models(scrape, engine)
             if self._speaks:
                 collect_lanes(scrape, engine)
+                collect_decisions(scrape, engine.decisions)
             if self._speaks and engine.topics is not None:
                 collect_topics(scrape, engine.topics)
         if sample.engines:

@@ -20,6 +20,7 @@ SHARD: Labels = ("stream", "shard")
 LANE: Labels = ("stream", "shard", "lane")
 LOSS: Labels = ("stream", "shard", "lane", "loss")
 TOPIC: Labels = ("stream", "shard", "lane", "topic")
+MEASURE: Labels = ("stream", "shard", "lane", "measure")
 PARTITION: Labels = ("stream", "partition")
 
 # Upper bounds of the buckets: from a small block on a fast machine to a lag of minutes.
@@ -80,6 +81,30 @@ TOPIC_LOSS = counter(
     "topic_loss",
     TOPIC,
     "Sum over rounds with the topic: share of irrelevant topics with an equal or higher score.",
+)
+ASSIGNED_TOPICS = counter(
+    "assigned_topics", LANE, "Topics that a lane assigned to the documents of its rounds."
+)
+RIGHT_TOPICS = counter("right_topics", LANE, "Assigned topics that the labels confirmed.")
+RELEVANT_TOPICS = counter(
+    "relevant_topics", LANE, "Topics in the labels of all rounds, of lanes that assign topics."
+)
+REVIEW_ROUNDS = counter("review_rounds", LANE, "Rounds whose document was marked for review.")
+DECISION_SUM = counter(
+    "decision", MEASURE, "Sum of a measure of the assigned sets over all rounds."
+)
+ROUND_AVERAGED_DECISION = gauge(
+    "round_averaged_decision",
+    MEASURE,
+    "A measure of the assigned sets and of their probabilities, over all rounds so far.",
+)
+TOPIC_ASSIGNED = counter(
+    "topic_assigned",
+    TOPIC,
+    "Rounds in which a lane assigned the topic (only if topics are asked for).",
+)
+TOPIC_RIGHT = counter(
+    "topic_right", TOPIC, "Rounds in which a lane assigned the topic and the labels confirmed it."
 )
 LANE_SECONDS = counter(
     "lane_seconds", LANE, "Time that a lane spent on ranking and learning since the process began."
@@ -260,8 +285,9 @@ BUILD = Family(
 
 LEARNER = (
     ROUNDS, ROUNDS_WITH_TOPICS, LOSS_SUM, ROUND_AVERAGED_LOSS, LANE_CHANGES, LANE_CHANGE_ROUND,
-    TOPIC_ROUNDS, TOPIC_LOSS, LANE_SECONDS, MODEL_BYTES, *MODEL_SIZES.values(),
-    *SHARD_SECONDS.values(), DOCUMENTS,
+    TOPIC_ROUNDS, TOPIC_LOSS, ASSIGNED_TOPICS, RIGHT_TOPICS, RELEVANT_TOPICS, REVIEW_ROUNDS,
+    DECISION_SUM, ROUND_AVERAGED_DECISION, TOPIC_ASSIGNED, TOPIC_RIGHT,
+    LANE_SECONDS, MODEL_BYTES, *MODEL_SIZES.values(), *SHARD_SECONDS.values(), DOCUMENTS,
     VOCABULARY, VOCABULARY_CEILING, TERMS_REFUSED, TOPICS, TOPICS_CEILING, TOPICS_REFUSED,
     PENDING_DOCUMENTS, PENDING_LABELS, PENDING_CEILING, PENDING_BYTES, PENDING_BYTES_CEILING,
     MEMORY_BYTES, MEMORY_CEILING, DOCUMENTS_GIVEN_UP, UNMATCHED_LABELS, BLOCK_SECONDS,

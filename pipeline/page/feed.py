@@ -27,6 +27,7 @@ from pipeline.engine.lane import Lane
 from pipeline.engine.lane_group import LaneGroup
 from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.log.block import Block
+from pipeline.page.decisions import PageDecisions
 from pipeline.page.samples import (
     FROZEN,
     RANKS,
@@ -116,6 +117,7 @@ class PageFeed(Feed):
         self._begun = 0
         self._points: list[list[TimedPoint]] = []
         self._documents: deque[ShownDocument] = deque(maxlen=LAST_DOCUMENTS)
+        self._decisions = PageDecisions(clock)
         self._allowance = float(LAST_DOCUMENTS)
         self._allowed_at = clock()
         self._rates: deque[tuple[float, int]] = deque()
@@ -148,6 +150,7 @@ class PageFeed(Feed):
             ):
                 if (point.round, point.values) == (before.round, before.values):
                     points[place] = before._replace(stamp=point.stamp)
+        self._decisions.begin()
         self._documents.clear()  # their rankings are in the order of the lanes before
         self._documents_before = engine.documents
         self._rates.clear()
@@ -173,8 +176,10 @@ class PageFeed(Feed):
             return
         self._allowance -= len(ranked.explained)
         self._take_points(self._engine, ranked)
-        for explained in ranked.explained:
-            self._documents.append(self._shown(explained, explained.topics, explained.rank))
+        decisions = self._decisions.take(self._engine, ranked)
+        for explained, decided in zip(ranked.explained, decisions, strict=True):
+            shown = self._shown(explained, explained.topics, explained.rank)
+            self._documents.append(replace(shown, decisions=decided))
         if ranked.documents:
             self._stream_time = ranked.documents[-1].time
 
@@ -270,7 +275,8 @@ class PageFeed(Feed):
         """Return a document with a new label; a label of the other kind stays as it was."""
         if topics is None:
             return replace(shown, stamp=self._next, rank=rank)
-        return self._shown(shown.explained, topics, shown.rank if rank is None else rank)
+        labelled = self._shown(shown.explained, topics, shown.rank if rank is None else rank)
+        return replace(labelled, decisions=shown.decisions)
 
     def _make(self, state: str, seconds: float | None = None, note: str = "") -> None:
         """Take the next sample."""
@@ -304,6 +310,7 @@ class PageFeed(Feed):
             ),
             differences=engine.differences.copy(),
             last_documents=tuple(self._documents),
+            decisions=self._decisions.sample(engine, is_last=state != RUNNING),
         )
         self._sampled_at = now
         self._unsampled = False

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from pipeline.curves.confidence import StreamDifferences
 from pipeline.engine.explanations import ExplainedDocument
+from pipeline.page.decisions import DecisionSample, DocumentDecision
 
 STARTING = "starting"
 RUNNING = "running"
@@ -68,6 +69,7 @@ class ShownDocument:
     true: tuple[TrueTopic, ...] | None  # None: not labelled yet
     untold: int = 0  # further relevant topics, which are not sent
     rank: int | None = None  # the true rank; None: not labelled yet, or no lane learns ranks
+    decisions: tuple[DocumentDecision | None, ...] = ()  # per lane; None: it assigns no topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ class Sample:
     lanes: tuple[LaneSample, ...] = ()
     differences: StreamDifferences = field(default_factory=lambda: StreamDifferences([]))
     last_documents: tuple[ShownDocument, ...] = ()  # oldest first
+    decisions: tuple[DecisionSample | None, ...] = ()  # per lane; None: it assigns no topics
 
 
 def milliseconds(time: str | None) -> int | None:

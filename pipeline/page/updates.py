@@ -9,6 +9,7 @@ from typing import Any
 from learners.measures import MEASURES
 from pipeline.curves.confidence import CONFIDENCE, LossDifference
 from pipeline.curves.rank_curve import WINDOW, value_of
+from pipeline.page.decisions import decision_object
 from pipeline.page.feed import LAST_DOCUMENTS
 from pipeline.page.samples import LaneSample, Sample, ShownDocument, milliseconds
 from pipeline.reports.lane_comparison import COLUMN_FORMATS, format_difference
@@ -121,6 +122,7 @@ def update_since(sample: Sample, since: int) -> dict[str, Any]:
         ],
         "table": table(sample.lanes),
         "against": against(sample),
+        "decisions": [decision_object(one) for one in sample.decisions],
         "documents": [document(shown) for shown in sample.last_documents if shown.stamp > since],
     }
 
@@ -193,4 +195,5 @@ def document(shown: ShownDocument) -> dict[str, Any]:
         "untold": shown.untold,
         "rank": shown.rank,
         "rankings": explained.rankings,
+        "decisions": [decided and decided._asdict() for decided in shown.decisions],
     }

@@ -64,7 +64,7 @@ def test_they_can_be_written_elsewhere(tmp_path: Path) -> None:
         [sys.executable, "-m", "deploy.grafana", str(tmp_path), "--prometheus", "http://p:1"],
         cwd=REPOSITORY, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert len(done.stdout.splitlines()) == 6
+    assert len(done.stdout.splitlines()) == 7
     assert 'url: "http://p:1"' in (tmp_path / "datasources" / "prometheus.yaml").read_text()
     provider = (tmp_path / "dashboards" / "wirerank.yaml").read_text()
     (path,) = re.findall(r'path: "(.*)"', provider)
@@ -72,8 +72,9 @@ def test_they_can_be_written_elsewhere(tmp_path: Path) -> None:
 
 
 def test_they_have_names_of_their_own() -> None:
-    assert set(DASHBOARDS) == {"learning-curves", "operations", "overview", "topics-and-cost"}
-    assert len({dashboard["uid"] for dashboard in DASHBOARDS.values()}) == 4
+    names = {"decisions", "learning-curves", "operations", "overview", "topics-and-cost"}
+    assert set(DASHBOARDS) == names
+    assert len({dashboard["uid"] for dashboard in DASHBOARDS.values()}) == 5
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
@@ -149,6 +150,15 @@ def test_an_ordinal_lane_can_be_drawn_beside_others(monitoring: Monitored, loss:
                 no_line = loss == "tau_b" and "rate(" in target["expr"]
                 lanes = [series["metric"]["lane"] for series in answer]
                 assert lanes == ([] if no_line else [ORDINAL]), panel["title"]
+
+
+def test_decisions_have_only_the_lanes_that_make_them(monitoring: Monitored) -> None:
+    """And what Prometheus computes from counters lies where such numbers lie."""
+    for panel in panels("decisions"):
+        for target in panel["targets"]:
+            answer = monitoring.query(filled(target["expr"]))
+            assert {series["metric"]["lane"] for series in answer} == {LANES[1]}, panel["title"]
+            assert all(0 <= float(series["value"][1]) <= 1 for series in answer), panel["title"]
 
 
 def test_restarts_are_marked_when_they_happened(monitoring: Monitored) -> None:

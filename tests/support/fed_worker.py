@@ -37,7 +37,7 @@ from pipeline.reports.report import write_curves
 from pipeline.snapshots.folder import SnapshotFolder
 from pipeline.snapshots.restoring import restore_engine
 from pipeline.snapshots.snapshot import take_snapshot
-from tests.support.scraping import learn, new_engine, readings
+from tests.support.scraping import DECIDING_LANES, learn, new_engine, readings
 
 STREAM = "wire"
 SOURCE = "synthetic:100000,topics=20"
@@ -93,7 +93,7 @@ class FedLearner:
         registry = CollectorRegistry()
         self._committed = folder / "committed"
         self._snapshots = SnapshotFolder(folder / "snapshots")
-        self.engine: Engine = new_engine()
+        self.engine: Engine = new_engine(DECIDING_LANES)
         self.health = Health()
         ProcessMetrics(registry, self.health)
         self._metrics = LearnerMetrics(registry, STREAM, topics=10)

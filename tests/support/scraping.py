@@ -28,6 +28,8 @@ from pipeline.metrics.log_metrics import LogMetrics, TrimmedLog
 from pipeline.text.tokenizer import Tokenizer
 
 LANES = ("mmp:loss=1", "perceptron")
+# The same names; the second lane assigns topics.
+DECIDING_LANES = (LANES[0], f"{LANES[1]}:assign=micro,risk=0.1,name={LANES[1]}")
 WATCHED = 5  # topics with a loss of their own, where everything is shown
 
 
@@ -91,7 +93,7 @@ def everything(stream: str = "wire") -> CollectorRegistry:
     registry = CollectorRegistry()
     learner = LearnerMetrics(registry, stream, topics=WATCHED)
     divided = f"{LANES[0]},shards=2,name={LANES[0].partition(':')[0]}"
-    engine = new_engine((*LANES[1:], "feature-focus", divided))
+    engine = new_engine((*DECIDING_LANES[1:], "feature-focus", divided))
     engine.lanes[0].curve.changes.kept.append(Change(1, 1, 0.1, 0.2))
     shard = Engine([parse_spec("arow")], build=one_shard)
     for reading in readings("synthetic:300", 100):

@@ -8,14 +8,14 @@ const AXES = {
   document_ms: { type: "date", title: "time of the documents (UTC)", head: "%{x|%Y-%m-%d %H:%M:%S}" },
   wall_ms: { type: "date", title: "time of learning (UTC; documents have no time)", head: "%{x|%Y-%m-%d %H:%M:%S}" },
 };
-const CONFIG = { displayModeBar: false, responsive: true, showTips: false, scrollZoom: false };
+export const CONFIG = { displayModeBar: false, responsive: true, showTips: false, scrollZoom: false };
 
 // Plotly reads its texts as a kind of HTML. A name that is longer than this is cut.
 const LONGEST = 60;
 const cut = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}\u2026` : text);
 const plain = (text) => cut(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-const touch = matchMedia("(hover: none)"); // on a touch screen, dragging scrolls the page
+export const touch = matchMedia("(hover: none)"); // on a touch screen, dragging scrolls the page
 
 export function draw(chart, model, choice) {
   if (!window.Plotly || !model.lanes.length) return;

@@ -1,4 +1,5 @@
 // The last documents: how one lane ranked them, their true topics or rank, and the terms that contributed.
+import { decisionNote, probabilityAt } from "./decisions.js";
 import { colourOf, count, hidden, make, setText, short, signed } from "./dom.js";
 
 export function showDocuments(list, model, lane) {
@@ -13,6 +14,7 @@ export function showDocuments(list, model, lane) {
 function item(doc, lane, key, ranks) {
   const element = make("li", {}, about(doc, lane), ranks === null ? places(doc, lane) : predictedRank(doc, lane));
   element.dataset.key = key;
+  if (doc.decisions[lane]) element.append(decisionNote(doc.decisions[lane]));
   const more = ranks === null ? topicNote(doc, lane) : rankNote(doc, ranks);
   if (more) element.append(more);
   return element;
@@ -31,6 +33,7 @@ function about(doc, lane) {
 
 function places(doc, lane) {
   const trueTopics = new Set((doc.true ?? []).map(([topic]) => topic));
+  const decided = doc.decisions[lane]; // null if the lane assigns no topics
   const rows = doc.rankings[lane].map(([topic, score, terms], i) => {
     const isTrue = trueTopics.has(topic);
     return make(
@@ -43,12 +46,15 @@ function places(doc, lane) {
           make("span", { class: "tick", "aria-hidden": "true" }, isTrue ? "\u2713" : ""),
           make("span", { class: "name clamped", title: topic }, topic),
           ...(isTrue ? [hidden(" (true)")] : []),
+          ...(decided?.assigned.includes(topic) ? [make("span", { class: "chip" }, "assigned")] : []),
         ),
       ),
       make("td", { class: "score" }, short(score), strength(score, doc.rankings[lane][0][1], lane)),
+      ...(decided ? [make("td", { class: "probability" }, probabilityAt(decided, i))] : []),
       make("td", { class: "why" }, why(score, terms)),
     );
   });
+  if (decided) return tableOf("places with-sets", ["rank", "topic", "score", "probability", "terms"], rows);
   return tableOf("places", ["rank", "topic", "score", "terms"], rows);
 }
 

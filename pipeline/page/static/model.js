@@ -13,6 +13,7 @@ export class Model {
     this.lanes = [];
     this.table = [];
     this.against = [];
+    this.decisions = []; // of each lane; null if it assigns no topics
     this.documents = new Map(); // by number, oldest first
   }
 
@@ -29,6 +30,7 @@ export class Model {
     this.status = update.status;
     this.table = update.table;
     this.against = update.against;
+    this.decisions = update.decisions;
     const before = this.lanes;
     this.lanes = update.lanes.map((lane, i) => {
       if (before[i]) for (const [name, column] of Object.entries(lane.curve)) before[i].curve[name].push(...column);

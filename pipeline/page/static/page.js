@@ -1,6 +1,7 @@
 // The live page: polls for updates and shows them.
 import { describe, draw, listChanges, tabulate } from "./curves.js";
 import { explainLane, showDocuments } from "./documents.js";
+import { deciding, showDecisions } from "./decisions.js";
 import { make } from "./dom.js";
 import { buildSwitches, buildTable, markSwitches, updateTable } from "./lanes.js";
 import { Model } from "./model.js";
@@ -54,6 +55,7 @@ function take(update) {
   showFigures(by("figures"), model);
   updateTable(by("lanes"), model);
   compare();
+  decide();
   showCurves();
   if (!held) showLast();
 }
@@ -67,6 +69,7 @@ function build() {
     keep();
     showCurves();
   });
+  fill(by("decided-by"), deciding(model).map((i) => [String(i), model.lanes[i].name]), String(model.lanes.findIndex(({ name }) => name === choice.decidedBy)));
   buildTable(by("lanes"), by("windows"), model);
   fill(by("compared"), choices(model), choiceOf(model, choice.compared));
 }
@@ -74,6 +77,12 @@ function build() {
 function compare() {
   by("comparison").hidden = !model.heading.compared.length;
   showPairs(by("pairs"), by("sureness"), model, by("compared").value);
+}
+
+function decide() {
+  const lane = Number(by("decided-by").value || -1);
+  by("decisions").hidden = lane < 0;
+  if (lane >= 0) showDecisions(by, model, lane);
 }
 
 function fill(menu, options, chosen) {
@@ -119,13 +128,19 @@ by("compared").addEventListener("change", (event) => {
   keep();
   compare();
 });
+by("decided-by").addEventListener("change", (event) => {
+  choice.decidedBy = model.lanes[Number(event.target.value)].name;
+  keep();
+  decide();
+});
 by("hold").addEventListener("click", () => {
   held = !held;
   by("hold").setAttribute("aria-pressed", held);
   if (!held) showLast();
 });
 by("values").addEventListener("toggle", showCurves);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showCurves);
+by("diagrams").addEventListener("toggle", decide);
+for (const show of [showCurves, decide]) matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) ask();
 });

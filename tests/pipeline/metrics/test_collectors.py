@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from learners.measures import MEASURES
+from pipeline.curves.decision_curve import MEASURES as DECISION_MEASURES
 from pipeline.engine.engine import Engine
 from pipeline.events.event import REASONS, Event
 from pipeline.log.block import make_block
@@ -363,11 +364,12 @@ def test_trims_are_counted_from_zero_on() -> None:
 
 def test_labels_are_few_and_bounded() -> None:
     """A hundred topics and thousands of terms add no series but those that were asked for."""
-    allowed = {"stream", "lane", "shard", "loss", "topic", "partition", "reason"}
+    allowed = {"stream", "lane", "shard", "loss", "measure", "topic", "partition", "reason"}
     assert {label for f in ALL if f is not families.BUILD for label in f.labels} == allowed
     samples = scrape(everything()).samples
     lanes = (len(LANES) + 2) * (2 * len(MEASURES) + 8 + 2 * (WATCHED + 1))
-    assert len(samples) < lanes + len(REASONS) + 95
+    decisions = 2 * len(DECISION_MEASURES) + 4 + 2 * (WATCHED + 1)
+    assert len(samples) < lanes + decisions + len(REASONS) + 95
 
 
 def test_metrics_are_built_once_on_a_registry() -> None:
