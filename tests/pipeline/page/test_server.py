@@ -81,7 +81,7 @@ def test_a_version_that_is_none_is_refused(server: PageServer, since: str) -> No
 def test_everything_is_served_from_here_and_may_run_nothing_else(server: PageServer) -> None:
     page = body(ask(server, "/")).decode()
     files = re.findall(r'(?:href|src)="([^"]+)"', page)
-    assert len(files) == 5
+    assert len(files) == 6
     scripts = [f"static/{path.name}" for path in STATIC.glob("*.js")]
     for path in ["", *files, *scripts, "updates", "nowhere"]:
         response = ask(server, f"/{path}")
