@@ -72,6 +72,7 @@ def follow_decisions(
     features = work.features
     is_relevant, now = np.zeros(CANDIDATES, np.bool_), np.zeros(CANDIDATES)
     ranked = 0
+    described = -1  # the row that `features` and its probabilities are of, by the present weights
     for step in range(len(step_row)):
         row = step_row[step]
         topics, scores, likely = all_topics[row], all_scores[row], all_likely[row]
@@ -83,9 +84,10 @@ def follow_decisions(
         count = 0
         while count < CANDIDATES and topics[count] >= 0:
             count += 1
-        describe(scores, count, scale, features)
         if not step_learn[step]:
+            describe(scores, count, scale, features)
             probabilities(topics, count, features, weights, by_topic, likely)
+            described = row
             assign(rule, level, state, topics, likely, count, assigned)
             certainty[row] = certainty_of(likely, count, state.tally[OUTSIDE], assigned)
             review[row] = needs_review(certainty[row], risk, state)
@@ -97,10 +99,14 @@ def follow_decisions(
                 if topic == topics[place]:
                     is_relevant[place] = True
         if count > 0:
-            # Since the document was ranked, weights may have changed: its label may be late.
-            probabilities(topics, count, features, weights, by_topic, now)
+            if described == row:
+                now[:count] = likely[:count]
+            else:  # weights have changed since it was ranked: the label is late
+                describe(scores, count, scale, features)
+                probabilities(topics, count, features, weights, by_topic, now)
             learn_candidates(topics, count, now, is_relevant, model, work)
             learn_scale(scores, count, scale)
+            described = -1
         learn_rules(
             rule, risk, state, topics, likely, assigned, count, certainty[row], is_relevant,
             relevant,
