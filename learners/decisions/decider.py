@@ -129,15 +129,19 @@ class Decider:
         self._assigned = GrowingArray(2)
         self._histogram: Floats = np.zeros((BINS, 2))
         self._certainty: Floats = np.zeros((CERTAINTY_BINS, 2))
+        self._grow(0)
+
+    def _grow(self, topics: int) -> None:
+        """Make room for what is known of each topic."""
+        self._calibrated.grow(topics, TOPIC_COLUMNS)
+        self._assigned.grow(topics, 2)
 
     def follow(self, steps: Steps, scores: Scores, made: Decisions) -> None:
         """Decide about the ranked rows, and learn from the labelled ones.
 
         Rows that were ranked in an earlier segment have their decisions in `made` already.
         """
-        topics = scores.topics
-        self._calibrated.grow(topics, TOPIC_COLUMNS)
-        self._assigned.grow(topics, 2)
+        self._grow(scores.topics)
         ranked = ~steps.learn
         rows = steps.row[ranked]
         first = int(rows[0]) if len(rows) else 0

@@ -131,6 +131,7 @@ class TopicQuality:
         self._quality = GrowingArray(2)
         self._histogram = GrowingArray(2)
         self._worst = WorstDocuments()
+        self.room_for(0)
 
     def room_for(self, topics: int) -> TopicTables:
         """The tables, with room for this many topics."""

@@ -92,7 +92,7 @@ def sample_engine(engine: Engine, topics: int) -> EngineSample:
                 lane.curve.last().values,
                 (lane.curve.changes.total, lane.curve.changes.last_round),
                 lane.seconds,
-                lane.learner.size_bytes(),
+                lane.size_bytes(),
                 lane.learner.sizes(),
                 lane.learner.timings(),
             )

@@ -85,7 +85,7 @@ def lane_report(
         "documents_per_second": speed,
         "seconds": seconds,
         "learner_seconds": lane.seconds,
-        "model_bytes": lane.learner.size_bytes(),
+        "model_bytes": lane.size_bytes(),
         **lane.learner.sizes(),
         "topics": len(engine.topics),
         "topics_refused": engine.topics.refused,

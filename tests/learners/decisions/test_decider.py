@@ -152,6 +152,14 @@ def test_goes_on_from_its_state(goal: str) -> None:
     assert states_equal(straight, second)
 
 
+def test_goes_on_before_the_first_document() -> None:
+    stream, straight, again = Stream(7), *(Decider(parse_goal("f1"), 0.2) for _ in range(2))
+    again.restore(Decider(parse_goal("f1"), 0.2).state())
+    for decider in (straight, again):
+        follow(decider, stream, [0, len(stream.happenings)])
+    assert states_equal(straight, again)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -191,6 +191,7 @@ def test_a_review_of_the_least_certain_documents_is_worth_most() -> None:
 
 def test_nothing_is_shown_before_the_first_round() -> None:
     curve = DecisionCurve()
+    curve.restore(DecisionCurve().state())
     assert set(curve.last().values.values()) == {None}
     assert curve.reliability() == []
     assert list(curve.review_gain()) == []
