@@ -17,6 +17,7 @@ BUFFER_BYTES = 4 * 16 * (8 << 20)
 # A topic is known by its name, in a list and a dictionary, and may be as long as a term.
 TOPIC_BYTES = NAME_BYTES + 100
 MAX_TOPIC_BYTES = TOPIC_BYTES + CHARACTER_BYTES * MAX_TERM_BYTES
+DECISION_BYTES = 1024  # what a lane decided about a waiting document: four arrays of 20 candidates
 
 
 def memory_use(engine: Engine) -> int:
@@ -27,6 +28,7 @@ def memory_use(engine: Engine) -> int:
         document_bytes(group, group.pending.document_bytes) + group.pending.early_bytes
         for group in engine.lane_groups
     )
+    waiting += decision_bytes(engine, len(engine.pending.documents))
     return models + engine.vocabulary.size_bytes() + topics + waiting
 
 
@@ -41,10 +43,17 @@ def memory_ceiling(engine: Engine) -> int:
     )
     # Scores of the documents of a segment, and of earlier documents whose labels have come.
     late = min(settings.max_pending, settings.max_pending_bytes // DOCUMENT_BYTES)
+    waiting += decision_bytes(engine, late)
     dense = [lane for lane in engine.topic_group.lanes if not lane.has_sparse_scores]
     scores = len(dense) * 8 * (MAX_SCORES + late * topics)
     names = MAX_TOPIC_BYTES * topics
     return models + engine.vocabulary.max_bytes() + names + waiting + scores + BUFFER_BYTES
+
+
+def decision_bytes(engine: Engine, documents: int) -> int:
+    """Return the memory of what lanes decided about this many waiting documents."""
+    deciding = sum(lane.decider is not None for lane in engine.all_lanes)
+    return DECISION_BYTES * deciding * documents
 
 
 def document_bytes(group: LaneGroup, charged: int) -> int:
