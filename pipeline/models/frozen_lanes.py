@@ -158,7 +158,11 @@ def load_file(path: Path, wanted: Sequence[str]) -> FrozenLanes:
             engine = new_engine(content, lanes, helpers_of(lanes, every))
             numbers = {spec.name: number for number, spec in enumerate(every)}
             prefixes = ["vocabulary/"]
-            prefixes += [f"lane{numbers[lane.name]}/learner/" for lane in engine.all_lanes]
+            prefixes += [
+                f"lane{numbers[lane.name]}/{part}/"
+                for lane in engine.all_lanes
+                for part in ("learner", "decider")
+            ]
             arrays = {
                 key: reader.array(key) for key in reader.entries if key.startswith(tuple(prefixes))
             }
