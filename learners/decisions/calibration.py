@@ -36,7 +36,7 @@ INTERCEPT_PRIOR, SLOPE_PRIOR, TOPIC_NOISE = 0.05, 0.03, 3e-4
 RECENT = 0.01  # weight of the newest document in the statistics of scores
 HIGH_FROM = 1.0  # standard deviations above the mean; scores below the mean are low
 LEAST_CURVATURE = 1e-4  # of the logistic curve
-MOST_SCORE, MOST_SCALED, MOST_LOGIT = 1e100, 30.0, 30.0
+MOST_SCORE, MOST_SCALED, MOST_LOGIT, MOST_WEIGHT = 1e100, 30.0, 30.0, 1e6
 
 LOG_PLACES = np.array([math.log(1.0 + place) for place in range(CANDIDATES)])
 
@@ -150,7 +150,9 @@ def learn_candidates(
         by_topic[topic, SLOPE_KNOWN] = max(SLOPE_PRIOR - slope_variance, 0.0)
     solve(curvature, gradient, triangle)
     for i in range(FEATURES):
-        weights[i] += gradient[i]
+        moved = weights[i] + gradient[i]
+        if -MOST_WEIGHT <= moved <= MOST_WEIGHT:  # a weight never becomes NaN
+            weights[i] = moved
 
 
 @njit

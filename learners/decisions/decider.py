@@ -12,12 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints
-from learners.checks import check_between, check_extent, floats
+from learners.checks import MAX_COUNT, check_between, check_extent, floats
 from learners.decided import CANDIDATES, Decisions
 from learners.decisions.calibration import (
+    AVERAGE,
     FEATURES,
     INTERCEPT_KNOWN,
     INTERCEPT_PRIOR,
+    MOST_SCORE,
+    MOST_WEIGHT,
     ROUNDS,
     SLOPE_KNOWN,
     SLOPE_PRIOR,
@@ -171,16 +174,20 @@ class Decider:
         scale = floats(state, "scale", VARIANCE + 1)
         tally = floats(state, "tally", TALLIES)
         assigned = floats(state, "assigned", len(calibrated), 2)
+        check_between("weights", weights, -MOST_WEIGHT, MOST_WEIGHT)
+        check_between("curvature", curvature, -MOST_SCORE, MOST_SCORE)
+        check_between("calibrated", calibrated[:, :INTERCEPT_KNOWN], -MOST_WEIGHT, MOST_WEIGHT)
         check_between("calibrated", calibrated[:, INTERCEPT_KNOWN], 0.0, INTERCEPT_PRIOR)
         check_between("calibrated", calibrated[:, SLOPE_KNOWN], 0.0, SLOPE_PRIOR)
-        for name, array in (("scale", scale[[ROUNDS, VARIANCE]]), ("tally", tally)):
-            check_between(name, array, 0.0)
+        check_between("scale", scale[[ROUNDS, VARIANCE]], 0.0, 8.0 * MOST_SCORE * MOST_SCORE)
+        check_between("scale", scale[[AVERAGE]], -MOST_SCORE, MOST_SCORE)
+        check_between("tally", tally, 0.0, MAX_COUNT)
         check_between("tally", tally[SIZES : SIZES + 1], np.finfo(np.float64).tiny)
-        check_between("assigned", assigned, 0.0)
+        check_between("assigned", assigned, 0.0, MAX_COUNT)
         histogram = floats(state, "histogram", BINS, 2)
         certainty = floats(state, "certainty", CERTAINTY_BINS, 2)
-        check_between("histogram", histogram, 0.0)
-        check_between("certainty", certainty, 0.0)
+        check_between("histogram", histogram, 0.0, MAX_COUNT)
+        check_between("certainty", certainty, 0.0, MAX_COUNT)
         self._weights, self._curvature = weights.copy(), curvature.copy()
         self._scale, self._tally = scale.copy(), tally.copy()
         self._histogram, self._certainty = histogram.copy(), certainty.copy()

@@ -44,8 +44,8 @@ class RuleState(NamedTuple):
 
 @njit_inline
 def bin_of(value: float, bins: int) -> int:
-    """The bin of a number between 0 and 1."""
-    return min(int(value * bins), bins - 1)
+    """The bin of a number between 0 and 1. Any other number is in the first or the last bin."""
+    return min(int(value * bins), bins - 1) if 0.0 < value < 1.0 else (bins - 1) * (value >= 1.0)
 
 
 @njit

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from learners.arrays import Floats, Longs
 from learners.checks import array_of, check_between, floats
 from learners.decided import Decisions
-from learners.decisions.rules import f1_of
+from learners.decisions.rules import bin_of, f1_of
 from learners.jit import njit
 from learners.learner import State
 from learners.segment import Steps, labels_of
@@ -55,12 +55,6 @@ def calibration_error_of(reliability: Floats) -> float:
 
 
 @njit
-def bin_of(value: float) -> int:
-    """The bin of a number between 0 and 1."""
-    return min(int(value * BINS), BINS - 1)
-
-
-@njit
 def follow_decision_curve(
     steps: Steps, made: Decisions, totals: DecisionTotals, tables: TopicTables, topics: int,
     points: Floats,
@@ -90,7 +84,7 @@ def follow_decision_curve(
             found += hit
             off = likely[place] - (1.0 if hit else 0.0)
             brier += off * off
-            at = bin_of(likely[place])
+            at = bin_of(likely[place], BINS)
             reliability[at, COUNT] += 1.0
             reliability[at, PREDICTED] += likely[place]
             reliability[at, HITS] += hit
@@ -112,7 +106,7 @@ def follow_decision_curve(
             tally[REVIEWED] += 1.0
         else:
             tally[TRUSTED_F1] += f1
-        at = bin_of(made.certainty[row])
+        at = bin_of(made.certainty[row], BINS)
         review[at, DOCUMENTS] += 1.0
         review[at, CERTAINTY_SUM] += made.certainty[row]
         review[at, BIN_F1] += f1

@@ -17,7 +17,7 @@ from learners.checks import (
     count_of,
     floats,
 )
-from learners.decisions.rules import f1_of
+from learners.decisions.rules import bin_of, f1_of
 from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import State
@@ -72,7 +72,7 @@ def add_topics(
         if topic < 0:
             break
         hit = is_relevant[place]
-        at = 2 * min(int(likely[place] * BINS), BINS - 1)
+        at = 2 * bin_of(likely[place], BINS)
         histogram[topic, at + CANDIDATE] += 1.0
         histogram[topic, at + HIT] += hit
         if assigned[place]:
