@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Sequence
 
@@ -63,6 +64,7 @@ def test_no_problem() -> None:
 def warnings(
     caplog: pytest.LogCaptureFixture, texts: Sequence[str], max_terms: int = 1 << 17
 ) -> list[str]:
+    caplog.set_level(logging.WARNING)  # another test may have raised it
     settings = EngineSettings(features=FeatureSettings(max_terms=max_terms))
     engine, tokenizer = Engine(parse_lanes(["perceptron"]), settings=settings), Tokenizer()
     events = [Event(str(n), text, ("a",), None, None) for n, text in enumerate(texts)]
