@@ -130,7 +130,7 @@ def test_what_one_request_may_ask_for_is_limited(model: ServedModel) -> None:
     assert error(rank(model, documents=[*documents, *documents]))["reason"] == "too_many_documents"
     reply = rank(model, documents=documents, top=0)
     assert (reply.status, error(reply)["reason"]) == (413, "too_many_places")
-    assert rank(model, documents=documents, top=3).status == 200
+    assert rank(model, documents=documents, top=2).status == 200
     assert error(rank(model, documents=documents, top=1, why=True))["reason"] == "too_many_places"
     long = rank(model, text="w" * (LIMITS.event_bytes + 1))
     assert error(long)["reason"] == "too_large"
