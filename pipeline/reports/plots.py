@@ -98,7 +98,6 @@ def curves_figure(lanes: Sequence[Lane], title: str) -> Figure:
     shown = title if len(title) <= 60 else f"...{title[-57:]}"
     # Names are shown as they are: matplotlib would take text between dollar signs for a formula.
     figure.suptitle(f"Round-averaged loss: {shown}", fontsize=12, parse_math=False)
-    figure.supxlabel("thin: over the last eighth of the rounds; vertical: changes", fontsize=8)
     lines: list[Line2D] = []
     for axes, (panels, members) in zip(
         figure.subplots(len(rows), 3, squeeze=False), rows, strict=True
@@ -106,7 +105,10 @@ def curves_figure(lanes: Sequence[Lane], title: str) -> Figure:
         drawn = [draw(axis, panel, members) for axis, panel in zip(axes, panels, strict=True)]
         lines += drawn[0]
     names = [printable(lane.name) for _, members in rows for _, lane in members]
-    legend = figure.legend(lines, names, loc="outside lower center", ncols=4, fontsize=8)
+    legend = figure.legend(
+        lines, names, loc="outside lower center", ncols=4, fontsize=8, title_fontsize=8,
+        title="thin: averages over the last eighth of the rounds; vertical: changes",
+    )  # fmt: skip
     for text in legend.get_texts():
         text.set_parse_math(False)
     return figure
