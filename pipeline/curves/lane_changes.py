@@ -27,8 +27,9 @@ from learners.learner import State
 from learners.segment import Steps
 from pipeline.curves.change_detector import Alarm, ChangeDetector
 from pipeline.curves.topic_shares import MOST_TOPICS, ChangedTopic, TopicShares
+from pipeline.storage.named_arrays import arrays_under
 
-PREFIX = "changes/"  # of the arrays in the state of a curve
+PREFIX = "changes"  # of the arrays in the state of a curve
 MOST_CHANGES = 100  # that are kept; all of them are counted
 # The columns of a kept change, followed by those of its topics; the topic -1 stands for none.
 ROUND, BEGAN, BEFORE, AFTER = range(4)
@@ -118,7 +119,7 @@ class LaneChanges:
             parts["topics"] = self._shares.state()
         for part, arrays in parts.items():
             state.update({f"{part}/{name}": array for name, array in arrays.items()})
-        return {f"{PREFIX}{name}": array for name, array in state.items()}
+        return {f"{PREFIX}/{name}": array for name, array in state.items()}
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from the state of a curve. If it is older and has no changes, begin here."""
@@ -137,9 +138,9 @@ class LaneChanges:
             names = [text[first:last].decode() for first, last in pairwise(cuts)]
         except UnicodeDecodeError:
             raise InvalidArrayError("array documents is not UTF-8") from None
-        self._detector.restore(arrays_under(state, "detector/"))
+        self._detector.restore(arrays_under(state, "detector"))
         if self._shares is not None:
-            self._shares.restore(arrays_under(state, "topics/"))
+            self._shares.restore(arrays_under(state, "topics"))
         self.total = total
         self.kept = [as_change(row, name) for row, name in zip(rows.tolist(), names, strict=True)]
 
@@ -170,12 +171,3 @@ def as_change(row: Sequence[float], document: str) -> Change:
     )
     before, after = row[BEFORE], row[AFTER]
     return Change(int(row[ROUND]), int(row[BEGAN]), before, after, topics, document or None)
-
-
-def arrays_under(
-    state: Mapping[str, npt.NDArray[np.generic]], prefix: str
-) -> dict[str, npt.NDArray[np.generic]]:
-    """Return the arrays whose names have a prefix, without the prefix."""
-    return {
-        name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)
-    }

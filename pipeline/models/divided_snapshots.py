@@ -18,10 +18,10 @@ from pipeline.snapshots.pending_decisions import only_decisions
 from pipeline.snapshots.snapshot import (
     Snapshot,
     all_scores,
-    arrays_under,
     learner_state,
     single_lane_snapshot,
 )
+from pipeline.storage.named_arrays import arrays_under
 
 
 def joined_shards(snapshots: Sequence[Snapshot], lane: str) -> Snapshot:

@@ -37,12 +37,12 @@ from pipeline.snapshots.content import damage_of, distinct_texts, part, whole
 from pipeline.snapshots.pending_decisions import pending_decisions
 from pipeline.snapshots.snapshot import (
     Snapshot,
-    arrays_under,
     check_settings,
     group_lanes,
     settings_of,
 )
 from pipeline.storage.container import Arrays
+from pipeline.storage.named_arrays import arrays_under
 
 GROUP_COUNTS = ("expired_documents", "unmatched_labels", "superseded", "ignored_labels")
 

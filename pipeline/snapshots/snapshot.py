@@ -20,6 +20,7 @@ from pipeline.engine.lane import Lane
 from pipeline.engine.lane_group import LaneGroup
 from pipeline.snapshots.pending_decisions import decision_arrays
 from pipeline.storage.container import Arrays
+from pipeline.storage.named_arrays import add_arrays, arrays_under
 from pipeline.text.feature_settings import FeatureSettings
 
 
@@ -206,17 +207,6 @@ def check_settings(actual: dict[str, Any], expected: dict[str, Any]) -> None:
                 "restore the old setting, give a changed lane another name, or start again from "
                 "the beginning of the log with an empty snapshot folder"
             )
-
-
-def add_arrays(arrays: Arrays, prefix: str, state: State) -> None:
-    """Add arrays to others, with a prefix before their names."""
-    arrays.update({f"{prefix}/{name}": array for name, array in state.items()})
-
-
-def arrays_under(arrays: Arrays, prefix: str) -> State:
-    """Return the arrays whose names have a prefix, without the prefix."""
-    start = f"{prefix}/"
-    return {name.removeprefix(start): a for name, a in arrays.items() if name.startswith(start)}
 
 
 def concatenated(parts: list[Any], dtype: type[np.generic]) -> Any:  # noqa: ANN401 - any array

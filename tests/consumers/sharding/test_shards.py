@@ -24,7 +24,8 @@ from learners.sharding.parts import joined_state
 from pipeline.corpora import open_source
 from pipeline.errors import UsageError
 from pipeline.snapshots.folder import SnapshotFolder
-from pipeline.snapshots.snapshot import Snapshot, arrays_under, learner_state
+from pipeline.snapshots.snapshot import Snapshot, learner_state
+from pipeline.storage.named_arrays import arrays_under
 from tests.support.consumer_groups import Flow
 from tests.support.kafka_fixture import need_kafka
 from tests.support.kafka_stream import Streaming, eventually

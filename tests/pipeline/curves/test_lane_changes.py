@@ -69,7 +69,7 @@ def test_a_state_is_restored() -> None:
     ],
 )
 def test_a_damaged_state_is_refused(name: str, value: Any, match: str) -> None:  # noqa: ANN401
-    state = {**followed(5).state(), f"{PREFIX}{name}": value}
+    state = {**followed(5).state(), f"{PREFIX}/{name}": value}
     with pytest.raises(InvalidArrayError, match=match):
         LaneChanges(has_topics=True).restore(state)
 

@@ -15,7 +15,8 @@ from pipeline.events.event import Event
 from pipeline.log.block import make_block
 from pipeline.models.divided_snapshots import divided_snapshot, joined_shards
 from pipeline.snapshots.restoring import restore_engine
-from pipeline.snapshots.snapshot import Snapshot, arrays_under, take_snapshot
+from pipeline.snapshots.snapshot import Snapshot, take_snapshot
+from pipeline.storage.named_arrays import arrays_under
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events
 
 TOP = 3
