@@ -43,7 +43,7 @@ def warm_up(
     """Run every kernel once that these lanes, and perhaps the source, will need."""
     notice = threading.Timer(
         PATIENCE_SECONDS,
-        lambda: say("compiling the kernels: the first run on a machine takes about half a minute"),
+        lambda: say("compiling the kernels: the first run on a machine takes about a minute"),
     )
     notice.daemon = True
     notice.start()
