@@ -56,6 +56,8 @@ class Decisions(NamedTuple):
     def put(self, row: int, kept: StoredDecision) -> None:
         """Write a kept decision to a row."""
         count = len(kept.topics)
-        for array, values in zip(self[:4], kept[:4], strict=True):
-            array[row, :count] = values
+        self.topics[row, :count] = kept.topics
+        self.scores[row, :count] = kept.scores
+        self.probabilities[row, :count] = kept.probabilities
+        self.assigned[row, :count] = kept.assigned
         self.certainty[row], self.review[row] = kept.certainty, kept.review
