@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from learners.arrays import Bools, Floats, Ints
+from learners.arrays import Bools, Floats, Ints, Longs
 
 CANDIDATES = 20  # the topics at the top of a ranking that can be assigned
 
-
-class StoredDecision(NamedTuple):
-    """What was decided about one document, copied: one element per candidate, best score first."""
-
-    topics: Ints
-    scores: Floats
-    probabilities: Floats
-    assigned: Bools
-    certainty: float
-    review: bool
+# The decision about one document, packed.
+RECORD = np.dtype(
+    [
+        ("topics", np.int32, CANDIDATES),
+        ("scores", np.float64, CANDIDATES),
+        ("probabilities", np.float64, CANDIDATES),
+        ("assigned", np.bool_, CANDIDATES),
+        ("certainty", np.float64),
+        ("review", np.bool_),
+    ]
+)
 
 
 class Decisions(NamedTuple):
@@ -41,23 +43,23 @@ class Decisions(NamedTuple):
             np.zeros(shape, np.bool_), np.zeros(rows), np.zeros(rows, np.bool_),
         )  # fmt: skip
 
-    def keep(self, row: int) -> StoredDecision:
-        """The decision about a row, to be put back later."""
-        count = int(np.count_nonzero(self.topics[row] >= 0))
-        return StoredDecision(
-            self.topics[row, :count].copy(),
-            self.scores[row, :count].copy(),
-            self.probabilities[row, :count].copy(),
-            self.assigned[row, :count].copy(),
-            float(self.certainty[row]),
-            bool(self.review[row]),
-        )
+    def keep(self, rows: Sequence[int] | Longs) -> list[bytes]:
+        """The decisions about these rows, each packed, to be put back later."""
+        records = np.zeros(len(rows), RECORD)
+        for name, array in zip(self._fields, self, strict=True):
+            records[name] = array[rows]
+        packed, size = records.tobytes(), RECORD.itemsize
+        return [packed[start : start + size] for start in range(0, len(packed), size)]
 
-    def put(self, row: int, kept: StoredDecision) -> None:
-        """Write a kept decision to a row."""
-        count = len(kept.topics)
-        self.topics[row, :count] = kept.topics
-        self.scores[row, :count] = kept.scores
-        self.probabilities[row, :count] = kept.probabilities
-        self.assigned[row, :count] = kept.assigned
-        self.certainty[row], self.review[row] = kept.certainty, kept.review
+    @classmethod
+    def unpack(cls, kept: Sequence[bytes]) -> Decisions:
+        """The decisions that `keep` packed, one per row."""
+        records = np.frombuffer(b"".join(kept), RECORD)
+        return cls(*(np.ascontiguousarray(records[name]) for name in cls._fields))
+
+    def put(self, first: int, kept: Sequence[bytes]) -> None:
+        """Write kept decisions to the rows from `first` on."""
+        rows, put = slice(first, first + len(kept)), self.unpack(kept)
+        self.topics[rows], self.scores[rows] = put.topics, put.scores
+        self.probabilities[rows], self.assigned[rows] = put.probabilities, put.assigned
+        self.certainty[rows], self.review[rows] = put.certainty, put.review

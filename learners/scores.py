@@ -13,7 +13,6 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from learners.arrays import Floats, Ints, Longs
-from learners.decided import StoredDecision
 from learners.jit import njit
 from learners.segment import Segment, Steps, labels_of
 
@@ -39,7 +38,7 @@ class StoredScores(NamedTuple):
 
     values: Floats
     topics: Ints | None = None
-    decision: StoredDecision | None = None  # of a lane that assigns topics
+    decision: bytes = b""  # packed, of a lane that assigns topics: see `learners.decided`
 
 
 class Places(NamedTuple):

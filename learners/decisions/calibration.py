@@ -45,7 +45,7 @@ class Calibration(NamedTuple):
     """What is learned."""
 
     weights: Floats  # one per feature
-    curvature: Floats  # features x features; only the lower triangle is used
+    curvature: Floats  # features x features; only the upper triangle is used
     # Per topic: its intercept and slope, and by how much their variances are below the prior.
     topics: Floats
     scale: Floats  # rounds, and mean and variance of recent scores
@@ -56,7 +56,7 @@ class CalibrationWorkspace(NamedTuple):
 
     features: Floats  # candidates x features
     gradient: Floats
-    triangle: Floats  # features x features
+    reduced: Floats  # features x features
 
 
 @njit
@@ -120,10 +120,10 @@ def learn_candidates(
 ) -> None:  # fmt: skip
     """Take a step towards what was right. `likely` are the probabilities by the present weights."""
     weights, curvature, by_topic, _ = model
-    features, gradient, triangle = work
+    features, gradient, reduced = work
     for i in range(FEATURES):
         gradient[i] = 0.0
-        for k in range(i + 1):
+        for k in range(i, FEATURES):
             curvature[i, k] *= 1.0 - FORGET
     for place in range(count):
         topic, score = topics[place], features[place, SCORE]
@@ -132,7 +132,7 @@ def learn_candidates(
         for i in range(FEATURES):
             gradient[i] += off * features[place, i]
             part = steep * features[place, i]
-            for k in range(i + 1):
+            for k in range(i, FEATURES):
                 curvature[i, k] += part * features[place, k]
         intercept_variance = INTERCEPT_PRIOR - by_topic[topic, INTERCEPT_KNOWN]
         slope_variance = SLOPE_PRIOR - by_topic[topic, SLOPE_KNOWN]
@@ -148,7 +148,7 @@ def learn_candidates(
         slope_variance += TOPIC_NOISE * SLOPE_PRIOR
         by_topic[topic, INTERCEPT_KNOWN] = max(INTERCEPT_PRIOR - intercept_variance, 0.0)
         by_topic[topic, SLOPE_KNOWN] = max(SLOPE_PRIOR - slope_variance, 0.0)
-    solve(curvature, gradient, triangle)
+    solve(curvature, gradient, reduced)
     for i in range(FEATURES):
         moved = weights[i] + gradient[i]
         if -MOST_WEIGHT <= moved <= MOST_WEIGHT:  # a weight never becomes NaN
@@ -156,28 +156,28 @@ def learn_candidates(
 
 
 @njit
-def solve(curvature: Floats, vector: Floats, triangle: Floats) -> None:
-    """Divide a vector by the curvature plus the ridge, in place, by a root-free Cholesky split.
+def solve(curvature: Floats, vector: Floats, reduced: Floats) -> None:
+    """Divide a vector by the curvature plus the ridge, in place, by elimination.
 
-    `triangle` gets the factors: below its diagonal the lower one, on it the diagonal one.
+    The matrix is symmetric and has positive eigenvalues, so the largest element of a column need
+    not be looked for. `reduced` is room for a copy.
     """
     for i in range(FEATURES):
-        for k in range(i):
-            total = curvature[i, k]
-            for j in range(k):
-                total -= (triangle[i, j] * triangle[k, j]) * triangle[j, j]
-            triangle[i, k] = total / triangle[k, k]
-        total = curvature[i, i] + RIDGE
-        for j in range(i):
-            total -= (triangle[i, j] * triangle[i, j]) * triangle[j, j]
-        triangle[i, i] = max(total, LEAST_CURVATURE)  # rounding must not make it negative
+        for k in range(i, FEATURES):
+            reduced[i, k] = curvature[i, k]
+        reduced[i, i] += RIDGE
     for i in range(FEATURES):
-        for j in range(i):
-            vector[i] -= triangle[i, j] * vector[j]
+        inverse = 1.0 / max(reduced[i, i], LEAST_CURVATURE)  # rounding must not make it negative
+        reduced[i, i] = inverse
+        for k in range(i + 1, FEATURES):
+            share = reduced[i, k] * inverse
+            vector[k] -= share * vector[i]
+            for j in range(k, FEATURES):
+                reduced[k, j] -= share * reduced[i, j]
     for i in range(FEATURES - 1, -1, -1):
-        vector[i] /= triangle[i, i]
         for j in range(i + 1, FEATURES):
-            vector[i] -= triangle[j, i] * vector[j]
+            vector[i] -= reduced[i, j] * vector[j]
+        vector[i] *= reduced[i, i]
 
 
 @njit

@@ -47,6 +47,7 @@ from learners.decisions.rules import (
     RuleState,
     assign,
     certainty_of,
+    considered,
     learn_rules,
     needs_review,
 )
@@ -91,11 +92,13 @@ def follow_decisions(
             describe(scores, count, scale, features)
             probabilities(topics, count, features, weights, by_topic, likely)
             described = row
+            count = considered(topics, likely)
             assign(rule, level, state, topics, likely, count, assigned)
             certainty[row] = certainty_of(likely, count, state.tally[OUTSIDE], assigned)
             review[row] = needs_review(certainty[row], risk, state)
             continue
         relevant = labels_of(label_starts, labels, step)
+        all_candidates, count = count, considered(topics, likely)
         for place in range(count):
             is_relevant[place] = False
             for topic in relevant:
@@ -105,10 +108,10 @@ def follow_decisions(
             if described == row:
                 now[:count] = likely[:count]
             else:  # weights have changed since it was ranked: the label is late
-                describe(scores, count, scale, features)
+                describe(scores, all_candidates, scale, features)
                 probabilities(topics, count, features, weights, by_topic, now)
             learn_candidates(topics, count, now, is_relevant, model, work)
-            learn_scale(scores, count, scale)
+            learn_scale(scores, all_candidates, scale)
             described = -1
         learn_rules(
             rule, risk, state, topics, likely, assigned, count, certainty[row], is_relevant,

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from learners.arrays import Bools, Floats, Ints
+from learners.decided import CANDIDATES
 from learners.decisions.goals import F1, MACRO, MICRO, PRECISION, RECALL
 from learners.jit import njit, njit_inline
 
@@ -30,6 +31,7 @@ FORGET, FORGET_FOR_MICRO, FORGET_OUTSIDE = 0.002, 0.005, 0.01
 FIRST_RIGHT, FIRST_SIZES = 4.0, 10.0  # before the first round: a threshold of 0.4
 TOPIC_THRESHOLD, TOPIC_ROUNDS = 0.25, 5.0  # before the first round of a topic, and its weight
 FIRST_RECALL_THRESHOLD = 0.3
+ALWAYS_CONSIDERED, LEAST_LIKELY = 3, 0.01  # candidates, and the probability of others
 DOUBT = 1.0  # irrelevant candidates that are assumed beside what was seen
 
 
@@ -46,6 +48,20 @@ class RuleState(NamedTuple):
 def bin_of(value: float, bins: int) -> int:
     """The bin of a number between 0 and 1. Any other number is in the first or the last bin."""
     return min(int(value * bins), bins - 1) if 0.0 < value < 1.0 else (bins - 1) * (value >= 1.0)
+
+
+@njit
+def considered(topics: Ints, likely: Floats) -> int:
+    """How many candidates are considered: the first few, and others up to an unlikely one.
+
+    The rest is neither assigned nor learned from: it would take time and change nothing.
+    """
+    count = 0
+    while count < CANDIDATES and topics[count] >= 0:
+        if count >= ALWAYS_CONSIDERED and likely[count] < LEAST_LIKELY:
+            break
+        count += 1
+    return count
 
 
 @njit

@@ -77,8 +77,10 @@ class SlowDecider:
         """Decide about a document with these candidates."""
         features = self.features(scores)
         likely = [self.probability(t, row) for t, row in zip(topics, features, strict=True)]
-        assigned = self.assigned(topics, likely)
-        certainty = self.certainty(likely, assigned)
+        count = considered(likely)
+        assigned = self.assigned(topics[:count], likely[:count])
+        certainty = self.certainty(likely[:count], assigned)
+        assigned += [False] * (len(topics) - count)
         cut = cut_for_mean(self.certainties, 1.0 - self.risk)
         review = self.risk > 0.0 and certainty < cut
         return SlowDecision([*topics], [*scores], likely, assigned, certainty, review)
@@ -126,7 +128,8 @@ class SlowDecider:
 
     def learn(self, made: SlowDecision, labels: Collection[int]) -> None:
         """Learn from a document that was decided about, now that its topics are known."""
-        hits = [topic in labels for topic in made.topics]
+        count = considered(made.probabilities)
+        hits = [topic in labels for topic in made.topics[:count]]
         if hits:
             self.calibrate(made, hits)
         self.count(made, hits, labels)
@@ -137,12 +140,12 @@ class SlowDecider:
         likely = [self.probability(t, row) for t, row in zip(made.topics, features, strict=True)]
         gradient = [0.0] * c.FEATURES
         self.curvature = [[part * (1.0 - c.FORGET) for part in row] for row in self.curvature]
-        for topic, row, one, hit in zip(made.topics, features, likely, hits, strict=True):
+        for topic, row, one, hit in zip(made.topics, features, likely, hits, strict=False):
             steep = max(one * (1.0 - one), c.LEAST_CURVATURE)
             off = (1.0 if hit else 0.0) - one
             for i in range(c.FEATURES):
                 gradient[i] += off * row[i]
-                for k in range(i + 1):
+                for k in range(i, c.FEATURES):
                     self.curvature[i][k] += (steep * row[i]) * row[k]
             self.learn_topic(topic, row[c.SCORE], steep, off)
         for i, step in enumerate(solved(self.curvature, gradient)):
@@ -185,13 +188,13 @@ class SlowDecider:
         keep = 1.0 - (r.FORGET_FOR_MICRO if rule == MICRO else r.FORGET)
         if rule in (PRECISION, RECALL):
             self.histogram = [[part * keep for part in row] for row in self.histogram]
-            for one, hit in zip(made.probabilities, hits, strict=True):
+            for one, hit in zip(made.probabilities, hits, strict=False):
                 row = self.histogram[min(int(one * r.BINS), r.BINS - 1)]
                 row[0] += 1.0
                 row[1] += float(hit)
-        right = float(sum(a and hit for a, hit in zip(made.assigned, hits, strict=True)))
+        right = float(sum(a and hit for a, hit in zip(made.assigned, hits, strict=False)))
         size = float(sum(made.assigned))
-        for topic, chosen, hit in zip(made.topics, made.assigned, hits, strict=True):
+        for topic, chosen, hit in zip(made.topics, made.assigned, hits, strict=False):
             if chosen:
                 known = self.by_topic.setdefault(topic, [0.0, 0.0])
                 known[0] += float(hit)
@@ -211,6 +214,12 @@ class SlowDecider:
             ]
             row[0] += 1.0
             row[1] += 2.0 * right / (size + len(labels)) if size + len(labels) else 1.0
+
+
+def considered(likely: Sequence[float]) -> int:
+    """How many candidates are considered: all before the first unlikely one, but at least a few."""
+    places = range(r.ALWAYS_CONSIDERED, len(likely))
+    return next((place for place in places if likely[place] < r.LEAST_LIKELY), len(likely))
 
 
 def cut_for_mean(histogram: Sequence[Sequence[float]], wanted: float) -> float:
@@ -236,23 +245,19 @@ def cut_for_sum(histogram: Sequence[Sequence[float]], wanted: float) -> float:
 def solved(curvature: Sequence[Sequence[float]], gradient: Sequence[float]) -> list[float]:
     """Divide a vector by the curvature plus the ridge."""
     size = len(gradient)
-    factor = [[0.0] * size for _ in range(size)]
-    for i in range(size):
-        for k in range(i):
-            total = curvature[i][k]
-            for j in range(k):
-                total -= (factor[i][j] * factor[k][j]) * factor[j][j]
-            factor[i][k] = total / factor[k][k]
-        total = curvature[i][i] + c.RIDGE
-        for j in range(i):
-            total -= (factor[i][j] * factor[i][j]) * factor[j][j]
-        factor[i][i] = max(total, c.LEAST_CURVATURE)
+    rows = [[*row] for row in curvature]
     step = list(gradient)
     for i in range(size):
-        for j in range(i):
-            step[i] -= factor[i][j] * step[j]
+        rows[i][i] += c.RIDGE
+    for i in range(size):
+        rows[i][i] = 1.0 / max(rows[i][i], c.LEAST_CURVATURE)
+        for k in range(i + 1, size):
+            share = rows[i][k] * rows[i][i]
+            step[k] -= share * step[i]
+            for j in range(k, size):
+                rows[k][j] -= share * rows[i][j]
     for i in reversed(range(size)):
-        step[i] /= factor[i][i]
         for j in range(i + 1, size):
-            step[i] -= factor[j][i] * step[j]
+            step[i] -= rows[i][j] * step[j]
+        step[i] *= rows[i][i]
     return step

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from learners.arrays import Floats, Longs
 from learners.checks import array_of, check_between, floats
 from learners.decided import Decisions
-from learners.decisions.rules import bin_of, f1_of
+from learners.decisions.rules import bin_of, considered, f1_of
 from learners.jit import njit
 from learners.learner import State
 from learners.segment import Steps, labels_of
@@ -63,8 +63,7 @@ def follow_decision_curve(
     step_row, step_learn, step_known = steps.row, steps.learn, steps.known
     label_starts, labels = steps.label_starts, steps.labels
     tally, reliability, review = totals
-    width = made.topics.shape[1]
-    is_relevant = np.zeros(width, np.bool_)
+    is_relevant = np.zeros(made.topics.shape[1], np.bool_)
     kept = 0
     for step in range(len(step_row)):
         if not step_learn[step]:
@@ -73,9 +72,8 @@ def follow_decision_curve(
         relevant = labels_of(label_starts, labels, step)
         chosen, likely, assigned = made.topics[row], made.probabilities[row], made.assigned[row]
         right = size = found = brier = 0.0
-        for place in range(width):
-            if chosen[place] < 0:
-                break
+        count = considered(chosen, likely)
+        for place in range(count):
             hit = False
             for topic in relevant:
                 if topic == chosen[place]:
@@ -91,7 +89,7 @@ def follow_decision_curve(
             if assigned[place]:
                 size += 1.0
                 right += hit
-        missed = len(relevant) - found  # relevant topics that were no candidates
+        missed = len(relevant) - found  # relevant topics that were not considered
         known = max(step_known[step], 1)
         f1 = f1_of(right, size, len(relevant))
         tally[ROUND] += 1.0
@@ -110,7 +108,9 @@ def follow_decision_curve(
         review[at, DOCUMENTS] += 1.0
         review[at, CERTAINTY_SUM] += made.certainty[row]
         review[at, BIN_F1] += f1
-        add_topics(tables, chosen, likely, assigned, is_relevant, relevant, int(tally[ROUND]))
+        add_topics(
+            tables, chosen[:count], likely, assigned, is_relevant, relevant, int(tally[ROUND])
+        )
         if is_kept(int(tally[ROUND])):
             tally[MACRO_F1] = macro_f1_of(tables, topics)
             tally[CALIBRATION_ERROR] = calibration_error_of(reliability)

@@ -65,12 +65,10 @@ def add_topics(
     tables: TopicTables, chosen: Ints, likely: Floats, assigned: Bools, is_relevant: Bools,
     relevant: Ints, round_: int,
 ) -> None:  # fmt: skip
-    """Add a round to the topics that were candidates, and to those that were relevant."""
+    """Add a round to the topics that were considered, and to those that were relevant."""
     quality, histogram, errors = tables
     for place in range(len(chosen)):
         topic = chosen[place]
-        if topic < 0:
-            break
         hit = is_relevant[place]
         at = 2 * bin_of(likely[place], BINS)
         histogram[topic, at + CANDIDATE] += 1.0

@@ -87,10 +87,11 @@ class LaneGroup:
         scores = [lane.learner.new_scores(len(segment.rows), segment.topics) for lane in self.lanes]
         decisions = [lane.new_decisions(len(segment.rows)) for lane in self.lanes]
         for i, document in enumerate(builder.late_documents):
-            for lane_scores, made, emitted in zip(scores, decisions, document.scores, strict=True):
+            for lane_scores, emitted in zip(scores, document.scores, strict=True):
                 lane_scores.put(rows + i, emitted)
-                if made is not None and emitted.decision is not None:
-                    made.put(rows + i, emitted.decision)
+        for i, made in enumerate(decisions):
+            if made is not None and builder.late_documents:
+                made.put(rows, [late.scores[i].decision for late in builder.late_documents])
         shared = share(segment, {lane.spec.norm for lane in self.lanes})
         explanations = list[GroupExplanation]()
         done, measured = 0, list[list[Floats]]()
@@ -136,21 +137,23 @@ class LaneGroup:
         decisions: list[Decisions | None],
     ) -> None:  # fmt: skip
         """Store the vectors, scores and decisions of the documents that still wait for a label."""
-        for key, document in builder.unlabelled:
-            row = document.row
-            if row is None or self.pending.documents.get(key) is not document:
-                continue
+        waiting = [
+            (document, document.row)
+            for key, document in builder.unlabelled
+            if document.row is not None and self.pending.documents.get(key) is document
+        ]
+        for document, row in waiting:
             terms, values = segment.rows.row(row)
             known = builder.known_labels[row]
             document.terms, document.values = terms.copy(), values.copy()
             document.known = known
-            document.scores = [
-                lane_scores.keep(row, known)._replace(
-                    decision=None if made is None else made.keep(row)
-                )
-                for lane_scores, made in zip(scores, decisions, strict=True)
-            ]
+            document.scores = [lane_scores.keep(row, known) for lane_scores in scores]
             document.row = None
+        for i, made in enumerate(decisions):
+            if made is not None:
+                kept = made.keep([row for _, row in waiting])
+                for (document, _), decision in zip(waiting, kept, strict=True):
+                    document.scores[i] = document.scores[i]._replace(decision=decision)
 
     def merge(self, other: LaneGroup, order: Sequence[str]) -> None:
         """Take over the lanes of a group that is at the same position of the same log.

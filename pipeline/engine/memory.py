@@ -6,6 +6,7 @@ so does the copy of an array while the array grows. See docs/concepts/memory.md.
 
 from __future__ import annotations
 
+from learners.decided import RECORD
 from pipeline.engine.engine import MAX_SCORES, Engine
 from pipeline.engine.lane_group import LaneGroup
 from pipeline.engine.pending_labels import CHARACTER_BYTES, DOCUMENT_BYTES, NAME_BYTES
@@ -17,7 +18,7 @@ BUFFER_BYTES = 4 * 16 * (8 << 20)
 # A topic is known by its name, in a list and a dictionary, and may be as long as a term.
 TOPIC_BYTES = NAME_BYTES + 100
 MAX_TOPIC_BYTES = TOPIC_BYTES + CHARACTER_BYTES * MAX_TERM_BYTES
-DECISION_BYTES = 1024  # what a lane decided about a waiting document: four arrays of 20 candidates
+DECISION_BYTES = RECORD.itemsize + 64  # what a lane decided about a waiting document, packed
 
 
 def memory_use(engine: Engine) -> int:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import NamedTuple
 
-from learners.decided import StoredDecision
+from learners.slow.decisions import SlowDecision, considered
 from pipeline.curves import topic_quality, worst_documents
 from pipeline.curves.decision_curve import BINS
 
@@ -14,7 +14,7 @@ from pipeline.curves.decision_curve import BINS
 class SlowRound(NamedTuple):
     """A learned document: what was decided about it, and what was true."""
 
-    decision: StoredDecision
+    decision: SlowDecision
     relevant: Collection[int]
     known: int
     id: str
@@ -66,7 +66,7 @@ class SlowDecisionCurve:
         """Add a learned document."""
         topics, _, likely, assigned, certainty, review = one.decision
         self.rounds += 1
-        candidates = [*zip(topics.tolist(), likely.tolist(), assigned.tolist(), strict=True)]
+        candidates = [*zip(topics, likely, assigned, strict=True)][: considered(likely)]
         brier = 0.0
         for topic, probability, _ in candidates:
             hit = topic in one.relevant
@@ -76,7 +76,7 @@ class SlowDecisionCurve:
             row[0], row[1], row[2] = row[0] + 1.0, row[1] + probability, row[2] + hit
         chosen = {topic for topic, _, is_assigned in candidates if is_assigned}
         right, size = len(chosen & set(one.relevant)), len(chosen)
-        missed = len(set(one.relevant) - set(topics.tolist()))
+        missed = len(set(one.relevant) - {topic for topic, _, _ in candidates})
         f1 = f1_of(right, size, len(one.relevant))
         known = max(one.known, 1)
         self.right += right

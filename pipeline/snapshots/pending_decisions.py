@@ -8,7 +8,7 @@ import numpy as np
 
 from learners.arrays import Longs
 from learners.checks import InvalidArrayError, bools, check_between, floats, ints, longs
-from learners.decided import CANDIDATES, StoredDecision
+from learners.decided import CANDIDATES, Decisions
 from learners.learner import State
 from learners.scores import StoredScores
 from pipeline.storage.container import Arrays
@@ -18,17 +18,19 @@ PREFIX = "decided_"
 
 def decision_arrays(documents: Sequence[StoredScores]) -> State:
     """Return the decisions about the pending documents as named arrays; none if there are none."""
-    made = [scores.decision for scores in documents if scores.decision is not None]
-    if not made:
+    kept = [scores.decision for scores in documents if scores.decision]
+    if not kept:
         return {}
+    made = Decisions.unpack(kept)
+    used = made.topics >= 0
     return {
-        "decided_counts": np.array([len(one.topics) for one in made], np.int64),
-        "decided_topics": np.concatenate([one.topics for one in made]),
-        "decided_scores": np.concatenate([one.scores for one in made]),
-        "decided_probabilities": np.concatenate([one.probabilities for one in made]),
-        "decided_assigned": np.concatenate([one.assigned for one in made]),
-        "decided_certainty": np.array([one.certainty for one in made]),
-        "decided_review": np.array([one.review for one in made], np.bool_),
+        "decided_counts": np.count_nonzero(used, axis=1),
+        "decided_topics": made.topics[used],
+        "decided_scores": made.scores[used],
+        "decided_probabilities": made.probabilities[used],
+        "decided_assigned": made.assigned[used],
+        "decided_certainty": made.certainty,
+        "decided_review": made.review,
     }
 
 
@@ -37,7 +39,7 @@ def only_decisions(arrays: State) -> State:
     return {name: array for name, array in arrays.items() if name.startswith(PREFIX)}
 
 
-def pending_decisions(arrays: Arrays, lane: str, known: Longs) -> list[StoredDecision]:
+def pending_decisions(arrays: Arrays, lane: str, known: Longs) -> list[bytes]:
     """Return what a lane decided about each pending document, when these topics were known."""
     documents = len(known)
     if not documents:
@@ -57,12 +59,8 @@ def pending_decisions(arrays: Arrays, lane: str, known: Longs) -> list[StoredDec
     review = bools(arrays, f"{name}_review", documents)
     check_between(f"{name}_probabilities", probabilities, 0.0, 1.0)
     check_between(f"{name}_certainty", certainty, 0.0, 1.0)
-    ends = np.cumsum(counts).tolist()
-    spans = [slice(end - count, end) for end, count in zip(ends, counts.tolist(), strict=True)]
-    return [
-        StoredDecision(
-            topics[span].copy(), scores[span].copy(), probabilities[span].copy(),
-            assigned[span].copy(), float(certainty[i]), bool(review[i]),
-        )
-        for i, span in enumerate(spans)
-    ]  # fmt: skip
+    made = Decisions.new(documents)._replace(certainty=certainty, review=review)
+    used = np.arange(CANDIDATES) < counts[:, None]
+    made.topics[used], made.scores[used] = topics, scores
+    made.probabilities[used], made.assigned[used] = probabilities, assigned
+    return made.keep(np.arange(documents))

@@ -25,7 +25,6 @@ from learners.checks import (
     longs,
     starts,
 )
-from learners.decided import StoredDecision
 from learners.scores import RANK, StoredScores
 from pipeline.curves.confidence import COMPARED, ROUNDS, SPREAD, arranged
 from pipeline.engine.engine import Engine
@@ -224,7 +223,7 @@ def scores_by_document(
     elif not np.array_equal(counts, kept):
         raise InvalidArrayError(f"array {name}/counts is not the number of known topics")
     spans = [slice(start, stop) for start, stop in pairwise(cuts.tolist())]
-    decisions: Sequence[StoredDecision | None] = [None] * len(spans)
+    decisions = [b""] * len(spans)
     if lane.decider is not None:
         decisions = pending_decisions(arrays, name, known)
     return [

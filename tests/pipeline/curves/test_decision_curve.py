@@ -10,8 +10,9 @@ import pytest
 
 from learners.arrays import Floats
 from learners.checks import InvalidArrayError
-from learners.decided import CANDIDATES, Decisions, StoredDecision
+from learners.decided import CANDIDATES, Decisions
 from learners.segment import Steps
+from learners.slow.decisions import SlowDecision
 from pipeline.curves.decision_curve import MEASURES, DecisionCurve
 from pipeline.slow.decision_curve import SlowDecisionCurve, SlowRound, SlowTopic, f1_of
 
@@ -31,11 +32,11 @@ def random_rounds(seed: int, length: int = 300) -> list[SlowRound]:
         ranked = min(known, TOPICS if n else 0)
         topics = rng.sample(range(ranked), min(ranked, CANDIDATES))
         likely = [min(1.0, max(0.0, rng.gauss(0.7 if t in relevant else 0.2, 0.3))) for t in topics]
-        decision = StoredDecision(
-            np.array(topics, np.int32),
-            np.array(sorted((rng.random() for _ in topics), reverse=True)),
-            np.array(likely),
-            np.array([one > 0.5 for one in likely], np.bool_),
+        decision = SlowDecision(
+            topics,
+            sorted((rng.random() for _ in topics), reverse=True),
+            likely,
+            [one > 0.5 for one in likely],
             rng.choice((0.0, rng.random(), 1.0)),
             rng.random() < 0.3,
         )
@@ -48,7 +49,10 @@ def follow(curve: DecisionCurve, rounds: list[SlowRound], cuts: list[int]) -> No
         part = rounds[start:stop]
         made = Decisions.new(len(part))
         for row, one in enumerate(part):
-            made.put(row, one.decision)
+            count = len(one.decision.topics)
+            for array, values in zip(made[:4], one.decision[:4], strict=True):
+                np.asarray(array)[row, :count] = values
+            made.certainty[row], made.review[row] = one.decision[4:]
         known = np.array([one.known for one in part], np.int32)
         labels = [topic for one in part for topic in one.relevant]
         steps = Steps(
@@ -175,10 +179,9 @@ def test_a_review_of_the_least_certain_documents_is_worth_most() -> None:
     rounds = []
     for n in range(100):
         certainty = (n + 0.5) / 100
-        decision = StoredDecision(
-            np.array([0, 1], np.int32), np.array([2.0, 1.0]), np.array([certainty, 0.1]),
-            np.array([True, False]), certainty, False,
-        )  # fmt: skip
+        decision = SlowDecision(
+            [0, 1], [2.0, 1.0], [certainty, 0.1], [True, False], certainty, False
+        )
         rounds.append(SlowRound(decision, [0] if n >= 50 else [1], 2, str(n)))
     curve = DecisionCurve()
     follow(curve, rounds, [0, 100])
