@@ -35,6 +35,8 @@ FORGET = 0.003  # by how much the curvature of older rounds counts less, per rou
 INTERCEPT_PRIOR, SLOPE_PRIOR, TOPIC_NOISE = 0.05, 0.03, 3e-4
 RECENT = 0.01  # weight of the newest document in the statistics of scores
 HIGH_FROM = 1.0  # standard deviations above the mean; scores below the mean are low
+# The first few candidates get a probability, and others up to the first that is less likely.
+ALWAYS_ESTIMATED, LEAST_LIKELY = 3, 0.01
 LEAST_CURVATURE = 1e-4  # of the logistic curve
 MOST_SCORE, MOST_SCALED, MOST_LOGIT, MOST_WEIGHT = 1e100, 30.0, 30.0, 1e6
 
@@ -55,6 +57,7 @@ class CalibrationWorkspace(NamedTuple):
     """Room for the numbers of one document."""
 
     features: Floats  # candidates x features
+    scaled: Floats  # scores in relation to recent ones
     gradient: Floats
     reduced: Floats  # features x features
 
@@ -63,7 +66,10 @@ class CalibrationWorkspace(NamedTuple):
 def new_workspace() -> CalibrationWorkspace:
     """Room for the numbers of one document."""
     return CalibrationWorkspace(
-        np.zeros((CANDIDATES, FEATURES)), np.zeros(FEATURES), np.zeros((FEATURES, FEATURES))
+        np.zeros((CANDIDATES, FEATURES)),
+        np.zeros(CANDIDATES),
+        np.zeros(FEATURES),
+        np.zeros((FEATURES, FEATURES)),
     )
 
 
@@ -74,43 +80,50 @@ def limited(value: float, most: float) -> float:
 
 
 @njit
-def describe(scores: Floats, count: int, scale: Floats, features: Floats) -> None:
-    """Write the features of the first `count` candidates, given their scores, best first."""
+def scale_scores(scores: Floats, count: int, scale: Floats, scaled: Floats) -> float:
+    """Write scores in relation to recent ones; return their mean."""
     average = scale[AVERAGE]
     spread = math.sqrt(scale[VARIANCE]) if scale[VARIANCE] > 0.0 else 1.0
-    mean = 0.0
+    total = 0.0
     for place in range(count):
-        score = limited((limited(scores[place], MOST_SCORE) - average) / spread, MOST_SCALED)
-        features[place, SCORE] = score
-        mean += score
-    mean = mean / max(count, 1)
-    best = before = features[0, SCORE]
-    for place in range(count):
-        score = features[place, SCORE]
-        features[place, CONSTANT] = 1.0
-        features[place, BELOW_BEST] = best - score
-        after = features[place + 1, SCORE] if place + 1 < count else score
-        features[place, ABOVE_NEXT] = score - after
-        features[place, BELOW_LAST] = before - score
-        features[place, PLACE] = LOG_PLACES[place]
-        features[place, FIRST] = 1.0 if place == 0 else 0.0
-        features[place, HIGH] = max(score - HIGH_FROM, 0.0)
-        features[place, LOW] = max(-score, 0.0)
-        features[place, MEAN] = mean
-        before = score
+        scaled[place] = limited(
+            (limited(scores[place], MOST_SCORE) - average) / spread, MOST_SCALED
+        )
+        total += scaled[place]
+    return total / max(count, 1)
 
 
 @njit
-def probabilities(
-    topics: Ints, count: int, features: Floats, weights: Floats, by_topic: Floats, likely: Floats
-) -> None:
-    """Write how likely each of the candidates is relevant."""
+def estimate(
+    topics: Ints, scores: Floats, count: int, least: int, model: Calibration,
+    work: CalibrationWorkspace, likely: Floats,
+) -> int:  # fmt: skip
+    """Write how likely candidates are relevant, up to an unlikely one; return how many these are.
+
+    At least the first `least` of the `count` candidates get a probability. The features of all
+    that get one are left in `work`.
+    """
+    weights, by_topic = model.weights, model.topics
+    features, scaled = work.features, work.scaled
+    mean = scale_scores(scores, count, model.scale, scaled)
     for place in range(count):
+        score = scaled[place]
+        row = features[place]
+        row[CONSTANT], row[SCORE], row[MEAN] = 1.0, score, mean
+        row[BELOW_BEST] = scaled[0] - score
+        row[ABOVE_NEXT] = score - scaled[place + 1] if place + 1 < count else 0.0
+        row[BELOW_LAST] = scaled[place - 1] - score if place > 0 else 0.0
+        row[PLACE], row[FIRST] = LOG_PLACES[place], 1.0 if place == 0 else 0.0
+        row[HIGH], row[LOW] = max(score - HIGH_FROM, 0.0), max(-score, 0.0)
         topic = topics[place]
-        logit = by_topic[topic, INTERCEPT] + by_topic[topic, SLOPE] * features[place, SCORE]
+        logit = by_topic[topic, INTERCEPT] + by_topic[topic, SLOPE] * score
         for i in range(FEATURES):
-            logit += weights[i] * features[place, i]
-        likely[place] = 1.0 / (1.0 + math.exp(-limited(logit, MOST_LOGIT)))
+            logit += weights[i] * row[i]
+        probability = 1.0 / (1.0 + math.exp(-limited(logit, MOST_LOGIT)))
+        if place >= least and probability < LEAST_LIKELY:
+            return place
+        likely[place] = probability
+    return count
 
 
 @njit
@@ -120,7 +133,7 @@ def learn_candidates(
 ) -> None:  # fmt: skip
     """Take a step towards what was right. `likely` are the probabilities by the present weights."""
     weights, curvature, by_topic, _ = model
-    features, gradient, reduced = work
+    features, gradient, reduced = work.features, work.gradient, work.reduced
     for i in range(FEATURES):
         gradient[i] = 0.0
         for k in range(i, FEATURES):

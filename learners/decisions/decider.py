@@ -15,6 +15,7 @@ from learners.arrays import Floats, Ints
 from learners.checks import MAX_COUNT, check_between, check_extent, floats
 from learners.decided import CANDIDATES, Decisions
 from learners.decisions.calibration import (
+    ALWAYS_ESTIMATED,
     AVERAGE,
     FEATURES,
     INTERCEPT_KNOWN,
@@ -28,11 +29,10 @@ from learners.decisions.calibration import (
     TOPIC_COLUMNS,
     VARIANCE,
     Calibration,
-    describe,
+    estimate,
     learn_candidates,
     learn_scale,
     new_workspace,
-    probabilities,
 )
 from learners.decisions.goals import Goal
 from learners.decisions.rules import (
@@ -47,8 +47,8 @@ from learners.decisions.rules import (
     RuleState,
     assign,
     certainty_of,
-    considered,
     learn_rules,
+    likely_ones,
     needs_review,
 )
 from learners.growing_array import GrowingArray
@@ -71,12 +71,10 @@ def follow_decisions(
     label_starts, labels = steps.label_starts, steps.labels
     rule, level = goal
     all_topics, all_scores, all_likely, all_assigned, certainty, review = made
-    weights, by_topic, scale = model.weights, model.topics, model.scale
     work = new_workspace()
-    features = work.features
     is_relevant, now = np.zeros(CANDIDATES, np.bool_), np.zeros(CANDIDATES)
     ranked = 0
-    described = -1  # the row that `features` and its probabilities are of, by the present weights
+    described = -1  # the row that `work` and its probabilities are of, by the present weights
     for step in range(len(step_row)):
         row = step_row[step]
         topics, scores, likely = all_topics[row], all_scores[row], all_likely[row]
@@ -89,16 +87,14 @@ def follow_decisions(
         while count < CANDIDATES and topics[count] >= 0:
             count += 1
         if not step_learn[step]:
-            describe(scores, count, scale, features)
-            probabilities(topics, count, features, weights, by_topic, likely)
+            count = estimate(topics, scores, count, ALWAYS_ESTIMATED, model, work, likely)
             described = row
-            count = considered(topics, likely)
             assign(rule, level, state, topics, likely, count, assigned)
             certainty[row] = certainty_of(likely, count, state.tally[OUTSIDE], assigned)
             review[row] = needs_review(certainty[row], risk, state)
             continue
         relevant = labels_of(label_starts, labels, step)
-        all_candidates, count = count, considered(topics, likely)
+        all_candidates, count = count, likely_ones(likely)
         for place in range(count):
             is_relevant[place] = False
             for topic in relevant:
@@ -108,10 +104,9 @@ def follow_decisions(
             if described == row:
                 now[:count] = likely[:count]
             else:  # weights have changed since it was ranked: the label is late
-                describe(scores, all_candidates, scale, features)
-                probabilities(topics, count, features, weights, by_topic, now)
+                estimate(topics, scores, all_candidates, count, model, work, now)
             learn_candidates(topics, count, now, is_relevant, model, work)
-            learn_scale(scores, all_candidates, scale)
+            learn_scale(scores, all_candidates, model.scale)
             described = -1
         learn_rules(
             rule, risk, state, topics, likely, assigned, count, certainty[row], is_relevant,

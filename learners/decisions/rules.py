@@ -31,7 +31,6 @@ FORGET, FORGET_FOR_MICRO, FORGET_OUTSIDE = 0.002, 0.005, 0.01
 FIRST_RIGHT, FIRST_SIZES = 4.0, 10.0  # before the first round: a threshold of 0.4
 TOPIC_THRESHOLD, TOPIC_ROUNDS = 0.25, 5.0  # before the first round of a topic, and its weight
 FIRST_RECALL_THRESHOLD = 0.3
-ALWAYS_CONSIDERED, LEAST_LIKELY = 3, 0.01  # candidates, and the probability of others
 DOUBT = 1.0  # irrelevant candidates that are assumed beside what was seen
 
 
@@ -51,15 +50,10 @@ def bin_of(value: float, bins: int) -> int:
 
 
 @njit
-def considered(topics: Ints, likely: Floats) -> int:
-    """How many candidates are considered: the first few, and others up to an unlikely one.
-
-    The rest is neither assigned nor learned from: it would take time and change nothing.
-    """
+def likely_ones(likely: Floats) -> int:
+    """How many candidates have a probability; the others behind them count as not relevant."""
     count = 0
-    while count < CANDIDATES and topics[count] >= 0:
-        if count >= ALWAYS_CONSIDERED and likely[count] < LEAST_LIKELY:
-            break
+    while count < CANDIDATES and likely[count] > 0.0:
         count += 1
     return count
 

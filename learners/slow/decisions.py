@@ -77,7 +77,10 @@ class SlowDecider:
         """Decide about a document with these candidates."""
         features = self.features(scores)
         likely = [self.probability(t, row) for t, row in zip(topics, features, strict=True)]
-        count = considered(likely)
+        places = range(c.ALWAYS_ESTIMATED, len(likely))
+        unlikely = (place for place in places if likely[place] < c.LEAST_LIKELY)
+        count = next(unlikely, len(likely))
+        likely[count:] = [0.0] * (len(likely) - count)
         assigned = self.assigned(topics[:count], likely[:count])
         certainty = self.certainty(likely[:count], assigned)
         assigned += [False] * (len(topics) - count)
@@ -128,7 +131,7 @@ class SlowDecider:
 
     def learn(self, made: SlowDecision, labels: Collection[int]) -> None:
         """Learn from a document that was decided about, now that its topics are known."""
-        count = considered(made.probabilities)
+        count = likely_ones(made.probabilities)
         hits = [topic in labels for topic in made.topics[:count]]
         if hits:
             self.calibrate(made, hits)
@@ -216,10 +219,9 @@ class SlowDecider:
             row[1] += 2.0 * right / (size + len(labels)) if size + len(labels) else 1.0
 
 
-def considered(likely: Sequence[float]) -> int:
-    """How many candidates are considered: all before the first unlikely one, but at least a few."""
-    places = range(r.ALWAYS_CONSIDERED, len(likely))
-    return next((place for place in places if likely[place] < r.LEAST_LIKELY), len(likely))
+def likely_ones(likely: Sequence[float]) -> int:
+    """How many candidates have a probability."""
+    return sum(one > 0.0 for one in likely)
 
 
 def cut_for_mean(histogram: Sequence[Sequence[float]], wanted: float) -> float:

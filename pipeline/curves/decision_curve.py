@@ -15,7 +15,7 @@ import numpy.typing as npt
 from learners.arrays import Floats, Longs
 from learners.checks import array_of, check_between, floats
 from learners.decided import Decisions
-from learners.decisions.rules import bin_of, considered, f1_of
+from learners.decisions.rules import bin_of, f1_of, likely_ones
 from learners.jit import njit
 from learners.learner import State
 from learners.segment import Steps, labels_of
@@ -72,7 +72,7 @@ def follow_decision_curve(
         relevant = labels_of(label_starts, labels, step)
         chosen, likely, assigned = made.topics[row], made.probabilities[row], made.assigned[row]
         right = size = found = brier = 0.0
-        count = considered(chosen, likely)
+        count = likely_ones(likely)
         for place in range(count):
             hit = False
             for topic in relevant:
@@ -89,7 +89,7 @@ def follow_decision_curve(
             if assigned[place]:
                 size += 1.0
                 right += hit
-        missed = len(relevant) - found  # relevant topics that were not considered
+        missed = len(relevant) - found  # relevant topics without a probability
         known = max(step_known[step], 1)
         f1 = f1_of(right, size, len(relevant))
         tally[ROUND] += 1.0

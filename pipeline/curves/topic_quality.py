@@ -65,7 +65,7 @@ def add_topics(
     tables: TopicTables, chosen: Ints, likely: Floats, assigned: Bools, is_relevant: Bools,
     relevant: Ints, round_: int,
 ) -> None:  # fmt: skip
-    """Add a round to the topics that were considered, and to those that were relevant."""
+    """Add a round to the topics that had a probability, and to those that were relevant."""
     quality, histogram, errors = tables
     for place in range(len(chosen)):
         topic = chosen[place]

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import NamedTuple
 
-from learners.slow.decisions import SlowDecision, considered
+from learners.slow.decisions import SlowDecision, likely_ones
 from pipeline.curves import topic_quality, worst_documents
 from pipeline.curves.decision_curve import BINS
 
@@ -66,7 +66,7 @@ class SlowDecisionCurve:
         """Add a learned document."""
         topics, _, likely, assigned, certainty, review = one.decision
         self.rounds += 1
-        candidates = [*zip(topics, likely, assigned, strict=True)][: considered(likely)]
+        candidates = [*zip(topics, likely, assigned, strict=True)][: likely_ones(likely)]
         brier = 0.0
         for topic, probability, _ in candidates:
             hit = topic in one.relevant

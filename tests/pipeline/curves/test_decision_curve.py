@@ -31,7 +31,11 @@ def random_rounds(seed: int, length: int = 300) -> list[SlowRound]:
             known += 1
         ranked = min(known, TOPICS if n else 0)
         topics = rng.sample(range(ranked), min(ranked, CANDIDATES))
-        likely = [min(1.0, max(0.0, rng.gauss(0.7 if t in relevant else 0.2, 0.3))) for t in topics]
+        likely = [
+            min(1.0, max(1e-9, rng.gauss(0.7 if t in relevant else 0.2, 0.3))) for t in topics
+        ]
+        unlikely = rng.randrange(len(topics) // 2 + 1)
+        likely[len(likely) - unlikely :] = [0.0] * unlikely
         decision = SlowDecision(
             topics,
             sorted((rng.random() for _ in topics), reverse=True),
