@@ -6,6 +6,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -102,12 +103,11 @@ def test_records_that_wait_are_one_block(broker: str, tmp_path: Path) -> None:
     events = list[bytes]()
     with Streaming(broker, tmp_path, [FIRST], 1, shards={FIRST: 2}) as streaming:
         streaming.start("tokenize-0")
-        for _ in range(60):
+        while (written := end_of(streaming, streaming.stream.blocks)) < 40:
             some = list(islice(source, 5))
             streaming.produce(some)
             events += some
-            time.sleep(0.05)
-        assert eventually(lambda: end_of(streaming, streaming.stream.blocks) >= 20, 60)
+            assert eventually(partial(grew, streaming, written), 60)
         for name in workers({FIRST: 2}):
             streaming.start(name)
         streaming.wait_learned()
@@ -118,6 +118,11 @@ def test_records_that_wait_are_one_block(broker: str, tmp_path: Path) -> None:
         # Without joining it would be four exchanges per record, of two shards.
         assert end_of(streaming, streaming.stream.scores) < 8 * blocks / 3
         assert_as_one(streaming, published, events, {FIRST: 2})
+
+
+def grew(streaming: Streaming, before: int) -> bool:
+    """Whether the log of blocks has more records than before."""
+    return end_of(streaming, streaming.stream.blocks) > before
 
 
 def end_of(streaming: Streaming, topic: str) -> int:
