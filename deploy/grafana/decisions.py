@@ -33,6 +33,8 @@ ASSIGNED = rate("wirerank_assigned_topics_total")
 RELEVANT = rate("wirerank_relevant_topics_total")
 ROUNDS = rate("wirerank_rounds_total")
 REVIEWED = rate("wirerank_review_rounds_total")
+DECIDED = rate("wirerank_decided_documents_total")
+MARKED = rate("wirerank_review_documents_total")
 
 
 def average(measure: str) -> str:
@@ -80,9 +82,9 @@ def review_panels() -> list[Panel]:
     return [
         row("Review"),
         time_series("Documents marked for review",
-                    "Share of the labelled documents of the window. It is 0 if the option risk "
-                    "of the lane is 0.",
-                    Query(f"{REVIEWED} / ({ROUNDS} > 0)", LANE), unit="percentunit"),
+                    "Share of all documents of the window, labelled or not. It is 0 if the option "
+                    "risk of the lane is 0.",
+                    Query(f"{MARKED} / ({DECIDED} > 0)", LANE), unit="percentunit"),
         time_series("F1 of documents that were not marked",
                     "The mean over the labelled documents of the window. The lane aims at "
                     "1 - risk.",

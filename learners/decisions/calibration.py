@@ -16,12 +16,13 @@ import numpy as np
 
 from learners.arrays import Bools, Floats, Ints
 from learners.decided import CANDIDATES
+from learners.decisions.fading import faded
 from learners.jit import njit, njit_inline
 
 # What describes a candidate: a constant, its score, how far it is below the best topic, above the
 # next and below the one before, the logarithm of its place, whether it is first, by how much its
 # score is high or low, and the mean score of the document.
-CONSTANT, SCORE, BELOW_BEST, ABOVE_NEXT, PLACE, FIRST, HIGH, MEAN, LOW, BELOW_LAST = range(10)
+CONSTANT, SCORE, BELOW_BEST, ABOVE_NEXT, PLACE, FIRST, HIGH, MEAN, LOW, BELOW_PREVIOUS = range(10)
 FEATURES = 10
 ROUNDS, AVERAGE, VARIANCE = range(3)  # of recent scores
 INTERCEPT, SLOPE, INTERCEPT_KNOWN, SLOPE_KNOWN = range(4)  # of a topic
@@ -112,7 +113,7 @@ def estimate(
         row[CONSTANT], row[SCORE], row[MEAN] = 1.0, score, mean
         row[BELOW_BEST] = scaled[0] - score
         row[ABOVE_NEXT] = score - scaled[place + 1] if place + 1 < count else 0.0
-        row[BELOW_LAST] = scaled[place - 1] - score if place > 0 else 0.0
+        row[BELOW_PREVIOUS] = scaled[place - 1] - score if place > 0 else 0.0
         row[PLACE], row[FIRST] = LOG_PLACES[place], 1.0 if place == 0 else 0.0
         row[HIGH], row[LOW] = max(score - HIGH_FROM, 0.0), max(-score, 0.0)
         topic = topics[place]
@@ -137,7 +138,7 @@ def learn_candidates(
     for i in range(FEATURES):
         gradient[i] = 0.0
         for k in range(i, FEATURES):
-            curvature[i, k] *= 1.0 - FORGET
+            curvature[i, k] = faded(curvature[i, k], 1.0 - FORGET)
     for place in range(count):
         topic, score = topics[place], features[place, SCORE]
         steep = max(likely[place] * (1.0 - likely[place]), LEAST_CURVATURE)
@@ -152,8 +153,10 @@ def learn_candidates(
         square = score * score
         spread = intercept_variance + slope_variance * square
         shrink = 1.0 / (1.0 + steep * spread)
-        by_topic[topic, INTERCEPT] += (intercept_variance * off) * shrink
-        by_topic[topic, SLOPE] += ((slope_variance * score) * off) * shrink
+        intercept = by_topic[topic, INTERCEPT] + (intercept_variance * off) * shrink
+        slope = by_topic[topic, SLOPE] + ((slope_variance * score) * off) * shrink
+        by_topic[topic, INTERCEPT] = limited(intercept, MOST_WEIGHT)
+        by_topic[topic, SLOPE] = limited(slope, MOST_WEIGHT)
         less = steep * shrink
         intercept_variance *= 1.0 - intercept_variance * less
         slope_variance *= 1.0 - (slope_variance * square) * less
@@ -200,13 +203,13 @@ def learn_scale(scores: Floats, count: int, scale: Floats) -> None:
     mean = 0.0
     for place in range(count):
         mean += limited(scores[place], MOST_SCORE)
-    mean = mean / count
+    mean = limited(mean / count, MOST_SCORE)  # rounding must not pass the limit
     square = 0.0
     for place in range(count):
         distance = limited(scores[place], MOST_SCORE) - mean
         square += distance * distance
     distance = mean - scale[AVERAGE]
     scale[ROUNDS] += 1.0
-    scale[AVERAGE] += share * distance
+    scale[AVERAGE] = limited(scale[AVERAGE] + share * distance, MOST_SCORE)
     spread = scale[VARIANCE] + share * (distance * distance)
     scale[VARIANCE] = (1.0 - share) * spread + share * (square / count)

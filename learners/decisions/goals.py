@@ -41,5 +41,8 @@ recall:R with P and R between 0 and 1. Got 'best'.
     needs_level = rule in (PRECISION, RECALL)
     fits = 0.0 < level < 1.0 if needs_level else not colon
     if rule is None or not fits:
-        raise OptionError(f"The 'assign' option must be {EXPECTED}. Got {text[:80]!r}.")
+        hint = ""
+        if needs_level and 1.0 < level <= 100.0:
+            hint = f" Did you mean {name}:{level / 100.0:g}?"
+        raise OptionError(f"The 'assign' option must be {EXPECTED}. Got {text[:80]!r}.{hint}")
     return Goal(rule, level)

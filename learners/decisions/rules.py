@@ -14,6 +14,7 @@ import numpy as np
 
 from learners.arrays import Bools, Floats, Ints
 from learners.decided import CANDIDATES
+from learners.decisions.fading import faded
 from learners.decisions.goals import F1, MACRO, MICRO, PRECISION, RECALL
 from learners.jit import njit, njit_inline
 
@@ -24,7 +25,7 @@ CERTAINTY_BINS = 50
 RIGHT, SIZES, RELEVANT, FOUND, OUTSIDE = range(5)
 TALLIES = 5
 TOPIC_RIGHT, TOPIC_SIZES = range(2)
-CANDIDATES_IN, RELEVANT_IN = range(2)  # the columns of a histogram
+COUNT, SUM = range(2)  # the columns of a histogram: how many, and how much in total
 
 # By how much older rounds count less, per round.
 FORGET, FORGET_FOR_MICRO, FORGET_OUTSIDE = 0.002, 0.005, 0.01
@@ -64,8 +65,8 @@ def cut_for_mean(histogram: Floats, wanted: float) -> float:
     count = total = 0.0
     bins = best = len(histogram)
     for i in range(bins - 1, -1, -1):
-        count += histogram[i, CANDIDATES_IN]
-        total += histogram[i, RELEVANT_IN]
+        count += histogram[i, COUNT]
+        total += histogram[i, SUM]
         if count > 0.0 and total >= wanted * (count + DOUBT):
             best = i
     return best / bins
@@ -78,7 +79,7 @@ def cut_for_sum(histogram: Floats, wanted: float) -> float:
     best = BINS
     while best > 0 and total < wanted:
         best -= 1
-        total += histogram[best, RELEVANT_IN]
+        total += histogram[best, SUM]
     return best / BINS
 
 
@@ -143,7 +144,12 @@ def assign_by_expected_f1(likely: Floats, count: int, outside: float, assigned: 
 
 @njit
 def certainty_of(likely: Floats, count: int, outside: float, assigned: Bools) -> float:
-    """The expected F1 of an assigned set; of an empty one, how likely no candidate is relevant."""
+    """The expected F1 of an assigned set; of an empty one, how likely no candidate is relevant.
+
+    Without candidates nothing is certain: no topic is known yet.
+    """
+    if count == 0:
+        return 0.0
     right, relevant, size, none = 0.0, outside, 0, 1.0
     for place in range(count):
         relevant += likely[place]
@@ -157,7 +163,10 @@ def certainty_of(likely: Floats, count: int, outside: float, assigned: Bools) ->
 @njit
 def needs_review(certainty: float, risk: float, state: RuleState) -> bool:
     """Whether documents as uncertain as this one bring the mean F1 below 1 - risk."""
-    return risk > 0.0 and certainty < cut_for_mean(state.certainty, 1.0 - risk)
+    if risk <= 0.0:
+        return False
+    cut = cut_for_mean(state.certainty, 1.0 - risk)
+    return certainty < cut or cut == 1.0
 
 
 @njit_inline
@@ -180,16 +189,14 @@ def learn_rules(
     counts_candidates = rule in (PRECISION, RECALL)
     if counts_candidates:
         fade(histogram, keep)
-    for i in range(OUTSIDE):
-        tally[i] *= keep
     right = size = found = 0.0
     for place in range(count):
         hit = 1.0 if is_relevant[place] else 0.0
         found += hit
         if counts_candidates:
             at = bin_of(likely[place], BINS)
-            histogram[at, CANDIDATES_IN] += 1.0
-            histogram[at, RELEVANT_IN] += hit
+            histogram[at, COUNT] += 1.0
+            histogram[at, SUM] += hit
         if assigned[place]:
             right += hit
             size += 1.0
@@ -197,6 +204,9 @@ def learn_rules(
             by_topic[topics[place], TOPIC_SIZES] += 1.0
     for topic in relevant:
         by_topic[topic, TOPIC_SIZES] += 1.0
+    if size + len(relevant) > 0.0:  # a round without any topic says nothing about sets
+        for i in range(OUTSIDE):
+            tally[i] = faded(tally[i], keep)
     tally[RIGHT] += right
     tally[SIZES] += size + len(relevant)
     tally[RELEVANT] += len(relevant)
@@ -205,13 +215,13 @@ def learn_rules(
     if risk > 0.0:
         fade(by_certainty, 1.0 - FORGET)
         at = bin_of(certainty, CERTAINTY_BINS)
-        by_certainty[at, CANDIDATES_IN] += 1.0
-        by_certainty[at, RELEVANT_IN] += f1_of(right, size, len(relevant))
+        by_certainty[at, COUNT] += 1.0
+        by_certainty[at, SUM] += f1_of(right, size, len(relevant))
 
 
 @njit
 def fade(histogram: Floats, keep: float) -> None:
     """Let everything in a histogram count less."""
     for i in range(len(histogram)):
-        histogram[i, CANDIDATES_IN] *= keep
-        histogram[i, RELEVANT_IN] *= keep
+        histogram[i, COUNT] = faded(histogram[i, COUNT], keep)
+        histogram[i, SUM] = faded(histogram[i, SUM], keep)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from learners.decisions import calibration as c
 from learners.decisions import rules as r
+from learners.decisions.fading import LEAST
 from learners.decisions.goals import F1, MACRO, MICRO, PRECISION, RECALL, Goal
 
 
@@ -20,6 +21,11 @@ class SlowDecision(NamedTuple):
     assigned: list[bool]
     certainty: float
     review: bool
+
+
+def faded(value: float, keep: float) -> float:
+    """A number times a factor below 1; 0 if nothing worth mentioning is left."""
+    return value * keep if abs(value * keep) >= LEAST else 0.0
 
 
 def limited(value: float, most: float) -> float:
@@ -59,7 +65,7 @@ class SlowDecider:
             row[c.CONSTANT], row[c.SCORE], row[c.MEAN] = 1.0, score, total / len(scaled)
             row[c.BELOW_BEST] = scaled[0] - score
             row[c.ABOVE_NEXT] = score - (scaled[place + 1] if place + 1 < len(scaled) else score)
-            row[c.BELOW_LAST] = (scaled[place - 1] if place else score) - score
+            row[c.BELOW_PREVIOUS] = (scaled[place - 1] if place else score) - score
             row[c.PLACE], row[c.FIRST] = math.log(1.0 + place), 1.0 if place == 0 else 0.0
             row[c.HIGH], row[c.LOW] = max(score - c.HIGH_FROM, 0.0), max(-score, 0.0)
             rows.append(row)
@@ -85,7 +91,7 @@ class SlowDecider:
         certainty = self.certainty(likely[:count], assigned)
         assigned += [False] * (len(topics) - count)
         cut = cut_for_mean(self.certainties, 1.0 - self.risk)
-        review = self.risk > 0.0 and certainty < cut
+        review = self.risk > 0.0 and (certainty < cut or cut == 1.0)
         return SlowDecision([*topics], [*scores], likely, assigned, certainty, review)
 
     def assigned(self, topics: Sequence[int], likely: Sequence[float]) -> list[bool]:
@@ -121,6 +127,8 @@ class SlowDecider:
 
     def certainty(self, likely: Sequence[float], assigned: Sequence[bool]) -> float:
         """The expected F1 of an assigned set."""
+        if not likely:
+            return 0.0
         right, relevant, none = 0.0, self.outside, 1.0
         for one, chosen in zip(likely, assigned, strict=True):
             relevant += one
@@ -142,7 +150,7 @@ class SlowDecider:
         features = self.features(made.scores)
         likely = [self.probability(t, row) for t, row in zip(made.topics, features, strict=True)]
         gradient = [0.0] * c.FEATURES
-        self.curvature = [[part * (1.0 - c.FORGET) for part in row] for row in self.curvature]
+        self.curvature = [[faded(part, 1.0 - c.FORGET) for part in row] for row in self.curvature]
         for topic, row, one, hit in zip(made.topics, features, likely, hits, strict=False):
             steep = max(one * (1.0 - one), c.LEAST_CURVATURE)
             off = (1.0 if hit else 0.0) - one
@@ -160,8 +168,8 @@ class SlowDecider:
         own = self.own.setdefault(topic, [0.0] * c.TOPIC_COLUMNS)
         intercept, slope = c.INTERCEPT_PRIOR - own[2], c.SLOPE_PRIOR - own[3]
         shrink = 1.0 / (1.0 + steep * (intercept + slope * (score * score)))
-        own[0] += (intercept * off) * shrink
-        own[1] += ((slope * score) * off) * shrink
+        own[0] = limited(own[0] + (intercept * off) * shrink, c.MOST_WEIGHT)
+        own[1] = limited(own[1] + ((slope * score) * off) * shrink, c.MOST_WEIGHT)
         less = steep * shrink
         intercept *= 1.0 - intercept * less
         slope *= 1.0 - (slope * (score * score)) * less
@@ -175,13 +183,13 @@ class SlowDecider:
         mean = square = 0.0
         for score in scores:
             mean += limited(score, c.MOST_SCORE)
-        mean /= len(scores)
+        mean = limited(mean / len(scores), c.MOST_SCORE)
         for score in scores:
             distance = limited(score, c.MOST_SCORE) - mean
             square += distance * distance
         distance = mean - self.average
         self.rounds += 1.0
-        self.average += share * distance
+        self.average = limited(self.average + share * distance, c.MOST_SCORE)
         spread = self.variance + share * (distance * distance)
         self.variance = (1.0 - share) * spread + share * (square / len(scores))
 
@@ -190,7 +198,7 @@ class SlowDecider:
         rule = self.goal.rule
         keep = 1.0 - (r.FORGET_FOR_MICRO if rule == MICRO else r.FORGET)
         if rule in (PRECISION, RECALL):
-            self.histogram = [[part * keep for part in row] for row in self.histogram]
+            self.histogram = [[faded(part, keep) for part in row] for row in self.histogram]
             for one, hit in zip(made.probabilities, hits, strict=False):
                 row = self.histogram[min(int(one * r.BINS), r.BINS - 1)]
                 row[0] += 1.0
@@ -204,14 +212,15 @@ class SlowDecider:
                 known[1] += 1.0
         for topic in labels:
             self.by_topic.setdefault(topic, [0.0, 0.0])[1] += 1.0
-        self.right = self.right * keep + right
-        self.sizes = self.sizes * keep + (size + len(labels))
-        self.relevant = self.relevant * keep + len(labels)
-        self.found = self.found * keep + right
+        if size + len(labels):
+            self.right = faded(self.right, keep) + right
+            self.sizes = faded(self.sizes, keep) + (size + len(labels))
+            self.relevant = faded(self.relevant, keep) + len(labels)
+            self.found = faded(self.found, keep) + right
         self.outside += r.FORGET_OUTSIDE * ((len(labels) - float(sum(hits))) - self.outside)
         if self.risk > 0.0:
             kept = 1.0 - r.FORGET
-            self.certainties = [[part * kept for part in row] for row in self.certainties]
+            self.certainties = [[faded(part, kept) for part in row] for row in self.certainties]
             row = self.certainties[
                 min(int(made.certainty * r.CERTAINTY_BINS), r.CERTAINTY_BINS - 1)
             ]

@@ -51,8 +51,7 @@ def replay_command(
             min=1,
             max=100_000,
             metavar="N",
-            help="Events per block; results do not depend on it, apart from the last digits of "
-            "scores of lanes with shards.",
+            help="Events per block; results do not depend on it.",
         ),
     ] = 1024,
     format_: options.Format = DEFAULTS.format,

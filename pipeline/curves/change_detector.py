@@ -223,5 +223,10 @@ class ChangeDetector:
             raise InvalidArrayError("array numbers has a part of a round")
         for column in (CENTRE, VARIANCE, REFERENCE, BEFORE):
             check_between(f"numbers, column {column}", numbers[column : column + 1], 0.0, 1.0)
+        windows, above_zero = arrays["windows"], np.nextafter(0.0, 1.0)
+        check_between("numbers, variance", numbers[[VARIANCE]], above_zero)
+        check_between("windows, rates", windows[:, RATE], above_zero, LARGEST_RATE)
+        for then, now in ((SUM_THEN, SUM), (SPREAD_THEN, SPREAD)):
+            check_between(f"windows, column {then}", windows[:, then], 0.0, numbers[now])
         for name, array in arrays.items():
             getattr(self._state, name)[:] = array

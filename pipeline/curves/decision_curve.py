@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Longs
-from learners.checks import array_of, check_between, floats
+from learners.checks import InvalidArrayError, array_of, check_between, floats
 from learners.decided import Decisions
 from learners.decisions.rules import bin_of, f1_of, likely_ones
 from learners.jit import njit
@@ -23,15 +23,17 @@ from pipeline.curves.curve_checks import check_points
 from pipeline.curves.topic_curve import is_kept
 from pipeline.curves.topic_quality import TopicQuality, TopicTables, add_topics, macro_f1_of
 
-# The columns of a point: sums over all rounds, then two values that are not sums.
+# The columns of a point: sums over all rounds, all documents and those marked for review, labelled
+# or not, and two values that are not sums.
 ROUND, RIGHT, ASSIGNED, RELEVANT, F1_SUM, EXACT, HAMMING, BRIER, REVIEWED, TRUSTED_F1 = range(10)
-MACRO_F1, CALIBRATION_ERROR = range(10, 12)
-COLUMNS = 12
+DECIDED, MARKED, MACRO_F1, CALIBRATION_ERROR = range(10, 14)
+COLUMNS = 14
 MEASURES = (
     "micro_f1", "macro_f1", "sample_f1", "set_precision", "set_recall", "subset_accuracy",
     "hamming_loss", "brier", "calibration_error", "review_share", "trusted_f1",
 )  # fmt: skip
 BINS = 20  # of the reliability diagram and of the gain of a review
+ENOUGH_LEFT = 20  # documents that are not reviewed
 COUNT, PREDICTED, HITS = range(3)  # of a bin: topics, sum of their probabilities, relevant ones
 DOCUMENTS, CERTAINTY_SUM, BIN_F1 = range(3)  # of a bin: documents, sum of certainties, of their F1
 
@@ -59,16 +61,21 @@ def follow_decision_curve(
     steps: Steps, made: Decisions, totals: DecisionTotals, tables: TopicTables, topics: int,
     points: Floats,
 ) -> int:  # fmt: skip
-    """Measure the decisions about every learned row; return how many points were kept."""
+    """Measure the decisions about every learned row; return how many points were kept.
+
+    Marks for review are counted when a row is ranked: it may never be labelled.
+    """
     step_row, step_learn, step_known = steps.row, steps.learn, steps.known
     label_starts, labels = steps.label_starts, steps.labels
     tally, reliability, review = totals
     is_relevant = np.zeros(made.topics.shape[1], np.bool_)
     kept = 0
     for step in range(len(step_row)):
-        if not step_learn[step]:
-            continue
         row = step_row[step]
+        if not step_learn[step]:
+            tally[DECIDED] += 1.0
+            tally[MARKED] += made.review[row]
+            continue
         relevant = labels_of(label_starts, labels, step)
         chosen, likely, assigned = made.topics[row], made.probabilities[row], made.assigned[row]
         right = size = found = brier = 0.0
@@ -141,7 +148,7 @@ def values_of(row: Floats, before: Floats | None = None) -> dict[str, float | No
         "hamming_loss": quotient(sums[HAMMING], rounds),
         "brier": quotient(sums[BRIER], rounds),
         "calibration_error": sums[CALIBRATION_ERROR] if rounds and before is None else None,
-        "review_share": quotient(sums[REVIEWED], rounds),
+        "review_share": quotient(sums[MARKED], sums[DECIDED]),
         "trusted_f1": quotient(sums[TRUSTED_F1], trusted),
     }
     return values
@@ -219,8 +226,11 @@ class DecisionCurve:
 
     def totals(self) -> dict[str, float]:
         """What counters need: rounds, and sums over all rounds."""
-        names = ("rounds", "right", "assigned", "relevant", "f1", "exact", "hamming", "brier")
-        return dict(zip((*names, "reviewed", "trusted_f1"), self._tally.tolist(), strict=False))
+        names = (
+            "rounds", "right", "assigned", "relevant", "f1", "exact", "hamming", "brier",
+            "reviewed", "trusted_f1", "decided", "marked",
+        )  # fmt: skip
+        return dict(zip(names, self._tally.tolist(), strict=False))
 
     def reliability(self) -> list[dict[str, float]]:
         """How often topics were relevant, by the probability that they were given."""
@@ -237,6 +247,8 @@ class DecisionCurve:
         points = list[ReviewPoint]()
         for first in np.flatnonzero(documents).tolist():
             left = int(documents[first:].sum())
+            if points and left < ENOUGH_LEFT:  # chance decides how good these are
+                break
             points.append(ReviewPoint(1.0 - left / total, float(f1[first:].sum()) / left))
         return points
 
@@ -259,6 +271,10 @@ class DecisionCurve:
         for name, table in (("tally", tally), ("points", points), *tables.items()):
             check_between(name, table, 0.0)
         self.topics.restore(state)
+        if self.topics.rounds != tally[ROUND]:
+            raise InvalidArrayError(
+                f"array named_rounds is {self.topics.rounds}, expected {tally[ROUND]:.0f}"
+            )
         self._tally, self._points = tally.copy(), points.copy()
         self._reliability, self._review = tables["reliability"].copy(), tables["review"].copy()
 

@@ -39,7 +39,7 @@ class TopicTables(NamedTuple):
 
     quality: Floats
     histogram: Floats  # topics x (bins x 2): by probability, rounds as a candidate, relevant ones
-    errors: Floats  # topics x worst documents: how wrong, and the round
+    errors: Floats  # topics x worst documents, as `worst_documents.keep_worst` writes them
 
 
 @njit
@@ -81,7 +81,7 @@ def add_topics(
             both = 1.0 if assigned[place] and hit else 0.0
             add_recent(quality[topic], both, size)
         wrong = 1.0 - likely[place] if hit else likely[place]
-        keep_worst(errors[topic], wrong, round_)
+        keep_worst(errors[topic], wrong, round_, hit)
     for topic in relevant:
         row = quality[topic]
         row[LATELY] = lately(row, round_) + 1.0
@@ -93,7 +93,7 @@ def add_topics(
             was_candidate = was_candidate or other == topic
         if not was_candidate:
             add_recent(row, 0.0, 1.0)
-            keep_worst(errors[topic], 1.0, round_)
+            keep_worst(errors[topic], 1.0, round_, True)
 
 
 @njit
@@ -149,12 +149,12 @@ class TopicQuality:
 
     def counts(self) -> tuple[Floats, Floats]:
         """Per topic: rounds in which it was assigned, and was rightly assigned (copies)."""
-        quality = self._rows()
+        quality = self._quality.view
         return quality[:, ASSIGNED].copy(), quality[:, RIGHT].copy()
 
     def all(self, rounds: int) -> Iterator[QualityOfTopic]:
         """Yield the quality of every topic that was assigned or relevant."""
-        quality = self._rows()
+        quality = self._quality.view
         used = np.flatnonzero(quality[:, ASSIGNED] + quality[:, RELEVANT])
         yield from (self.of(topic, rounds) for topic in used.tolist())
 
@@ -164,15 +164,19 @@ class TopicQuality:
         Among equals, the topics of most documents come first. The work per topic is small: only
         the topics that are returned are looked at closely.
         """
-        quality = self._rows()
+        return self._first(1.0, rounds, most, least)
+
+    def best(self, rounds: int, most: int, least: int) -> list[QualityOfTopic]:
+        """Return the topics of the highest F1 that at least `least` documents have, best first."""
+        return self._first(-1.0, rounds, most, least)
+
+    def _first(self, sign: float, rounds: int, most: int, least: int) -> list[QualityOfTopic]:
+        """Return the first topics that enough documents have, by their F1 times a sign."""
+        quality = self._quality.view
         frequent = np.flatnonzero(quality[:, RELEVANT] >= max(least, 1))
         assigned, right, relevant = quality[frequent, : RELEVANT + 1].T
-        order = np.lexsort((-relevant, 2.0 * right / (assigned + relevant)))[:most]
+        order = np.lexsort((-relevant, sign * right / (assigned + relevant)))[:most]
         return [self.of(topic, rounds) for topic in frequent[order].tolist()]
-
-    def _rows(self) -> Floats:
-        """What is known of each topic, as a view."""
-        return self.room_for(0).quality[: self._quality.shape[0]]
 
     def of(self, topic: int, rounds: int) -> QualityOfTopic:
         """The quality of a topic that was assigned or relevant."""
@@ -205,6 +209,11 @@ class TopicQuality:
             **self._worst.state(),
         }
 
+    @property
+    def rounds(self) -> int:
+        """Rounds whose documents are known by their ids."""
+        return self._rounds
+
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Go on from a state that `state` gave; see `Learner.restore`."""
         quality = floats(state, "quality", None, COLUMNS)
@@ -214,6 +223,8 @@ class TopicQuality:
         if (quality[:, FIRST : LAST + 1] % 1.0).any():
             raise InvalidArrayError("array quality has a part of a round")
         rounds = count_of(state, "named_rounds")
+        if (quality[:, FIRST] > quality[:, LAST]).any() or (quality[:, LAST] > rounds).any():
+            raise InvalidArrayError("array quality has rounds that have not been")
         self._worst.restore(state, len(quality), rounds)
         self._rounds = rounds
         self._quality.load(quality)

@@ -10,12 +10,14 @@ import numpy.typing as npt
 
 from learners.arrays import Floats
 from learners.checks import InvalidArrayError, array_of, check_between, floats, starts
+from learners.decisions.fading import faded
 from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import State
 
 WORST = 3  # documents kept for each topic
-WRONG, ROUND = range(2)
+WRONG, ROUND, MISSED = range(3)
+COLUMNS = 3  # of a document
 MAX_ID_CHARACTERS = 64  # of an id that is kept
 FORGET = 0.999  # an error counts less with each round in which the topic was looked at
 
@@ -26,28 +28,30 @@ class WorstDocument(NamedTuple):
     id: str
     round: int
     wrong: float  # 1 - the probability of what was true
+    relevant: bool  # whether the document has the topic: it was missed, not wrongly likely
 
 
 @njit
-def keep_worst(errors: Floats, wrong: float, round_: int) -> None:
+def keep_worst(errors: Floats, wrong: float, round_: int, is_relevant: bool) -> None:
     """Keep a document if it is more wrong than one of those that are kept, which it replaces.
 
     Kept errors fade, so that documents of long ago give way to new ones.
     """
     least = 0
-    for i in range(WORST):
-        errors[2 * i + WRONG] *= FORGET
-        if errors[2 * i + WRONG] < errors[2 * least + WRONG]:
+    for i in range(0, WORST * COLUMNS, COLUMNS):
+        errors[i + WRONG] = faded(errors[i + WRONG], FORGET)
+        if errors[i + WRONG] < errors[least + WRONG]:
             least = i
-    if wrong > 0.5 and wrong > errors[2 * least + WRONG]:
-        errors[2 * least + WRONG] = wrong
-        errors[2 * least + ROUND] = round_
+    if wrong > 0.5 and wrong > errors[least + WRONG]:
+        errors[least + WRONG] = wrong
+        errors[least + ROUND] = round_
+        errors[least + MISSED] = is_relevant
 
 
 class WorstDocuments:
     """The worst documents of all topics."""
 
-    bytes_per_topic = WORST * (16 + 4 * MAX_ID_CHARACTERS + 100)
+    bytes_per_topic = WORST * (8 * COLUMNS + 4 * MAX_ID_CHARACTERS + 100)
 
     def __init__(self) -> None:
         self._errors = GrowingArray(2)
@@ -55,11 +59,11 @@ class WorstDocuments:
 
     def room_for(self, topics: int) -> Floats:
         """The errors and rounds, with room for this many topics."""
-        self._errors.grow(topics, 2 * WORST)
+        self._errors.grow(topics, COLUMNS * WORST)
         return self._errors.room
 
     def _rounds(self) -> npt.NDArray[np.float64]:
-        rounds: Floats = self._errors.view[:, ROUND::2]
+        rounds: Floats = self._errors.view[:, ROUND::COLUMNS]
         return rounds
 
     def name(self, before: int, ids: Sequence[str]) -> None:
@@ -76,13 +80,13 @@ class WorstDocuments:
 
     def of(self, topic: int) -> Sequence[WorstDocument]:
         """The documents that a topic got most wrong, worst first."""
-        pairs = self._errors.view[topic].reshape(WORST, 2).tolist()
-        found = [
-            WorstDocument(self._ids.get(int(round_), ""), int(round_), wrong)
-            for wrong, round_ in pairs
+        kept = self._errors.view[topic].reshape(WORST, COLUMNS).tolist()
+        documents = [
+            WorstDocument(self._ids.get(int(round_), ""), int(round_), wrong, bool(missed))
+            for wrong, round_, missed in kept
             if round_ > 0
         ]
-        return sorted(found, key=lambda one: (-one.wrong, -one.round))
+        return sorted(documents, key=lambda one: (-one.wrong, -one.round))
 
     def state(self) -> State:
         """Return everything as named arrays (copies)."""
@@ -98,13 +102,14 @@ class WorstDocuments:
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]], topics: int, last: int) -> None:
         """Go on from a state that `state` gave, of this many topics and rounds."""
-        errors = floats(state, "errors", topics, 2 * WORST)
-        check_between("errors", errors[:, WRONG::2], 0.0, 1.0)
-        check_between("errors, rounds", errors[:, ROUND::2], 0.0, last)
+        errors = floats(state, "errors", topics, COLUMNS * WORST)
+        for column in (WRONG, MISSED):
+            check_between("errors", errors[:, column::COLUMNS], 0.0, 1.0)
+        check_between("errors, rounds", errors[:, ROUND::COLUMNS], 0.0, last)
         rounds = array_of(state, "worst_rounds", np.int64, None)
         data = array_of(state, "worst_ids", np.uint8, None).tobytes()
         cuts = starts(state, "worst_starts", len(data), len(rounds)).tolist()
-        used = np.unique(errors[:, ROUND::2]).astype(np.int64)
+        used = np.unique(errors[:, ROUND::COLUMNS]).astype(np.int64)
         if not np.array_equal(rounds, used[used > 0]):
             raise InvalidArrayError("array worst_rounds has other rounds than array errors")
         try:

@@ -18,6 +18,7 @@ BUFFER_BYTES = 4 * 16 * (8 << 20)
 # A topic is known by its name, in a list and a dictionary, and may be as long as a term.
 TOPIC_BYTES = NAME_BYTES + 100
 MAX_TOPIC_BYTES = TOPIC_BYTES + CHARACTER_BYTES * MAX_TERM_BYTES
+MOST_ROWS = 100_000  # documents of the largest block; a lane also has its candidates twice
 DECISION_BYTES = RECORD.itemsize + 64  # what a lane decided about a waiting document, packed
 
 
@@ -44,7 +45,7 @@ def memory_ceiling(engine: Engine) -> int:
     )
     # Scores of the documents of a segment, and of earlier documents whose labels have come.
     late = min(settings.max_pending, settings.max_pending_bytes // DOCUMENT_BYTES)
-    waiting += decision_bytes(engine, late)
+    waiting += decision_bytes(engine, late + 2 * MOST_ROWS)
     dense = [lane for lane in engine.topic_group.lanes if not lane.has_sparse_scores]
     scores = len(dense) * 8 * (MAX_SCORES + late * topics)
     names = MAX_TOPIC_BYTES * topics

@@ -1,6 +1,6 @@
 """The decisions of lanes that assign topics, for Prometheus.
 
-Counters are sums over all rounds, so precision, recall and F1 of any window are quotients of rates.
+Counters are sums, so precision, recall and F1 of any window are quotients of rates.
 Other lanes have none of these metrics.
 """
 
@@ -19,6 +19,8 @@ COUNTS = {
     "right": families.RIGHT_TOPICS,
     "relevant": families.RELEVANT_TOPICS,
     "reviewed": families.REVIEW_ROUNDS,
+    "decided": families.DECIDED_DOCUMENTS,
+    "marked": families.REVIEW_DOCUMENTS,
 }
 # The names of sums in `DecisionCurve.totals` and of the measures that they are sums of.
 SUMS = {

@@ -90,6 +90,12 @@ RELEVANT_TOPICS = counter(
     "relevant_topics", LANE, "Topics in the labels of all rounds, of lanes that assign topics."
 )
 REVIEW_ROUNDS = counter("review_rounds", LANE, "Rounds whose document was marked for review.")
+DECIDED_DOCUMENTS = counter(
+    "decided_documents", LANE, "Documents, labelled or not, ranked by a lane that assigns topics."
+)
+REVIEW_DOCUMENTS = counter(
+    "review_documents", LANE, "Documents, labelled or not, that were marked for review."
+)
 DECISION_SUM = counter(
     "decision", MEASURE, "Sum of a measure of the assigned sets over all rounds."
 )
@@ -286,7 +292,8 @@ BUILD = Family(
 LEARNER = (
     ROUNDS, ROUNDS_WITH_TOPICS, LOSS_SUM, ROUND_AVERAGED_LOSS, LANE_CHANGES, LANE_CHANGE_ROUND,
     TOPIC_ROUNDS, TOPIC_LOSS, ASSIGNED_TOPICS, RIGHT_TOPICS, RELEVANT_TOPICS, REVIEW_ROUNDS,
-    DECISION_SUM, ROUND_AVERAGED_DECISION, TOPIC_ASSIGNED, TOPIC_RIGHT,
+    DECIDED_DOCUMENTS, REVIEW_DOCUMENTS, DECISION_SUM, ROUND_AVERAGED_DECISION, TOPIC_ASSIGNED,
+    TOPIC_RIGHT,
     LANE_SECONDS, MODEL_BYTES, *MODEL_SIZES.values(), *SHARD_SECONDS.values(), DOCUMENTS,
     VOCABULARY, VOCABULARY_CEILING, TERMS_REFUSED, TOPICS, TOPICS_CEILING, TOPICS_REFUSED,
     PENDING_DOCUMENTS, PENDING_LABELS, PENDING_CEILING, PENDING_BYTES, PENDING_BYTES_CEILING,

@@ -23,7 +23,8 @@ from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.reports.decision_report import ENOUGH_DOCUMENTS, responsible_terms
 
 TO_REVIEW = 20  # the last documents marked for review, per lane
-WORST_TOPICS = 10
+WORST_TOPICS, BEST_TOPICS = 10, 10
+SHOWN_LIKELY = 3  # topics that are listed with their probabilities, per document to review
 SHOWN_ASSIGNED = 5  # assigned topics that are listed per document; the others are counted
 REST = 50.0  # a lookup of weights is followed by a pause this many times as long
 
@@ -46,6 +47,7 @@ class ReviewDocument(NamedTuple):
     certainty: float
     assigned: Sequence[str]
     untold: int
+    likely: Sequence[tuple[str, float]]  # the most likely topics, with their probabilities
 
 
 class WorstTopic(NamedTuple):
@@ -66,6 +68,7 @@ class DecisionSample(NamedTuple):
     reliability: Sequence[Mapping[str, float]]
     review_gain: Sequence[tuple[float, float | None]]
     worst: Sequence[WorstTopic]
+    best: Sequence[tuple[str, QualityOfTopic]]
     to_review: Sequence[ReviewDocument]  # oldest first
 
 
@@ -79,6 +82,16 @@ def document_decision(made: Decisions, row: int, names: Sequence[str]) -> Docume
         decided["certainty"],
         decided["review"],
         tuple(probabilities[:EXPLAINED_TOPICS]),
+    )
+
+
+def likeliest(made: Decisions, row: int, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    """Return the most likely topics of a row, with their probabilities."""
+    order = np.argsort(-made.probabilities[row], kind="stable")[:SHOWN_LIKELY].tolist()
+    return tuple(
+        (names[made.topics[row, place]], float(made.probabilities[row, place]))
+        for place in order
+        if made.probabilities[row, place] > 0.0
     )
 
 
@@ -113,7 +126,8 @@ class PageDecisions:
                 decided = document_decision(made, row, names)
                 number = engine.documents - count + row + 1
                 id_ = str(ranked.documents[row].id)
-                queue.append(ReviewDocument(number, id_, decided.certainty, *decided[:2]))
+                likely = likeliest(made, row, names)
+                queue.append(ReviewDocument(number, id_, decided.certainty, *decided[:2], likely))
         return [
             tuple(
                 None if made is None else document_decision(made, row, names) for made in decisions
@@ -158,6 +172,10 @@ class PageDecisions:
                 WorstTopic(names[one.topic], one, self._terms.get((lane.name, one.topic)))
                 for one in worst
             ],
+            [
+                (names[one.topic], one)
+                for one in curve.topics.best(curve.rounds, BEST_TOPICS, ENOUGH_DOCUMENTS)
+            ],
             tuple(self._queues.get(lane.name, ())),
         )
 
@@ -165,10 +183,10 @@ class PageDecisions:
         """Look up the terms of the largest weights, for topics of lanes."""
         for lane in engine.lanes:
             topics = [topic for name, topic in keys if name == lane.name]
-            found = responsible_terms(engine, lane, topics)
+            weights = responsible_terms(engine, lane, topics)
             for topic in topics:
                 self._terms.pop((lane.name, topic), None)  # so that it becomes the newest one
-                self._terms[lane.name, topic] = found.get(topic, ())
+                self._terms[lane.name, topic] = weights.get(topic, ())
 
 
 def decision_object(sample: DecisionSample | None) -> dict[str, Any] | None:
@@ -180,12 +198,13 @@ def decision_object(sample: DecisionSample | None) -> dict[str, Any] | None:
         "enough_documents": ENOUGH_DOCUMENTS,
         "to_review": [document._asdict() for document in sample.to_review],
         "worst": [
-            {
-                **one.quality._asdict(),
-                "topic": one.name,
-                "worst": [document.id for document in one.quality.worst],
-                "terms": one.terms,
-            }
-            for one in sample.worst
+            {**topic_object(one.name, one.quality), "terms": one.terms} for one in sample.worst
         ],
+        "best": [topic_object(name, quality) for name, quality in sample.best],
     }
+
+
+def topic_object(name: str, quality: QualityOfTopic) -> dict[str, Any]:
+    """Return the quality of a topic as a JSON object."""
+    documents = [{"id": one.id, "relevant": one.relevant} for one in quality.worst]
+    return {**quality._asdict(), "topic": name, "worst": documents}

@@ -12,7 +12,7 @@ from pipeline.engine.engine import Engine
 from pipeline.engine.explanations import strongest_terms
 from pipeline.engine.lane import Lane
 
-EXPLAINED = 20  # of the worst topics, with the terms that speak most for or against them
+EXPLAINED = 20  # of the worst topics that are known well enough, with their largest weights
 SHOWN = 5  # topics of a lane in the table of a run
 # With fewer documents, chance decides how good a topic looks.
 ENOUGH_DOCUMENTS = 10
@@ -24,7 +24,8 @@ def decision_report(engine: Engine, lane: Lane) -> dict[str, Any]:
     if curve is None:
         return {}
     topics = sorted(curve.topics.all(curve.rounds), key=lambda one: (one.f1, -one.documents))
-    terms = responsible_terms(engine, lane, [one.topic for one in topics[:EXPLAINED]])
+    known = [one.topic for one in topics if one.documents >= ENOUGH_DOCUMENTS]
+    terms = responsible_terms(engine, lane, known[:EXPLAINED])
     tables = {
         "assign": lane.spec.assign,
         "risk": lane.spec.risk,
@@ -57,12 +58,12 @@ def topic_object(
     quality: QualityOfTopic, name: str, terms: list[tuple[str, float]] | None
 ) -> dict[str, Any]:
     """Return the quality of a topic as a JSON object."""
-    found = quality._asdict()
-    found["topic"] = name
-    found["worst"] = [document._asdict() for document in quality.worst]
+    entry = quality._asdict()
+    entry["topic"] = name
+    entry["worst"] = [document._asdict() for document in quality.worst]
     if terms is not None:
-        found["terms"] = [{"term": term, "weight": weight} for term, weight in terms]
-    return found
+        entry["terms"] = [{"term": term, "weight": weight} for term, weight in terms]
+    return entry
 
 
 def topic_rows(decisions: dict[str, Any]) -> Iterator[list[str]]:

@@ -27,7 +27,7 @@ class SlowTopic:
         self.assigned = self.right = self.relevant = self.first = self.last = 0
         self.lately = self.recent_right = self.recent_sizes = 0.0
         self.histogram = [[0, 0] for _ in range(topic_quality.BINS)]
-        self.worst = [(0.0, 0)] * worst_documents.WORST
+        self.worst = [(0.0, 0, False)] * worst_documents.WORST
 
     @property
     def f1(self) -> float:
@@ -39,12 +39,14 @@ class SlowTopic:
         self.recent_right = topic_quality.KEEP * self.recent_right + right
         self.recent_sizes = topic_quality.KEEP * self.recent_sizes + size
 
-    def keep_worst(self, wrong: float, round_: int) -> None:
+    def keep_worst(self, wrong: float, round_: int, is_relevant: bool) -> None:
         """Keep a document that is more wrong than one of those that are kept."""
-        self.worst = [(error * worst_documents.FORGET, when) for error, when in self.worst]
+        self.worst = [
+            (error * worst_documents.FORGET, when, missed) for error, when, missed in self.worst
+        ]
         least = min(range(len(self.worst)), key=lambda i: self.worst[i][0])
         if wrong > 0.5 and wrong > self.worst[least][0]:
-            self.worst[least] = (wrong, round_)
+            self.worst[least] = (wrong, round_, is_relevant)
 
 
 def f1_of(right: float, size: float, relevant: float) -> float:
@@ -57,10 +59,16 @@ class SlowDecisionCurve:
 
     def __init__(self) -> None:
         self.rounds = self.right = self.assigned = self.relevant = self.reviewed = self.exact = 0
+        self.decided = self.marked = 0
         self.f1 = self.trusted_f1 = self.hamming = self.brier = 0.0
         self.reliability = [[0.0, 0.0, 0.0] for _ in range(BINS)]
         self.review = [[0.0, 0.0, 0.0] for _ in range(BINS)]
         self.topics: defaultdict[int, SlowTopic] = defaultdict(SlowTopic)
+
+    def decide(self, decision: SlowDecision) -> None:
+        """Count a ranked document, which may be labelled later or never."""
+        self.decided += 1
+        self.marked += decision.review
 
     def add(self, one: SlowRound) -> None:
         """Add a learned document."""
@@ -105,7 +113,7 @@ class SlowDecisionCurve:
             known.right += is_assigned and hit
             if is_assigned or hit:
                 known.add_recent(float(is_assigned and hit), float(is_assigned) + hit)
-            known.keep_worst(1.0 - probability if hit else probability, self.rounds)
+            known.keep_worst(1.0 - probability if hit else probability, self.rounds, hit)
         for topic in relevant:
             known = self.topics[topic]
             fade = (1.0 - 1.0 / topic_quality.MEMORY) ** (self.rounds - known.last)
@@ -115,4 +123,4 @@ class SlowDecisionCurve:
             known.last = self.rounds
             if all(topic != other for other, _, _ in candidates):
                 known.add_recent(0.0, 1.0)
-                known.keep_worst(1.0, self.rounds)
+                known.keep_worst(1.0, self.rounds, True)

@@ -115,6 +115,10 @@ def restore_lane(engine: Engine, lane: Lane, snapshot: Snapshot) -> None:
         with part(f"lane {lane.name}, decisions"):
             lane.decision_curve.restore(arrays_under(snapshot.arrays, f"lane{number}/decisions"))
             lane.decision_curve.check_references(labels)
+            if lane.decision_curve.rounds != lane.curve.rounds:
+                raise InvalidArrayError(
+                    f"{lane.decision_curve.rounds} rounds, but the curve has {lane.curve.rounds}"
+                )
 
 
 def restore_learner(engine: Engine, lane: Lane, snapshot: Snapshot) -> None:

@@ -3,6 +3,8 @@ import { CONFIG, touch } from "./curves.js";
 import { colourNumber, count, make, setText, short } from "./dom.js";
 
 const percent = (share) => (share === null ? "n.a." : `${(100 * share).toFixed(1)}\u00a0%`);
+// With two digits that count, so that rare topics can be told apart.
+const fine = (share) => (share === null ? "n.a." : `${Number((100 * share).toPrecision(2))}\u00a0%`);
 const decimal = (value) => (value === null ? "n.a." : value.toFixed(3));
 
 const GOALS = {
@@ -35,7 +37,8 @@ export function showDecisions(part, model, lane) {
   showFigures(part("decision-figures"), decisions);
   drawDiagrams(part, decisions, lane);
   if (part("diagrams").open) tabulate(part, decisions);
-  showWorst(part("worst"), part("no-worst"), decisions);
+  showTopics(part("worst"), part("no-worst"), WORST, decisions.worst, decisions.enough_documents);
+  showTopics(part("best"), part("no-best"), BEST, decisions.best, decisions.enough_documents);
   showReview(part("review"), part("no-review"), decisions);
 }
 
@@ -43,7 +46,7 @@ function meaning({ goal, risk }) {
   const [name, level] = goal.split(":");
   const aim = `The sets aim at ${GOALS[name] ?? goal}${level ? ` ${level}` : ""}. They are made before the labels are used.`;
   if (!risk) return `${aim} The lane marks no documents for review, because its option risk is 0.`;
-  return `${aim} Documents are marked for review so that the sets of the others have a mean F1 of ${Number((1 - risk).toFixed(4))}.`;
+  return `${aim} Documents are marked for review so that the sets of the others have a mean F1 of ${Number((1 - risk).toFixed(4))}. If all sets together have that, hardly any document is marked.`;
 }
 
 function showFigures(list, { risk, values, recent }) {
@@ -121,27 +124,29 @@ function fillTable(table, titles, rows) {
   table.tBodies[0].replaceChildren(...rows.map((row) => make("tr", {}, ...row.map((text) => make("td", {}, text)))));
 }
 
-const WORST = ["topic", "documents", "precision", "recall", "F1", "F1 lately", "AvgP", "share", "share lately", "most wrong documents", "largest weights"];
+const BEST = ["topic", "documents", "assigned", "precision", "recall", "F1", "F1 lately", "AvgP", "share", "share lately"];
+const WORST = [...BEST, "most wrong documents", "largest weights"];
 
-function showWorst(table, none, { worst, enough_documents }) {
-  setText(none, `No topic has ${count(enough_documents)} documents yet.`);
-  const rows = worst.map((one) => [
+function showTopics(table, none, titles, topics, enough) {
+  setText(none, `No topic has ${count(enough)} documents yet.`);
+  const rows = topics.map((one) => [
     clamped(one.topic),
-    ...[count(one.documents), decimal(one.precision), decimal(one.recall), decimal(one.f1), decimal(one.recent_f1)],
-    ...[decimal(one.average_precision), percent(one.frequency), percent(one.recent_frequency)],
-    clamped(one.worst.join(", ") || "none"),
-    one.terms === null ? "" : clamped(one.terms.map(([term, weight]) => `${term} ${short(weight)}`).join(", ") || "none"),
-  ]);
-  showRows(table, none, WORST, rows, worst);
+    ...[count(one.documents), count(one.assigned), decimal(one.precision), decimal(one.recall), decimal(one.f1), decimal(one.recent_f1)],
+    ...[decimal(one.average_precision), fine(one.frequency), fine(one.recent_frequency)],
+    clamped(one.worst.map(({ id, relevant }) => `${id} (${relevant ? "missed" : "too likely"})`).join(", ") || "none"),
+    one.terms ? clamped(one.terms.map(([term, weight]) => `${term} ${short(weight)}`).join(", ") || "none") : "",
+  ].slice(0, titles.length));
+  showRows(table, none, titles, rows, topics);
 }
 
-const REVIEW = ["document", "number", "certainty", "assigned topics"];
+const REVIEW = ["document", "certainty", "assigned topics", "most likely topics"];
 
 function showReview(table, none, { to_review, risk }) {
   setText(none, risk ? "No document was marked for review since the page began." : "The lane marks no documents.");
   const newest = [...to_review].reverse();
-  const rows = newest.map(({ id, number, certainty, assigned, untold }) => [
-    clamped(id), count(number), decimal(certainty), clamped(listed(assigned, untold)),
+  const rows = newest.map(({ id, certainty, assigned, untold, likely }) => [
+    clamped(id), decimal(certainty), clamped(listed(assigned, untold)),
+    clamped(likely.map(([topic, probability]) => `${topic} ${decimal(probability)}`).join(", ")),
   ]);
   showRows(table, none, REVIEW, rows, newest);
 }

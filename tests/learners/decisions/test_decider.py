@@ -263,3 +263,55 @@ def test_the_f1_rule_beats_every_single_threshold_on_its_own_measure() -> None:
 
     best = max(sample_f1((likely >= cut).astype(float)) for cut in np.linspace(0.1, 0.9, 81))
     assert sample_f1(made.assigned[:, :8].astype(float)) > best
+
+
+def scored(scores: Floats, labels: list[int]) -> Steps:
+    """Documents with these scores, each ranked and then learned with the same labels."""
+    length, topics = scores.shape
+    known = np.full(2 * length, topics, np.int32)
+    counts = np.tile([0, len(labels)], length)
+    return Steps(
+        np.repeat(np.arange(length, dtype=np.int32), 2),
+        np.tile([False, True], length),
+        known,
+        np.concatenate(([0], np.cumsum(counts))),
+        np.tile(np.array(labels, np.int32), length),
+        known,
+    )
+
+
+@every_goal
+def test_documents_without_topics_change_no_threshold(goal: str) -> None:
+    """However many there are; and the state can still be restored."""
+    decider = Decider(parse_goal(goal), 0.2)
+    some = np.tile([2.0, -1.0, -2.0], (5000, 1))
+    decider.follow(scored(some[:50], [0]), DenseScores(some[:50]), Decisions.new(50))
+    none = np.full((5000, 3), -50.0)
+    decider.follow(scored(none, []), DenseScores(none), Decisions.new(5000))
+    before = decider.state()["tally"]
+    for _ in range(80):
+        decider.follow(scored(none, []), DenseScores(none), Decisions.new(5000))
+    state = decider.state()
+    if goal not in ("f1", "recall:0.8"):  # these go on assigning topics
+        assert state["tally"][:4].tolist() == before[:4].tolist()
+    for name in ("tally", "histogram", "certainty", "curvature"):
+        parts = abs(state[name][state[name] != 0.0])
+        assert parts.min(initial=1.0) > 1e-250  # nothing fades to numbers that are slow
+    again = Decider(parse_goal(goal), 0.2)
+    again.restore(state)
+    assert states_equal(decider, again)
+
+
+@pytest.mark.parametrize("score", [1e300, -1e300])
+def test_a_state_after_scores_beyond_all_limits_can_be_restored(score: float) -> None:
+    for topics in range(1, 22):
+        decider, scores = Decider(parse_goal("micro"), 0.2), np.full((7, topics), score)
+        decider.follow(scored(scores, [0]), DenseScores(scores), Decisions.new(7))
+        Decider(parse_goal("micro"), 0.2).restore(decider.state())
+
+
+def test_a_document_before_the_first_topic_is_reviewed() -> None:
+    made, none = Decisions.new(3), np.zeros((3, 0))
+    Decider(parse_goal("micro"), 0.2).follow(scored(none, []), DenseScores(none), made)
+    assert made.review.all()
+    assert made.certainty.tolist() == [0.0] * 3

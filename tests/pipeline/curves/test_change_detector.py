@@ -11,9 +11,13 @@ from pipeline.curves.change_detector import (
     CENTRE,
     FALSE_ALARMS,
     LOG_ERRORS,
+    RATE,
     ROUNDS,
     SIZES,
     SMALLEST,
+    SPREAD_THEN,
+    SUM_THEN,
+    VARIANCE,
     Alarm,
     ChangeDetector,
 )
@@ -122,7 +126,8 @@ def test_no_losses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "value"), [(ROUNDS, 1.5), (ROUNDS, -1.0), (CENTRE, 2.0), (CENTRE, np.nan)]
+    ("column", "value"),
+    [(ROUNDS, 1.5), (ROUNDS, -1.0), (CENTRE, 2.0), (CENTRE, np.nan), (VARIANCE, 0.0)],
 )
 def test_a_damaged_state_is_refused(column: int, value: float) -> None:
     state = ChangeDetector().state()
@@ -130,3 +135,16 @@ def test_a_damaged_state_is_refused(column: int, value: float) -> None:
     numbers[column] = value
     with pytest.raises(InvalidArrayError, match="numbers"):
         ChangeDetector().restore({**state, "numbers": numbers})
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [(RATE, 0.0), (RATE, 1.0), (SUM_THEN, 70.0), (SPREAD_THEN, 70.0)]
+)
+@pytest.mark.parametrize("size", [0, SIZES - 1])
+def test_windows_that_cannot_be_are_refused(size: int, column: int, value: float) -> None:
+    detector = ChangeDetector()
+    alarms_of(broken_losses(1, (0.5,), 100), detector)
+    windows = np.array(detector.state()["windows"])
+    windows[size, column] = value
+    with pytest.raises(InvalidArrayError, match="windows"):
+        ChangeDetector().restore({**detector.state(), "windows": windows})

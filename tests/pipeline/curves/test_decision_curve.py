@@ -14,6 +14,8 @@ from learners.decided import CANDIDATES, Decisions
 from learners.segment import Steps
 from learners.slow.decisions import SlowDecision
 from pipeline.curves.decision_curve import MEASURES, DecisionCurve
+from pipeline.curves.topic_quality import LAST
+from pipeline.curves.worst_documents import WorstDocument
 from pipeline.slow.decision_curve import SlowDecisionCurve, SlowRound, SlowTopic, f1_of
 
 TOPICS = 24
@@ -59,13 +61,15 @@ def follow(curve: DecisionCurve, rounds: list[SlowRound], cuts: list[int]) -> No
             made.certainty[row], made.review[row] = one.decision[4:]
         known = np.array([one.known for one in part], np.int32)
         labels = [topic for one in part for topic in one.relevant]
+        # Each document is ranked, then learned.
+        counts = [count for one in part for count in (0, len(one.relevant))]
         steps = Steps(
-            np.arange(len(part), dtype=np.int32),
-            np.ones(len(part), np.bool_),
-            known,
-            np.cumsum([0, *(len(one.relevant) for one in part)]),
+            np.repeat(np.arange(len(part), dtype=np.int32), 2),
+            np.tile([False, True], len(part)),
+            np.repeat(known, 2),
+            np.cumsum([0, *counts]),
             np.array(labels, np.int32),
-            known,
+            np.repeat(known, 2),
         )
         curve.follow(steps, made, int(known.max(initial=0)))
         curve.topics.add_rounds([one.id for one in part])
@@ -77,6 +81,7 @@ def test_measures_equal_those_of_the_twin(seed: int) -> None:
     curve, twin = DecisionCurve(), SlowDecisionCurve()
     follow(curve, rounds, [0, len(rounds)])
     for one in rounds:
+        twin.decide(one.decision)
         twin.add(one)
     count = len(rounds)
     assert curve.totals() == {
@@ -90,6 +95,8 @@ def test_measures_equal_those_of_the_twin(seed: int) -> None:
         "brier": twin.brier,
         "reviewed": twin.reviewed,
         "trusted_f1": twin.trusted_f1,
+        "decided": twin.decided,
+        "marked": twin.marked,
     }
     macro = [
         topic.f1 for _, topic in sorted(twin.topics.items()) if topic.assigned + topic.relevant
@@ -105,13 +112,25 @@ def test_measures_equal_those_of_the_twin(seed: int) -> None:
         "hamming_loss": twin.hamming / count,
         "brier": twin.brier / count,
         "calibration_error": error / sum(row[0] for row in twin.reliability),
-        "review_share": twin.reviewed / count,
+        "review_share": twin.marked / twin.decided,
         "trusted_f1": twin.trusted_f1 / (count - twin.reviewed),
     }
     assert tuple(curve.last().values) == MEASURES
     assert [(p["count"], p["probability"], p["relevant"]) for p in curve.reliability()] == [
         (row[0], row[1] / row[0], row[2] / row[0]) for row in twin.reliability if row[0]
     ]
+
+
+def test_marks_are_counted_whether_or_not_a_document_is_labelled() -> None:
+    curve, made = DecisionCurve(), Decisions.new(4)
+    made.review[:] = [True, False, True, False]
+    known, rows = np.full(5, 3, np.int32), np.array([0, 1, 2, 3, 1], np.int32)
+    learn = np.array([False, False, False, False, True])
+    starts = np.array([0, 0, 0, 0, 0, 1])
+    curve.follow(Steps(rows, learn, known, starts, np.array([2], np.int32), known), made, 3)
+    values = curve.last().values
+    assert (curve.rounds, values["review_share"]) == (1, 0.5)
+    assert values["trusted_f1"] == 0.0  # of the one labelled document, which was not marked
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -136,9 +155,10 @@ def test_the_quality_of_topics_equals_that_of_the_twin(seed: int) -> None:
         assert known.average_precision == (
             pytest.approx(average_precision(topic)) if topic.relevant else None
         )
-        worst = sorted(((-wrong, -when) for wrong, when in topic.worst if when))
-        assert [(document.id, document.round, document.wrong) for document in known.worst] == [
-            (f"document {-when - 1}", -when, -wrong) for wrong, when in worst
+        worst = sorted((-wrong, -when, missed) for wrong, when, missed in topic.worst if when)
+        assert [*known.worst] == [
+            WorstDocument(f"document {-when - 1}", -when, -wrong, missed)
+            for wrong, when, missed in worst
         ]
 
 
@@ -233,4 +253,19 @@ def test_ids_that_do_not_fit_their_rounds_are_refused() -> None:
     state = curve.state()
     state["worst_rounds"] = state["worst_rounds"] + 1
     with pytest.raises(InvalidArrayError, match="worst_rounds"):
+        DecisionCurve().restore(state)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("named_rounds", "named_rounds"), ("quality", "have not been")]
+)
+def test_rounds_that_have_not_been_are_refused(name: str, message: str) -> None:
+    curve = DecisionCurve()
+    follow(curve, random_rounds(2), [0, 300])
+    state = curve.state()
+    if name == "quality":
+        state[name][3, LAST] = 301.0
+    else:
+        state[name] = state[name] + 5
+    with pytest.raises(InvalidArrayError, match=message):
         DecisionCurve().restore(state)

@@ -24,7 +24,10 @@ from tests.support.scraping import Scrape, learn, new_engine, readings, scrape
 SOURCE = "synthetic:600,topics=12"
 DECIDES = "soft-arow:assign=micro,risk=0.3,name=decides"
 LANES = (DECIDES, "perceptron")
-COUNTS = ("assigned_topics", "right_topics", "relevant_topics", "review_rounds")
+COUNTS = (
+    "assigned_topics", "right_topics", "relevant_topics", "review_rounds", "decided_documents",
+    "review_documents",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +63,8 @@ def by_hand(rankings: Path) -> tuple[dict[str, float], dict[str, Counter[str]]]:
         counts["right_topics"] += len(right)
         counts["relevant_topics"] += len(relevant)
         counts["review_rounds"] += event["review"]
+        counts["review_documents"] += event["review"]
+        counts["decided_documents"] += 1
         counts["exact"] += assigned == relevant
         counts["f1"] += 2 * len(right) / sizes if sizes else 1.0
         topics["assigned"].update(assigned)
@@ -153,6 +158,6 @@ def test_before_the_first_round_there_are_counters_and_no_averages() -> None:
     metrics.learned([new_engine(LANES)])
     metrics.committed()
     first = scrape(registry)
-    assert [first.value(f"wirerank_{name}_total") for name in COUNTS] == [0, 0, 0, 0]
+    assert [first.value(f"wirerank_{name}_total") for name in COUNTS] == [0] * len(COUNTS)
     assert not any(name == "wirerank_round_averaged_decision" for name, _ in first.samples)
     assert first.value("wirerank_topic_assigned_total", topic=OTHERS) == 0

@@ -13,7 +13,7 @@ from pipeline.curves.decision_curve import DecisionCurve
 from pipeline.engine.decision_texts import as_objects
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
-from pipeline.page.decisions import TO_REVIEW, WORST_TOPICS
+from pipeline.page.decisions import BEST_TOPICS, TO_REVIEW, WORST_TOPICS
 from pipeline.page.samples import ENDED
 from pipeline.page.server import PageServer
 from pipeline.page.updates import update_since
@@ -84,7 +84,10 @@ def test_a_sample_says_what_the_curve_and_the_report_say() -> None:
     for topic, expected in zip(shown["decisions"][1]["worst"], worst[:WORST_TOPICS], strict=True):
         assert topic["topic"] == expected["topic"]
         assert topic["f1"] == expected["f1"]
-        assert topic["worst"] == [document["id"] for document in expected["worst"]]
+        assert topic["worst"] == [
+            {"id": document["id"], "relevant": document["relevant"]}
+            for document in expected["worst"]
+        ]
         terms = [[one["term"], one["weight"]] for one in expected["terms"]]
         assert topic["terms"] == terms
 
@@ -160,14 +163,22 @@ def test_numbers_on_the_page(view: Viewer, ended: tuple[Stream, PageServer]) -> 
     assert texts(page, "#worst tbody th") == [names[one.topic] for one in worst]
     row = texts(page, "#worst tbody tr:first-child td")
     first = worst[0]
-    assert row[0] == str(first.documents)
-    assert row[3:5] == [DECIMALS % first.f1, DECIMALS % first.recent_f1]
-    assert row[8].split(", ") == [document.id for document in first.worst]
-    assert row[9]
+    assert row[:2] == [str(first.documents), str(first.assigned)]
+    assert row[4:6] == [DECIMALS % first.f1, DECIMALS % first.recent_f1]
+    assert row[9].split(", ") == [
+        f"{one.id} ({'missed' if one.relevant else 'too likely'})" for one in first.worst
+    ]
+    assert row[10]
+    best = curve_of(stream).topics.best(400, BEST_TOPICS, ENOUGH_DOCUMENTS)
+    assert texts(page, "#best tbody th") == [names[one.topic] for one in best]
+    assert best[0].f1 > worst[0].f1
     sample = stream.feed.sample.decisions[1]
     assert sample is not None
     queue = [one.id for one in reversed(sample.to_review)]
     assert texts(page, "#review tbody th") == queue
+    newest = sample.to_review[-1]
+    likely = ", ".join(f"{topic} {probability:.3f}" for topic, probability in newest.likely)
+    assert texts(page, "#review tbody tr:first-child td")[2] == likely
     page.select_option("#decided-by", label="other")
     expect(page.locator("#decisions-meaning")).to_contain_text("a precision of 0.9")
     expect(page.locator("#no-review")).to_have_text("The lane marks no documents.")
