@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Bytes, Longs
-from learners.jit import njit
+from learners.jit import njit, njit_inline
 from pipeline.text.eight_bytes import eight_bytes, first_bytes
 
 Packed = npt.NDArray[np.uint64]  # of up to eight letters each
@@ -107,13 +107,13 @@ STEP_4 = suffixes(dict.fromkeys((
 ), ""))  # fmt: skip
 
 
-@njit
+@njit_inline
 def is_in(letter: int, letters: np.uint64) -> bool:
     """Return whether a letter of lower case is in a set. Digits and the consonant Y never are."""
     return bool(letter >= ord("a") and letters >> np.uint64(letter & 31) & np.uint64(1))
 
 
-@njit
+@njit_inline
 def has_vowel(word: Bytes, end: int) -> bool:
     """Return whether the word has a vowel."""
     at = FIRST
@@ -122,7 +122,7 @@ def has_vowel(word: Bytes, end: int) -> bool:
     return at < end
 
 
-@njit
+@njit_inline
 def is_one_of(word: Bytes, end: int, words: Packed) -> bool:
     """Return whether the word is one of these."""
     if end - FIRST >= 8:
@@ -133,7 +133,7 @@ def is_one_of(word: Bytes, end: int, words: Packed) -> bool:
     return found
 
 
-@njit
+@njit_inline
 def ends_in_short_syllable(word: Bytes, end: int) -> bool:
     """Return whether a short vowel is near the end: as in rap, trap, entrap, or ow, on, at."""
     size = end - FIRST
@@ -147,7 +147,7 @@ def ends_in_short_syllable(word: Bytes, end: int) -> bool:
     )
 
 
-@njit
+@njit_inline
 def longest_suffix(word: Bytes, end: int, table: Suffixes) -> int:
     """Return the number of the longest suffix in the table that the word has, or -1."""
     if not is_in(word[end - 1], table.last_letters):
@@ -159,7 +159,7 @@ def longest_suffix(word: Bytes, end: int, table: Suffixes) -> int:
     return NO_SUFFIX
 
 
-@njit
+@njit_inline
 def replaced_suffix(word: Bytes, end: int, table: Suffixes, number: int) -> int:
     """Replace a suffix that the word has."""
     end -= table.cuts[number]
@@ -167,7 +167,7 @@ def replaced_suffix(word: Bytes, end: int, table: Suffixes, number: int) -> int:
     return end + (table.added[number] > 0)
 
 
-@njit
+@njit_inline
 def region(word: Bytes, start: int, end: int) -> int:
     """Return where the region behind the first consonant after a vowel begins."""
     at = start
@@ -178,7 +178,7 @@ def region(word: Bytes, start: int, end: int) -> int:
     return min(at + 1, end)
 
 
-@njit
+@njit_inline
 def without_plural(word: Bytes, end: int) -> int:
     """Step 1a: sses, ies, ied and s."""
     number = longest_suffix(word, end, PLURALS)
@@ -191,7 +191,7 @@ def without_plural(word: Bytes, end: int) -> int:
     return replaced_suffix(word, end, PLURALS, number)
 
 
-@njit
+@njit_inline
 def without_participle(word: Bytes, end: int, r1: int) -> int:
     """Step 1b: eed, ed and ing, all of them also with ly."""
     last = end
@@ -220,7 +220,7 @@ def without_participle(word: Bytes, end: int, r1: int) -> int:
     return with_e(word, start, r1)
 
 
-@njit
+@njit_inline
 def with_e(word: Bytes, end: int, r1: int) -> int:
     """Add the e that a participle has lost, or remove the letter that it has doubled."""
     last, before = word[end - 1], word[end - 2]
@@ -241,7 +241,7 @@ def with_e(word: Bytes, end: int, r1: int) -> int:
     return end
 
 
-@njit
+@njit_inline
 def step_2(word: Bytes, end: int, r1: int) -> int:
     """Step 2: suffixes such as ization and fulness become shorter."""
     number = longest_suffix(word, end, STEP_2)
@@ -263,7 +263,7 @@ def step_2(word: Bytes, end: int, r1: int) -> int:
     return end
 
 
-@njit
+@njit_inline
 def step_3(word: Bytes, end: int, r1: int, r2: int) -> int:
     """Step 3: suffixes such as icate become shorter or go."""
     number = longest_suffix(word, end, STEP_3)
@@ -274,7 +274,7 @@ def step_3(word: Bytes, end: int, r1: int, r2: int) -> int:
     return replaced_suffix(word, end, STEP_3, number)
 
 
-@njit
+@njit_inline
 def step_4(word: Bytes, end: int, r2: int) -> int:
     """Step 4: the suffixes that are left go."""
     number = longest_suffix(word, end, STEP_4)
@@ -286,7 +286,7 @@ def step_4(word: Bytes, end: int, r2: int) -> int:
     return end - int(STEP_4.lengths[number])
 
 
-@njit
+@njit_inline
 def step_5(word: Bytes, end: int, r1: int, r2: int) -> int:
     """Step 5: a last e, and the second l of two."""
     start = end - 1
@@ -298,7 +298,7 @@ def step_5(word: Bytes, end: int, r1: int, r2: int) -> int:
     return end
 
 
-@njit
+@njit_inline
 def mark_consonants(word: Bytes, end: int) -> bool:
     """Make each y a Y that is a consonant; return whether there are any."""
     has_any = False
@@ -311,7 +311,7 @@ def mark_consonants(word: Bytes, end: int) -> bool:
     return has_any
 
 
-@njit
+@njit_inline
 def special_stem(word: Bytes, end: int) -> int:
     """Return the end of the stem of a word with a stem of its own, or 0 for other words."""
     if end - FIRST >= 8 or not is_in(word[end - 1], SPECIAL_LAST_LETTERS):

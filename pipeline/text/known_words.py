@@ -66,7 +66,7 @@ def word_table(words: int, letters: int) -> WordTable:
 @njit
 def with_room(known: WordTable, words: int, letters: int) -> WordTable:
     """Return the table, or one of twice the size if it lacks room for more words and letters."""
-    size, filled = known.used
+    size, filled = known.used[0], known.used[1]
     if size + words <= len(known.words) and filled + letters + ROOM <= len(known.letters):
         return known
     larger = word_table(2 * size + words, 2 * filled + letters)
@@ -104,14 +104,17 @@ def is_plain(letters: Bytes, start: int, end: int) -> bool:
 
 @njit_inline
 def put_word(
-    known: WordTable, slot: np.uint64, letters: Bytes, start: int, length: int, hashed: np.uint64,
-    stem: Bytes, stem_length: int, is_stop_word: bool, key: Hashes,
+    words: Hashes, known_letters: Bytes, used: Longs, letters: Bytes, start: int, length: int,
+    hashed: np.uint64, stem: Bytes, stem_length: int, is_stop_word: bool, key: Hashes,
 ) -> None:  # fmt: skip
-    """Add a word at its free slot, with its stem, which begins at 8. There must be room."""
-    word, place = known.used
+    """Add a word with its stem, which begins at 8. There must be room.
+
+    The arrays are those of a table. To pass the table takes longer than to add a word.
+    """
+    word, place = used[0], used[1]
     filled = place
     if length > 8:
-        copy_bytes(letters, start, known.letters, filled, length)
+        copy_bytes(letters, start, known_letters, filled, length)
         filled += length
     first_letters = eight_bytes(letters, start)
     if length < 8:
@@ -123,30 +126,19 @@ def put_word(
     if is_stop_word:
         stem_length = 0
     elif not is_beginning:
-        copy_bytes(stem, FIRST, known.letters, filled, stem_length)
+        copy_bytes(stem, FIRST, known_letters, filled, stem_length)
         filled += stem_length
-    known.words[word, HASH] = hashed
-    known.words[word, FIRST_LETTERS] = first_letters
-    known.words[word, STEM_HASH] = stem_hash
-    known.words[word, LENGTHS] = (
+    words[word, HASH] = hashed
+    words[word, FIRST_LETTERS] = first_letters
+    words[word, STEM_HASH] = stem_hash
+    words[word, LENGTHS] = (
         np.uint64(length)
         | np.uint64(stem_length) << STEM_LENGTH
         | np.uint64(is_beginning) << IS_BEGINNING
         | np.uint64(place) << PLACE
     )
-    known.slots[slot] = word
-    known.used[0] = word + 1
-    known.used[1] = filled
-
-
-@njit_inline
-def is_in(stop_words: TermTable, letters: Bytes, start: int, end: int, hashed: np.uint64) -> bool:
-    """Return whether a token is a stop word."""
-    slots, hashes = stop_words.slots, stop_words.hashes
-    return bool(
-        slots[likely_slot(slots, hashes, hashed)] >= 0
-        and find(stop_words, letters, start, end, hashed) >= 0
-    )
+    used[0] = word + 1
+    used[1] = filled
 
 
 @njit
@@ -157,8 +149,9 @@ def find_words(
 
     The keys of the tables must be equal. Adds words whose stems need no Python; there must be room.
     """
-    slots, words, known_letters = known.slots, known.words, known.letters
+    slots, words, known_letters, used = known.slots, known.words, known.letters, known.used
     ends, letters, hashes, key = tokens.ends, tokens.letters, tokens.hashes, tokens.key
+    stop_slots, stop_hashes = stop_words.slots, stop_words.hashes
     last = np.uint64(len(slots) - 1)
     found = np.empty(len(chosen), np.int32)
     missing = np.empty(len(chosen), np.int64)
@@ -194,11 +187,16 @@ def find_words(
                 missing[count] = i
                 count += 1
                 continue
-            word = known.used[0]
-            is_stop_word = is_in(stop_words, letters, start, start + length, hashed)
-            put_word(
-                known, slot, letters, start, length, hashed, stem, stem_length, is_stop_word, key
+            is_stop_word = (
+                stop_slots[likely_slot(stop_slots, stop_hashes, hashed)] >= 0
+                and find(stop_words, letters, start, start + length, hashed) >= 0
             )
+            word = used[0]
+            slots[slot] = word
+            put_word(
+                words, known_letters, used, letters, start, length, hashed, stem, stem_length,
+                is_stop_word, key,
+            )  # fmt: skip
         found[i] = word
     return found, missing[:count].copy()
 
@@ -229,8 +227,10 @@ def add_words(
 
     The text has their stems, each with a blank behind it.
     """
-    slots, last = known.slots, np.uint64(len(known.slots) - 1)
+    slots, words, known_letters, used = known.slots, known.words, known.letters, known.used
     ends, letters, hashes, key = tokens.ends, tokens.letters, tokens.hashes, tokens.key
+    stop_slots, stop_hashes = stop_words.slots, stop_words.hashes
+    last = np.uint64(len(slots) - 1)
     stem = np.zeros(FIRST + MAX_TERM_BYTES + ROOM, np.uint8)
     at = 0
     for token in chosen:
@@ -248,8 +248,15 @@ def add_words(
         else:
             length = end - start
             copy_bytes(letters, start, stem, FIRST, length)
-        is_stop_word = is_in(stop_words, letters, start, end, hashed)
-        put_word(known, slot, letters, start, end - start, hashed, stem, length, is_stop_word, key)
+        is_stop_word = (
+            stop_slots[likely_slot(stop_slots, stop_hashes, hashed)] >= 0
+            and find(stop_words, letters, start, end, hashed) >= 0
+        )
+        slots[slot] = used[0]
+        put_word(
+            words, known_letters, used, letters, start, end - start, hashed, stem, length,
+            is_stop_word, key,
+        )  # fmt: skip
 
 
 @njit
