@@ -77,7 +77,9 @@ DOUBLES = letter_set("bdfgmnprt")
 BEFORE_LI = letter_set("cdeghkmnrt")
 
 # Words with stems of their own, and those that stay as they are.
-SPECIAL_WORDS = "skis skies idly gently ugly early only singly sky news howe atlas cosmos bias andes"
+SPECIAL_WORDS = (
+    "skis skies idly gently ugly early only singly sky news howe atlas cosmos bias andes"
+)
 SPECIAL_STEMS = "ski sky idl gentl ugli earli onli singl sky news howe atlas cosmos bias andes"
 SPECIAL, SPECIAL_BECOMES = packed_words(SPECIAL_WORDS), packed_words(SPECIAL_STEMS)
 SPECIAL_LAST_LETTERS = letter_set("syeg")

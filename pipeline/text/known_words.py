@@ -326,9 +326,7 @@ class KnownWords:
         # Some letters are stored twice: those of a word, and those of its stem.
         letters = 2 * int(tokens.ends[tokens.size[0]])
         self._words = with_room(self._words, len(chosen), letters)
-        found, missing = find_words(
-            tokens, chosen, self._is_english, self._stop_words, self._words
-        )
+        found, missing = find_words(tokens, chosen, self._is_english, self._stop_words, self._words)
         if len(missing):
             first = len(self)
             self._learn(tokens, chosen[missing])
