@@ -166,7 +166,7 @@ def replaced_suffix(word: Bytes, end: int, table: Suffixes, number: int) -> int:
     """Replace a suffix that the word has."""
     end -= table.cuts[number]
     word[end] = table.added[number]
-    return end + (table.added[number] > 0)
+    return int(end + (table.added[number] > 0))
 
 
 @njit_inline

@@ -32,7 +32,7 @@ ROOM = 8  # bytes behind the letters, so that eight can be read and written anyw
 HASH, FIRST_LETTERS, STEM_HASH, LENGTHS = range(4)
 # The lengths of the word and of its stem, in bytes, whether the word begins with the stem, and from
 # which bit on there is the place of its letters.
-LENGTH, STEM_LENGTH, IS_BEGINNING, PLACE = np.uint64(0), np.uint64(8), np.uint64(16), np.uint64(17)
+STEM_LENGTH, IS_BEGINNING, PLACE = np.uint64(8), np.uint64(16), np.uint64(17)
 BYTE = np.uint64(255)
 
 
@@ -171,7 +171,9 @@ def find_words(
                 lengths = words[word, LENGTHS]
                 if np.int64(lengths & BYTE) == length and (
                     length <= 8
-                    or same_bytes(known_letters, lengths >> PLACE, letters, start, length)
+                    or same_bytes(
+                        known_letters, int(np.int64(lengths >> PLACE)), letters, start, length
+                    )
                 ):
                     break
             slot = (slot + np.uint64(1)) & last
@@ -272,7 +274,7 @@ def stems_in_order(
     count = len(chosen)
     most = ROOM
     for i in range(count):
-        most += np.int64(words[found[i], LENGTHS] >> STEM_LENGTH & BYTE)
+        most += int(np.int64(words[found[i], LENGTHS] >> STEM_LENGTH & BYTE))
     hashes = np.empty(count, np.uint64)
     ends = np.empty(count + 1, np.int64)
     letters = np.empty(most, np.uint8)
@@ -281,15 +283,15 @@ def stems_in_order(
     for i in range(count):
         word = found[i]
         lengths = words[word, LENGTHS]
-        length = np.int64(lengths >> STEM_LENGTH & BYTE)
+        length = int(np.int64(lengths >> STEM_LENGTH & BYTE))
         hashes[i] = words[word, STEM_HASH]
         ends[i] = filled
         numbers[i] = i if length > 0 else NOTHING
         if lengths >> IS_BEGINNING & np.uint64(1):
             copy_bytes(token_letters, token_ends[chosen[i]], letters, filled, length)
         else:
-            place = np.int64(lengths >> PLACE)
-            word_length = np.int64(lengths & BYTE)
+            place = int(np.int64(lengths >> PLACE))
+            word_length = int(np.int64(lengths & BYTE))
             if word_length > 8:
                 place += word_length
             copy_bytes(known_letters, place, letters, filled, length)
