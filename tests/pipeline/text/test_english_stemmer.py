@@ -33,9 +33,9 @@ MIDDLES = words_of("bad ic o iz y x 7 ol")
 SUFFIXES = words_of(
     "sses ied ies us ss s eed eedly ed edly ing ingly ying y tional enci anci abli entli izer "
     "ization ational ation ator alism aliti alli fulness ousli ousness iveness iviti biliti bli "
-    "ogi ogist fulli lessli li alize icate iciti ical ful ness ative al ance ence er ic able ible ant "
-    "ement ment ent ism ate iti ous ive ize ion sion tion e l ll le ly ally fully lessly ably ency "
-    "ancy ability ivity ality at bl iz bb dd zz past"
+    "ogi ogist fulli lessli li alize icate iciti ical ful ness ative al ance ence er ic able ible "
+    "ant ement ment ent ism ate iti ous ive ize ion sion tion e l ll le ly ally fully lessly ably "
+    "ency ancy ability ivity ality at bl iz bb dd zz past"
 )
 WORDS = words_of(
     "dying lying tying vying eying eyeing proceedly exceeded added egging offed upped inned pasted "
