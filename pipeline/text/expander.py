@@ -214,4 +214,5 @@ def known_words(profile: Profile, language: str, key: Hashes) -> KnownWords | No
     stops = frozenset() if stopped == "papers" else folded_stop_words(profile, stopped)
     if not stops and stemmer_language(stemmer) is None:
         return None
-    return KnownWords(Stemmer(stemmer).stems, stops, key)
+    is_english = stemmer_language(stemmer) == "english"
+    return KnownWords(Stemmer(stemmer).stems, stops, key, is_english)

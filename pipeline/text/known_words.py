@@ -2,64 +2,84 @@
 
 A stemmer takes half a microsecond per word, a search in a table of this kind a tenth of that. The
 number of words has a ceiling. What a word becomes does not depend on what is known here.
+
+In a stream new words keep coming. English ones are stemmed by the kernel that finds them to be new.
+Words of other languages, and words with other letters than those of ASCII, go through Python.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from learners.arrays import Bools, Bytes, Ints, Longs
 from learners.jit import njit, njit_inline
 from pipeline.text.characters import BLANK
-from pipeline.text.eight_bytes import copy_bytes, same_bytes
-from pipeline.text.expansion import MainTerms, with_room
+from pipeline.text.eight_bytes import copy_bytes, eight_bytes, first_bytes, same_bytes
+from pipeline.text.english_stemmer import FIRST, english_stem
+from pipeline.text.expansion import MainTerms
 from pipeline.text.sip_hash import Hashes, sip_hash
-from pipeline.text.terms import (
-    MAX_TERM_BYTES,
-    TermTable,
-    empty_table,
-    find,
-    intern,
-    likely_slot,
-    table_of,
-)
+from pipeline.text.terms import MAX_TERM_BYTES, TermTable, find, likely_slot, table_of
 
-MAX_KNOWN_WORDS = 1 << 17  # of one language: some ten megabytes
+MAX_KNOWN_WORDS = 1 << 17  # of one language, before a block: some ten megabytes
 PADDING = " " * 8  # behind the stems, so that eight bytes can be read anywhere
 NOTHING = -1  # what a stop word becomes
+ROOM = 8  # bytes behind the letters, so that eight can be read and written anywhere
+
+# The columns of a word: all that is needed to find it and its stem is in one place of the memory.
+HASH, FIRST_LETTERS, STEM_HASH, LENGTHS = range(4)
+# The lengths of the word and of its stem, in bytes, whether the word begins with the stem, and from
+# which bit on there is the place of its letters.
+STEM_LENGTH, IS_BEGINNING, PLACE = np.uint64(8), np.uint64(16), np.uint64(17)
+BYTE = np.uint64(255)
+
+
+class WordTable(NamedTuple):
+    """A hash table of words with their stems.
+
+    The letters of a word are stored if it has more than eight, and those of a stem if the word does
+    not begin with it.
+    """
+
+    slots: Ints  # the number of a word, or -1 if the slot is empty; a power of two of them
+    words: Hashes  # a row per word
+    letters: Bytes
+    used: Longs  # how many words and letters there are
 
 
 @njit
-def known_stems(
-    tokens: TermTable, chosen: Longs, known: TermTable, stems: Ints
-) -> tuple[Ints, Longs]:
-    """Return the stem of each chosen token, and the positions of those that are not known.
+def word_table(words: int, letters: int) -> WordTable:
+    """Return a table with room for this many words and letters."""
+    slots = 16
+    while slots < 2 * words:
+        slots *= 2
+    return WordTable(
+        np.full(slots, -1, np.int32),
+        np.empty((words, 4), np.uint64),
+        np.empty(letters + ROOM, np.uint8),
+        np.zeros(2, np.int64),
+    )
 
-    The keys of the tables must be equal. `stems` has the stem of each known word.
-    """
-    slots, hashes, ends, letters = known.slots, known.hashes, known.ends, known.letters
-    token_ends, token_letters, token_hashes = tokens.ends, tokens.letters, tokens.hashes
-    found = np.full(len(chosen), NOTHING, np.int32)
-    missing = np.empty(len(chosen) + 1, np.int64)
-    count = 0
-    for i in range(len(chosen)):
-        token = chosen[i]
-        start, hashed = token_ends[token], token_hashes[token]
-        length = token_ends[token + 1] - start
-        word = np.int64(slots[likely_slot(slots, hashes, hashed)])
-        if word >= 0 and (
-            ends[word + 1] - ends[word] != length
-            or not same_bytes(letters, ends[word], token_letters, start, length)
-        ):
-            word = np.int64(find(known, token_letters, start, start + length, hashed))
-        missing[count] = i
-        if word >= 0:
-            found[i] = stems[word]
-        else:
-            count += 1
-    return found, missing[:count].copy()
+
+@njit
+def with_room(known: WordTable, words: int, letters: int) -> WordTable:
+    """Return the table, or one of twice the size if it lacks room for more words and letters."""
+    size, filled = known.used[0], known.used[1]
+    if size + words <= len(known.words) and filled + letters + ROOM <= len(known.letters):
+        return known
+    larger = word_table(2 * size + words, 2 * filled + letters)
+    larger.words[:size] = known.words[:size]
+    larger.letters[:filled] = known.letters[:filled]
+    larger.used[:] = known.used
+    slots, last = larger.slots, np.uint64(len(larger.slots) - 1)
+    for word in range(size):  # all words differ, so the first free slot is the right one
+        slot = known.words[word, HASH] & last
+        while slots[slot] >= 0:
+            slot = (slot + np.uint64(1)) & last
+        slots[slot] = word
+    return larger
 
 
 @njit_inline
@@ -71,9 +91,121 @@ def is_number(letters: Bytes, start: int, end: int) -> bool:
     return at == end
 
 
+@njit_inline
+def is_plain(letters: Bytes, start: int, end: int) -> bool:
+    """Return whether a token has only letters of ASCII, of lower case, and digits."""
+    at = start
+    while at < end and (
+        ord("a") <= letters[at] <= ord("z") or ord("0") <= letters[at] <= ord("9")
+    ):  # fmt: skip
+        at += 1
+    return at == end
+
+
+@njit_inline
+def put_word(
+    words: Hashes, known_letters: Bytes, used: Longs, letters: Bytes, start: int, length: int,
+    hashed: np.uint64, stem: Bytes, stem_length: int, is_stop_word: bool, key: Hashes,
+) -> None:  # fmt: skip
+    """Add a word with its stem, which begins at 8. There must be room.
+
+    The arrays are those of a table. To pass the table takes longer than to add a word.
+    """
+    word, place = used[0], used[1]
+    filled = place
+    if length > 8:
+        copy_bytes(letters, start, known_letters, filled, length)
+        filled += length
+    first_letters = eight_bytes(letters, start)
+    if length < 8:
+        first_letters = first_bytes(first_letters, length)
+    is_beginning = stem_length <= length and same_bytes(stem, FIRST, letters, start, stem_length)
+    stem_hash = hashed
+    if not is_beginning or stem_length < length:
+        stem_hash = sip_hash(stem, FIRST, FIRST + stem_length, key)
+    if is_stop_word:
+        stem_length = 0
+    elif not is_beginning:
+        copy_bytes(stem, FIRST, known_letters, filled, stem_length)
+        filled += stem_length
+    words[word, HASH] = hashed
+    words[word, FIRST_LETTERS] = first_letters
+    words[word, STEM_HASH] = stem_hash
+    words[word, LENGTHS] = (
+        np.uint64(length)
+        | np.uint64(stem_length) << STEM_LENGTH
+        | np.uint64(is_beginning) << IS_BEGINNING
+        | np.uint64(place) << PLACE
+    )
+    used[0] = word + 1
+    used[1] = filled
+
+
+@njit
+def find_words(
+    tokens: TermTable, chosen: Longs, is_english: bool, stop_words: TermTable, known: WordTable
+) -> tuple[Ints, Longs]:
+    """Return the word of each chosen token, and the positions of those that are not known.
+
+    The keys of the tables must be equal. Adds words whose stems need no Python; there must be room.
+    """
+    slots, words, known_letters, used = known.slots, known.words, known.letters, known.used
+    ends, letters, hashes, key = tokens.ends, tokens.letters, tokens.hashes, tokens.key
+    stop_slots, stop_hashes = stop_words.slots, stop_words.hashes
+    last = np.uint64(len(slots) - 1)
+    found = np.empty(len(chosen), np.int32)
+    missing = np.empty(len(chosen), np.int64)
+    count = 0
+    stem = np.zeros(FIRST + MAX_TERM_BYTES + ROOM, np.uint8)
+    for i in range(len(chosen)):
+        token = chosen[i]
+        start, hashed = ends[token], hashes[token]
+        length = ends[token + 1] - start
+        first_letters = eight_bytes(letters, start)
+        if length < 8:
+            first_letters = first_bytes(first_letters, length)
+        slot = hashed & last
+        word = np.int64(slots[slot])
+        while word >= 0:
+            if words[word, HASH] == hashed and words[word, FIRST_LETTERS] == first_letters:
+                lengths = words[word, LENGTHS]
+                if np.int64(lengths & BYTE) == length and (
+                    length <= 8
+                    or same_bytes(
+                        known_letters, int(np.int64(lengths >> PLACE)), letters, start, length
+                    )
+                ):
+                    break
+            slot = (slot + np.uint64(1)) & last
+            word = np.int64(slots[slot])
+        if word < 0:
+            if is_english and is_plain(letters, start, start + length):
+                copy_bytes(letters, start, stem, FIRST, length)
+                stem_length = english_stem(stem, FIRST + length) - FIRST
+            elif is_number(letters, start, start + length):
+                copy_bytes(letters, start, stem, FIRST, length)
+                stem_length = length
+            else:
+                missing[count] = i
+                count += 1
+                continue
+            is_stop_word = (
+                stop_slots[likely_slot(stop_slots, stop_hashes, hashed)] >= 0
+                and find(stop_words, letters, start, start + length, hashed) >= 0
+            )
+            word = used[0]
+            slots[slot] = word
+            put_word(
+                words, known_letters, used, letters, start, length, hashed, stem, stem_length,
+                is_stop_word, key,
+            )  # fmt: skip
+        found[i] = word
+    return found, missing[:count].copy()
+
+
 @njit
 def words_to_stem(tokens: TermTable, chosen: Longs) -> Bytes:
-    """Return the chosen tokens that a stemmer may change, each with a blank behind it."""
+    """Return the chosen tokens, each with a blank behind it."""
     ends, letters = tokens.ends, tokens.letters
     most = 0
     for token in chosen:
@@ -81,139 +213,132 @@ def words_to_stem(tokens: TermTable, chosen: Longs) -> Bytes:
     text = np.empty(most, np.uint8)
     filled = 0
     for token in chosen:
-        start, end = ends[token], ends[token + 1]
-        if not is_number(letters, start, end):
-            for i in range(end - start):
-                text[filled + i] = letters[start + i]
-            filled += end - start
-            text[filled] = BLANK
+        for i in range(ends[token], ends[token + 1]):
+            text[filled] = letters[i]
             filled += 1
-    return text[:filled]
+        text[filled] = BLANK
+        filled += 1
+    return text
 
 
 @njit
 def add_words(
-    tokens: TermTable, chosen: Longs, text: Bytes, stop_words: TermTable, known: TermTable,
-    stems: TermTable, numbers: Ints,
-) -> tuple[TermTable, TermTable, Ints]:  # fmt: skip
-    """Return the known words with the chosen tokens, the stems, and the number of each word's stem.
+    tokens: TermTable, chosen: Longs, text: Bytes, stop_words: TermTable, known: WordTable
+) -> None:
+    """Add the chosen tokens, none of which is known. There must be room.
 
-    The text has the stems of `words_to_stem`, each with a blank behind it.
+    The text has their stems, each with a blank behind it.
     """
-    letters = 0
-    for token in chosen:
-        letters += tokens.ends[token + 1] - tokens.ends[token]
-    known = with_room(known, len(chosen), letters)
-    # An own word can take the place of its stem, which is too long then.
-    stems = with_room(stems, len(chosen), letters + len(text))
-    size = known.size[0]
-    if len(numbers) < size + len(chosen):
-        numbers = np.concatenate((numbers, np.empty(size + len(chosen), np.int32)))
-    put_words(tokens, chosen, text, stop_words, known, stems, numbers)
-    return known, stems, numbers
-
-
-@njit
-def put_words(
-    tokens: TermTable, chosen: Longs, text: Bytes, stop_words: TermTable, known: TermTable,
-    stems: TermTable, numbers: Ints,
-) -> None:  # fmt: skip
-    """Add the chosen tokens to the known words. There must be room."""
+    slots, words, known_letters, used = known.slots, known.words, known.letters, known.used
     ends, letters, hashes, key = tokens.ends, tokens.letters, tokens.hashes, tokens.key
-    slots, known_hashes, known_ends, known_letters = (
-        known.slots, known.hashes, known.ends, known.letters
-    )  # fmt: skip
-    stem_slots, stem_hashes, stem_ends, stem_letters, stem_size = (
-        stems.slots, stems.hashes, stems.ends, stems.letters, stems.size
-    )  # fmt: skip
     stop_slots, stop_hashes = stop_words.slots, stop_words.hashes
-    last_slot = np.uint64(len(slots) - 1)
-    word = known.size[0]
-    known.size[0] += len(chosen)
-    stem = np.empty(MAX_TERM_BYTES + 8, np.uint8)
+    last = np.uint64(len(slots) - 1)
+    stem = np.zeros(FIRST + MAX_TERM_BYTES + ROOM, np.uint8)
     at = 0
     for token in chosen:
         start, end, hashed = ends[token], ends[token + 1], hashes[token]
-        slot = hashed & last_slot
+        slot = hashed & last
         while slots[slot] >= 0:
-            slot = (slot + np.uint64(1)) & last_slot
-        copy_bytes(letters, start, known_letters, known_ends[word], end - start)
-        known_hashes[word] = hashed
-        known_ends[word + 1] = known_ends[word] + end - start
-        slots[slot] = word
-        length = 0
-        if not is_number(letters, start, end):
-            first = at
-            while text[at] != BLANK:
-                at += 1
-            length = at - first
+            slot = (slot + np.uint64(1)) & last
+        first = at
+        while text[at] != BLANK:
             at += 1
-            if length <= MAX_TERM_BYTES:
-                copy_bytes(text, first, stem, 0, length)
-        if length == 0 or length > MAX_TERM_BYTES:
+        length = at - first
+        at += 1
+        if 0 < length <= MAX_TERM_BYTES:
+            copy_bytes(text, first, stem, FIRST, length)
+        else:
             length = end - start
-            copy_bytes(letters, start, stem, 0, length)
-        if (
+            copy_bytes(letters, start, stem, FIRST, length)
+        is_stop_word = (
             stop_slots[likely_slot(stop_slots, stop_hashes, hashed)] >= 0
             and find(stop_words, letters, start, end, hashed) >= 0
-        ):
-            numbers[word] = NOTHING
+        )
+        slots[slot] = used[0]
+        put_word(
+            words, known_letters, used, letters, start, end - start, hashed, stem, length,
+            is_stop_word, key,
+        )  # fmt: skip
+
+
+@njit
+def stems_in_order(
+    tokens: TermTable, chosen: Longs, found: Ints, known: WordTable
+) -> tuple[TermTable, Ints]:
+    """Return the stems of words one after another, and the number of each or -1 for nothing.
+
+    The table of the stems has no slots: nothing is looked up in it.
+    """
+    words, known_letters = known.words, known.letters
+    token_ends, token_letters = tokens.ends, tokens.letters
+    count = len(chosen)
+    most = ROOM
+    for i in range(count):
+        most += int(np.int64(words[found[i], LENGTHS] >> STEM_LENGTH & BYTE))
+    hashes = np.empty(count, np.uint64)
+    ends = np.empty(count + 1, np.int64)
+    letters = np.empty(most, np.uint8)
+    numbers = np.empty(count, np.int32)
+    filled = 0
+    for i in range(count):
+        word = found[i]
+        lengths = words[word, LENGTHS]
+        length = int(np.int64(lengths >> STEM_LENGTH & BYTE))
+        hashes[i] = words[word, STEM_HASH]
+        ends[i] = filled
+        numbers[i] = i if length > 0 else NOTHING
+        if lengths >> IS_BEGINNING & np.uint64(1):
+            copy_bytes(token_letters, token_ends[chosen[i]], letters, filled, length)
         else:
-            hashed = sip_hash(stem, 0, length, key)
-            slot = likely_slot(stem_slots, stem_hashes, hashed)
-            number = np.int64(stem_slots[slot])
-            if number < 0:
-                number = stem_size[0]
-                offset = stem_ends[number]
-                copy_bytes(stem, 0, stem_letters, offset, length)
-                stem_hashes[number] = hashed
-                stem_ends[number + 1] = offset + length
-                stem_slots[slot] = number
-                stem_size[0] = number + 1
-            elif stem_ends[number + 1] - stem_ends[number] != length or not same_bytes(
-                stem_letters, stem_ends[number], stem, 0, length
-            ):
-                number = np.int64(intern(stems, stem, 0, length))
-            numbers[word] = number
-        word += 1
+            place = int(np.int64(lengths >> PLACE))
+            word_length = int(np.int64(lengths & BYTE))
+            if word_length > 8:
+                place += word_length
+            copy_bytes(known_letters, place, letters, filled, length)
+        filled += length
+    ends[count] = filled
+    table = TermTable(
+        np.empty(0, np.int32), hashes, ends, letters, np.full(1, count, np.int64), tokens.key
+    )
+    return table, numbers
 
 
 class KnownWords:
     """The words of one language, and what they become."""
 
     def __init__(
-        self, stems: Callable[[Sequence[str]], list[str]], stop_words: frozenset[str], key: Hashes
+        self,
+        stems: Callable[[Sequence[str]], list[str]],
+        stop_words: frozenset[str],
+        key: Hashes,
+        is_english: bool = False,
     ) -> None:
         self._stemmer = stems
         self._stop_words = table_of(sorted(stop_words), key)
-        self._key = key
-        self._forget()
+        self._is_english = is_english  # whether the stems are those of the English stemmer
+        self._words = word_table(64, 512)
 
     def __len__(self) -> int:
-        return int(self._words.size[0])
-
-    def _forget(self) -> None:
-        self._words = empty_table(64, 512, self._key)
-        self._stems = empty_table(64, 512, self._key)
-        self._numbers: Ints = np.empty(64, np.int32)  # per word: its stem; longer than in use
+        return int(self._words.used[0])
 
     def main_terms(self, tokens: TermTable, chosen: Longs, in_titles: Bools) -> MainTerms:
         """Return what the chosen tokens of a block become."""
-        numbers, missing = known_stems(tokens, chosen, self._words, self._numbers)
-        if len(missing) and len(self) + len(missing) > MAX_KNOWN_WORDS:
-            self._forget()
-            missing = np.arange(len(chosen))
+        if len(self) > MAX_KNOWN_WORDS:
+            self._words = word_table(64, 512)
+        # Some letters are stored twice: those of a word, and those of its stem.
+        letters = 2 * int(tokens.ends[tokens.size[0]])
+        self._words = with_room(self._words, len(chosen), letters)
+        found, missing = find_words(tokens, chosen, self._is_english, self._stop_words, self._words)
         if len(missing):
             first = len(self)
             self._learn(tokens, chosen[missing])
-            numbers[missing] = self._numbers[first : len(self)]
-        return MainTerms(chosen, in_titles, self._stems, numbers)
+            found[missing] = np.arange(first, len(self), dtype=np.int32)
+        return MainTerms(chosen, in_titles, *stems_in_order(tokens, chosen, found, self._words))
 
     def _learn(self, tokens: TermTable, missing: Longs) -> None:
         """Add tokens that are not known yet, in this order."""
         text = words_to_stem(tokens, missing).tobytes().decode()
         stems = self._stemmer(text.split(" ")[:-1])
         stemmed = np.frombuffer(bytearray(" ".join((*stems, PADDING)).encode()), np.uint8)
-        self._words, self._stems, self._numbers = add_words(
-            tokens, missing, stemmed, self._stop_words, self._words, self._stems, self._numbers
-        )
+        self._words = with_room(self._words, len(missing), len(text) + len(stemmed))
+        add_words(tokens, missing, stemmed, self._stop_words, self._words)
