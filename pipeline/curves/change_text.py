@@ -23,10 +23,11 @@ def change_entry(change: Change, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def change_text(entry: dict[str, Any]) -> str:
-    """Return what an entry says about a change."""
+def change_text(entry: dict[str, Any], loss: str) -> str:
+    """Return what an entry says about a change; `loss` is the loss that rose."""
+    name = loss.replace("_", " ")
     text = (
-        f"the loss rose from {entry['loss_before']:.3f} to {entry['loss_after']:.3f}, from about "
+        f"{name} rose from {entry['loss_before']:.3f} to {entry['loss_after']:.3f}, from about "
         f"round {entry['began']:,} on (found at round {entry['round']:,}"
     )
     if entry["document"] is not None:

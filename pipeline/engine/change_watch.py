@@ -23,5 +23,5 @@ class ChangeWatch:
         for lane, before in self._before:
             changes = lane.curve.changes
             for change in changes.kept[len(changes.kept) - (changes.total - before) :]:
-                text = change_text(change_entry(change, topics))
+                text = change_text(change_entry(change, topics), lane.curve.watched)
                 log.warning("lane %s changed: %s", printable(lane.name), text)

@@ -350,6 +350,7 @@ def lane_sample(lane: Lane, points: Sequence[TimedPoint], topics: Sequence[str])
         values={**lane.curve.last().values, **lane.curve.derived()},
         points=tuple(points),
         changes=tuple(
-            (change.round, change_text(change_entry(change, topics))) for change in changes
+            (change.round, change_text(change_entry(change, topics), lane.curve.watched))
+            for change in changes
         ),
     )

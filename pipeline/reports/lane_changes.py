@@ -27,10 +27,14 @@ def change_entries(engine: Engine, lane: Lane) -> dict[str, Any]:
 
 def change_lines(report: dict[str, dict[str, Any]]) -> Iterator[str]:
     """Yield a line per change of any lane, in the order of the rounds."""
-    found = [(entry, name) for name, lane in report.items() for entry in lane["changes"]]
-    found.sort(key=lambda change: change[0]["round"])
-    for entry, name in found[-MOST_LINES:]:
-        yield f"{printable(name)} changed: {change_text(entry)}"
+    changes = [
+        (entry, name, lane["changes_of"])
+        for name, lane in report.items()
+        for entry in lane["changes"]
+    ]
+    changes.sort(key=lambda change: change[0]["round"])
+    for entry, name, loss in changes[-MOST_LINES:]:
+        yield f"{printable(name)} changed: {change_text(entry, loss)}"
     total = sum(lane["changes_total"] for lane in report.values())
     if total > MOST_LINES:
         yield f"and {total - MOST_LINES} earlier changes; --report writes the last of each lane"

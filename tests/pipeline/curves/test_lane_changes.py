@@ -86,20 +86,22 @@ def test_text() -> None:
     change = Change(2000, 1900, 0.1, 0.35, (topic,), "a\x1b\n")
     entry = change_entry(change, ["grain", "wheat\x07"])
     assert entry["topics"][0]["topic"] == "wheat\x07"
-    assert change_text(entry) == (
-        "the loss rose from 0.100 to 0.350, from about round 1,900 on (found at round 2,000, "
+    assert change_text(entry, "1 - average_precision") == (
+        "1 - average precision rose from 0.100 to 0.350, from about round 1,900 on (found at round 2,000, "
         "document a\\x1b\\n); topics: wheat\\x07"
     )
     bare = change_entry(Change(20, 19, 0.1, 0.35), [])
-    assert change_text(bare).endswith("on (found at round 20)")
+    assert change_text(bare, "x").endswith("on (found at round 20)")
 
 
 def test_lines_of_a_report() -> None:
     entries = [change_entry(Change(100 * n, 90 * n, 0.1, 0.3), []) for n in range(1, 10)]
-    report = {name: {"changes_total": 9, "changes": entries} for name in ("a", "b")}
+    report = {
+        name: {"changes_total": 9, "changes": entries, "changes_of": "x"} for name in ("a", "b")
+    }
     lines = list(change_lines(report))
     assert len(lines) == MOST_LINES + 1
-    assert lines[0].startswith("a changed: the loss rose")
+    assert lines[0].startswith("a changed: x rose")
     assert "round 900" in lines[-2]
     assert lines[-1].startswith("and 6 earlier changes")
     assert list(change_lines({"a": {"changes_total": 0, "changes": []}})) == []

@@ -35,7 +35,7 @@ def test_changes_are_marked_and_told(view: Viewer, broken: Stream, server: PageS
     page = view(server.address)
     texts = page.locator("#changes li")
     expect(texts).to_have_count(len(rounds))
-    assert "the loss rose from" in texts.first.inner_text()
+    assert "1 - average precision rose from" in texts.first.inner_text()
     marked = page.evaluate("document.getElementById('chart').layout.shapes.map((one) => one.x0)")
     assert sorted(marked) == rounds
     lines = page.locator("#chart .shapelayer path")
