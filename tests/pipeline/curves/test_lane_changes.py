@@ -87,8 +87,8 @@ def test_text() -> None:
     entry = change_entry(change, ["grain", "wheat\x07"])
     assert entry["topics"][0]["topic"] == "wheat\x07"
     assert change_text(entry, "1 - average_precision") == (
-        "1 - average precision rose from 0.100 to 0.350, from about round 1,900 on (found at round 2,000, "
-        "document a\\x1b\\n); topics: wheat\\x07"
+        "1 - average precision rose from 0.100 to 0.350, from about round 1,900 on (found at round "
+        "2,000, document a\\x1b\\n); topics: wheat\\x07"
     )
     bare = change_entry(Change(20, 19, 0.1, 0.35), [])
     assert change_text(bare, "x").endswith("on (found at round 20)")
