@@ -105,10 +105,12 @@ def curves_figure(lanes: Sequence[Lane], title: str) -> Figure:
         drawn = [draw(axis, panel, members) for axis, panel in zip(axes, panels, strict=True)]
         lines += drawn[0]
     names = [printable(lane.name) for _, members in rows for _, lane in members]
+    key = "thin: averages over the last eighth of the rounds"
+    if any(lane.curve.changes.kept for lane in lanes):
+        key += "; vertical: changes"
     legend = figure.legend(
-        lines, names, loc="outside lower center", ncols=4, fontsize=8, title_fontsize=8,
-        title="thin: averages over the last eighth of the rounds; vertical: changes",
-    )  # fmt: skip
+        lines, names, loc="outside lower center", ncols=4, fontsize=8, title_fontsize=8, title=key
+    )
     for text in legend.get_texts():
         text.set_parse_math(False)
     return figure
