@@ -6,6 +6,7 @@ import csv
 import os
 import subprocess
 from pathlib import Path
+from random import Random
 
 import orjson
 import pytest
@@ -268,7 +269,7 @@ def test_dead_letters_of_earlier_runs_stay() -> None:
 
 
 def test_a_file_without_one_usable_event_is_no_success() -> None:
-    Path("bad.jsonl").write_bytes(os.urandom(10_000))
+    Path("bad.jsonl").write_bytes(Random(1).randbytes(10_000))
     result = wirerank("replay", "bad.jsonl")
     assert result.exit_code == 1
     assert "no document could be used" in result.stderr
