@@ -13,8 +13,10 @@ from deploy.kafka.errors import BrokerError
 from deploy.kafka.jars import java_command
 from deploy.kafka.metadata_request import brokers_in_service
 from deploy.kafka.ports import LOOPBACK
-from deploy.kafka.process import ProcessId, spawn
+from deploy.kafka.process import ProcessId, is_stopped, spawn
 from deploy.kafka.settings import NodePorts, Options
+
+PAUSE_SECONDS = 10.0  # that all threads of a broker may take to stop
 
 
 class PortTakenError(BrokerError):
@@ -83,6 +85,9 @@ class Broker:
     def pause(self) -> None:
         """Pause the process (SIGSTOP): connections stay open, but requests get no answer."""
         self._signal(signal.SIGSTOP)
+        end = time.monotonic() + PAUSE_SECONDS
+        while not is_stopped(self.pid) and time.monotonic() < end:
+            time.sleep(0.01)  # threads stop one after another, and may answer until then
 
     def resume(self) -> None:
         """Continue after a pause (SIGCONT)."""

@@ -109,3 +109,12 @@ class ProcessId:
         finally:
             os.close(handle)
         return True
+
+
+def is_stopped(pid: int) -> bool:
+    """Return whether all threads of a process have stopped (SIGSTOP), or it is gone."""
+    try:
+        threads = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+    except OSError:  # a thread has just ended
+        return False
+    return all(stat.rpartition(")")[2].split()[0] in "Tt" for stat in threads)
