@@ -38,7 +38,7 @@ class StoredScores(NamedTuple):
 
     values: Floats
     topics: Ints | None = None
-    decision: bytes = b""  # packed, of a lane that assigns topics: see `learners.decided`
+    decision: bytes = b""  # packed, of a lane that assigns topics: see `learners.decisions.decided`
 
 
 class Places(NamedTuple):

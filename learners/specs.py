@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from learners.decided import CANDIDATES
+from learners.decisions.decided import CANDIDATES
 from learners.decisions.decider import Decider
 from learners.decisions.goals import parse_goal
 from learners.frequency import Frequency

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from learners.arrays import Bools, Floats, Ints
-from learners.decided import CANDIDATES
+from learners.decisions.decided import CANDIDATES
 from learners.decisions.fading import faded
 from learners.jit import njit, njit_inline
 

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from learners.arrays import Floats, Ints
 from learners.checks import MAX_COUNT, check_between, check_extent, floats
-from learners.decided import CANDIDATES, Decisions
 from learners.decisions.calibration import (
     ALWAYS_ESTIMATED,
     AVERAGE,
@@ -34,6 +33,7 @@ from learners.decisions.calibration import (
     learn_scale,
     new_workspace,
 )
+from learners.decisions.decided import CANDIDATES, Decisions
 from learners.decisions.goals import Goal
 from learners.decisions.rules import (
     BINS,
@@ -47,8 +47,9 @@ from learners.decisions.rules import (
     RuleState,
     assign,
     certainty_of,
+    count_likely,
     learn_rules,
-    likely_ones,
+    mark_relevant,
     needs_review,
 )
 from learners.growing_array import GrowingArray
@@ -94,12 +95,8 @@ def follow_decisions(
             review[row] = needs_review(certainty[row], risk, state)
             continue
         relevant = labels_of(label_starts, labels, step)
-        all_candidates, count = count, likely_ones(likely)
-        for place in range(count):
-            is_relevant[place] = False
-            for topic in relevant:
-                if topic == topics[place]:
-                    is_relevant[place] = True
+        all_candidates, count = count, count_likely(likely)
+        mark_relevant(topics, count, relevant, is_relevant)
         if count > 0:
             if described == row:
                 now[:count] = likely[:count]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from learners.arrays import Bools, Floats, Ints
-from learners.decided import CANDIDATES
+from learners.decisions.decided import CANDIDATES
 from learners.decisions.fading import faded
 from learners.decisions.goals import F1, MACRO, MICRO, PRECISION, RECALL
 from learners.jit import njit, njit_inline
@@ -51,12 +51,22 @@ def bin_of(value: float, bins: int) -> int:
 
 
 @njit
-def likely_ones(likely: Floats) -> int:
+def count_likely(likely: Floats) -> int:
     """How many candidates have a probability; the others behind them count as not relevant."""
     count = 0
     while count < CANDIDATES and likely[count] > 0.0:
         count += 1
     return count
+
+
+@njit
+def mark_relevant(topics: Ints, count: int, relevant: Ints, is_relevant: Bools) -> None:
+    """Write which of the first `count` candidates are relevant."""
+    for place in range(count):
+        is_relevant[place] = False
+        for topic in relevant:
+            if topic == topics[place]:
+                is_relevant[place] = True
 
 
 @njit

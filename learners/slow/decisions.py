@@ -139,7 +139,7 @@ class SlowDecider:
 
     def learn(self, made: SlowDecision, labels: Collection[int]) -> None:
         """Learn from a document that was decided about, now that its topics are known."""
-        count = likely_ones(made.probabilities)
+        count = count_likely(made.probabilities)
         hits = [topic in labels for topic in made.topics[:count]]
         if hits:
             self.calibrate(made, hits)
@@ -228,7 +228,7 @@ class SlowDecider:
             row[1] += 2.0 * right / (size + len(labels)) if size + len(labels) else 1.0
 
 
-def likely_ones(likely: Sequence[float]) -> int:
+def count_likely(likely: Sequence[float]) -> int:
     """How many candidates have a probability."""
     return sum(one > 0.0 for one in likely)
 

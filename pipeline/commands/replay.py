@@ -24,6 +24,7 @@ from pipeline.corpora import SourceError
 from pipeline.errors import UsageError
 from pipeline.events.formats import check_format
 from pipeline.interruption import wait_for_interruption
+from pipeline.log.block import MAX_BLOCK
 from pipeline.models.model_file import read_model
 from pipeline.page.feed import PageFeed
 from pipeline.page.samples import ENDED, FAILED
@@ -49,7 +50,7 @@ def replay_command(
         int,
         typer.Option(
             min=1,
-            max=100_000,
+            max=MAX_BLOCK,
             metavar="N",
             help="Events per block; results do not depend on it.",
         ),

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from learners.arrays import Floats, Longs
 from learners.checks import InvalidArrayError, array_of, check_between, floats
-from learners.decided import Decisions
-from learners.decisions.rules import bin_of, f1_of, likely_ones
+from learners.decisions.decided import Decisions
+from learners.decisions.rules import bin_of, count_likely, f1_of, mark_relevant
 from learners.jit import njit
 from learners.learner import State
 from learners.segment import Steps, labels_of
@@ -79,13 +79,10 @@ def follow_decision_curve(
         relevant = labels_of(label_starts, labels, step)
         chosen, likely, assigned = made.topics[row], made.probabilities[row], made.assigned[row]
         right = size = found = brier = 0.0
-        count = likely_ones(likely)
+        count = count_likely(likely)
+        mark_relevant(chosen, count, relevant, is_relevant)
         for place in range(count):
-            hit = False
-            for topic in relevant:
-                if topic == chosen[place]:
-                    hit = True
-            is_relevant[place] = hit
+            hit = is_relevant[place]
             found += hit
             off = likely[place] - (1.0 if hit else 0.0)
             brier += off * off

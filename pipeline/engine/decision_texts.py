@@ -14,7 +14,7 @@ import numpy.typing as npt
 import orjson
 
 from learners.arrays import Bools, Bytes, Ints
-from learners.decided import CANDIDATES, Decisions
+from learners.decisions.decided import CANDIDATES, Decisions
 from learners.jit import njit
 from pipeline.engine.json_kernels import COMMA, number_end, put
 from pipeline.storage.binary_array import BinaryArray

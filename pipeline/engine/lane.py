@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from learners.arrays import Floats
-from learners.decided import Decisions
+from learners.decisions.decided import Decisions
 from learners.learner import Learner
 from learners.scores import LabelKind, RowScores, Scores
 from learners.segment import Rows, Segment

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from learners.arrays import Floats, Ints, Longs
-from learners.decided import Decisions
+from learners.decisions.decided import Decisions
 from learners.scores import RowScores
 from learners.segment import Segment
 from pipeline.curves.confidence import LaneDifferences

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 
 from learners.arrays import Floats
-from learners.decided import Decisions
+from learners.decisions.decided import Decisions
 from learners.scores import RowScores
 from pipeline.engine.lane import Lane, SharedSegment
 

@@ -6,10 +6,11 @@ so does the copy of an array while the array grows. See docs/concepts/memory.md.
 
 from __future__ import annotations
 
-from learners.decided import RECORD
+from learners.decisions.decided import RECORD
 from pipeline.engine.engine import MAX_SCORES, Engine
 from pipeline.engine.lane_group import LaneGroup
 from pipeline.engine.pending_labels import CHARACTER_BYTES, DOCUMENT_BYTES, NAME_BYTES
+from pipeline.log.block import MAX_BLOCK
 from pipeline.text.terms import MAX_TERM_BYTES
 
 # Blocks that are read, wait, and are learned: 4 MiB of events each at most (8 MiB in the log), and
@@ -18,7 +19,6 @@ BUFFER_BYTES = 4 * 16 * (8 << 20)
 # A topic is known by its name, in a list and a dictionary, and may be as long as a term.
 TOPIC_BYTES = NAME_BYTES + 100
 MAX_TOPIC_BYTES = TOPIC_BYTES + CHARACTER_BYTES * MAX_TERM_BYTES
-MOST_ROWS = 100_000  # documents of the largest block; a lane also has its candidates twice
 DECISION_BYTES = RECORD.itemsize + 64  # what a lane decided about a waiting document, packed
 
 
@@ -45,7 +45,8 @@ def memory_ceiling(engine: Engine) -> int:
     )
     # Scores of the documents of a segment, and of earlier documents whose labels have come.
     late = min(settings.max_pending, settings.max_pending_bytes // DOCUMENT_BYTES)
-    waiting += decision_bytes(engine, late + 2 * MOST_ROWS)
+    # Decisions about the documents of a block, with a second list of their candidates.
+    waiting += decision_bytes(engine, late + 2 * MAX_BLOCK)
     dense = [lane for lane in engine.topic_group.lanes if not lane.has_sparse_scores]
     scores = len(dense) * 8 * (MAX_SCORES + late * topics)
     names = MAX_TOPIC_BYTES * topics

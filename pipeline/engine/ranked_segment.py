@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from learners.arrays import Floats, Ints
-from learners.decided import Decisions
+from learners.decisions.decided import Decisions
 from learners.scores import RowScores
 from pipeline.engine.explanations import ExplainedDocument
 from pipeline.log.block import Entry

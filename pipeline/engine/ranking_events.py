@@ -16,7 +16,7 @@ import numpy.typing as npt
 import orjson
 
 from learners.arrays import Bytes, Longs
-from learners.decided import CANDIDATES
+from learners.decisions.decided import CANDIDATES
 from learners.jit import njit
 from learners.scores import LabelKind, Scores
 from pipeline.engine.decision_texts import (

@@ -12,6 +12,8 @@ from learners.arrays import Bools
 from pipeline.events.event import Event, Id, PassedOn
 from pipeline.text.tokenizer import TermCounts, Tokenizer
 
+MAX_BLOCK = 100_000  # events
+
 
 class Entry(NamedTuple):
     """One event of a block: a document, or a late label if `row` is None."""

@@ -27,6 +27,7 @@ from pipeline.events.event import MAX_EVENT_BYTES
 from pipeline.events.fields import parse_fields
 from pipeline.events.formats import check_format, new_decoder
 from pipeline.events.usability import Usability
+from pipeline.log.block import MAX_BLOCK
 from pipeline.log.block_reader import BlockReader, SourceBlock
 from pipeline.log.prefetcher import Prefetcher
 from pipeline.log.read_events import EventDigest, FoundPlace
@@ -41,7 +42,6 @@ from pipeline.reports.report import Report, lane_table, make_report, write_curve
 from pipeline.text.profile import DEFAULT_PROFILE, canonical_profile
 from pipeline.text.tokenizer import Tokenizer
 
-MAX_BLOCK = 100_000
 Event = Mapping[str, Any]
 
 

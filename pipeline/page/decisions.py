@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from learners.decided import Decisions
+from learners.decisions.decided import Decisions
 from pipeline.curves.topic_quality import QualityOfTopic
 from pipeline.engine.decision_texts import as_objects
 from pipeline.engine.engine import Engine
 from pipeline.engine.explanations import TOPICS as EXPLAINED_TOPICS
 from pipeline.engine.lane import Lane
 from pipeline.engine.ranked_segment import RankedSegment
-from pipeline.reports.decision_report import ENOUGH_DOCUMENTS, responsible_terms
+from pipeline.reports.decision_report import ENOUGH_DOCUMENTS, responsible_terms, topic_object
 
 TO_REVIEW = 20  # the last documents marked for review, per lane
 WORST_TOPICS, BEST_TOPICS = 10, 10
@@ -198,13 +198,7 @@ def decision_object(sample: DecisionSample | None) -> dict[str, Any] | None:
         "enough_documents": ENOUGH_DOCUMENTS,
         "to_review": [document._asdict() for document in sample.to_review],
         "worst": [
-            {**topic_object(one.name, one.quality), "terms": one.terms} for one in sample.worst
+            {**topic_object(one.quality, one.name), "terms": one.terms} for one in sample.worst
         ],
-        "best": [topic_object(name, quality) for name, quality in sample.best],
+        "best": [topic_object(quality, name) for name, quality in sample.best],
     }
-
-
-def topic_object(name: str, quality: QualityOfTopic) -> dict[str, Any]:
-    """Return the quality of a topic as a JSON object."""
-    documents = [{"id": one.id, "relevant": one.relevant} for one in quality.worst]
-    return {**quality._asdict(), "topic": name, "worst": documents}

@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from learners.arrays import Ints
-from learners.decided import Decisions
+from learners.decisions.decided import Decisions
 from learners.scores import RowScores
 from learners.segment import Rows, Segment, Steps
 from pipeline.engine.engine import MAX_SCORES, Engine

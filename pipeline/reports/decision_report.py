@@ -55,7 +55,7 @@ def responsible_terms(
 
 
 def topic_object(
-    quality: QualityOfTopic, name: str, terms: list[tuple[str, float]] | None
+    quality: QualityOfTopic, name: str, terms: list[tuple[str, float]] | None = None
 ) -> dict[str, Any]:
     """Return the quality of a topic as a JSON object."""
     entry = quality._asdict()

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import NamedTuple
 
-from learners.slow.decisions import SlowDecision, likely_ones
+from learners.slow.decisions import SlowDecision, count_likely
 from pipeline.curves import topic_quality, worst_documents
 from pipeline.curves.decision_curve import BINS
 
@@ -74,7 +74,7 @@ class SlowDecisionCurve:
         """Add a learned document."""
         topics, _, likely, assigned, certainty, review = one.decision
         self.rounds += 1
-        candidates = [*zip(topics, likely, assigned, strict=True)][: likely_ones(likely)]
+        candidates = [*zip(topics, likely, assigned, strict=True)][: count_likely(likely)]
         brier = 0.0
         for topic, probability, _ in candidates:
             hit = topic in one.relevant

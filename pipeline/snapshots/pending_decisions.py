@@ -8,7 +8,7 @@ import numpy as np
 
 from learners.arrays import Longs
 from learners.checks import InvalidArrayError, bools, check_between, floats, ints, longs
-from learners.decided import CANDIDATES, Decisions
+from learners.decisions.decided import CANDIDATES, Decisions
 from learners.learner import State
 from learners.scores import StoredScores
 from pipeline.storage.container import Arrays

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from learners.arrays import Bools, Floats
-from learners.decided import CANDIDATES
+from learners.decisions.decided import CANDIDATES
 from pipeline import Replay
 from tests.bench.quality.__main__ import corpora_at_hand
 from tests.bench.quality.held_out import Corpus, read_corpus

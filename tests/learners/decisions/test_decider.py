@@ -10,12 +10,12 @@ import pytest
 
 from learners.arrays import Floats
 from learners.checks import InvalidArrayError
-from learners.decided import CANDIDATES, Decisions
+from learners.decisions.decided import CANDIDATES, Decisions
 from learners.decisions.decider import Decider
 from learners.decisions.goals import parse_goal
 from learners.scores import DenseScores
 from learners.segment import Steps
-from learners.slow.decisions import SlowDecider, SlowDecision, likely_ones
+from learners.slow.decisions import SlowDecider, SlowDecision, count_likely
 
 GOALS = ("f1", "micro", "macro", "precision:0.7", "recall:0.8")
 every_goal = pytest.mark.parametrize("goal", GOALS)
@@ -128,7 +128,7 @@ def test_decisions_equal_those_of_the_twin(goal: str, risk: float) -> None:
         assert {row: plain(one) for row, one in made.items()} == expected
         assigned += sum(sum(one.assigned) for one in expected.values())
         unlikely += sum(
-            likely_ones(one.probabilities) < len(one.topics) for one in expected.values()
+            count_likely(one.probabilities) < len(one.topics) for one in expected.values()
         )
         assert np.isfinite(Decisions.unpack([*made.values()]).probabilities).all()
     assert assigned

@@ -10,7 +10,7 @@ import pytest
 
 from learners.arrays import Floats
 from learners.checks import InvalidArrayError
-from learners.decided import CANDIDATES, Decisions
+from learners.decisions.decided import CANDIDATES, Decisions
 from learners.segment import Steps
 from learners.slow.decisions import SlowDecision
 from pipeline.curves.decision_curve import MEASURES, DecisionCurve
