@@ -103,16 +103,6 @@ def is_plain(letters: Bytes, start: int, end: int) -> bool:
 
 
 @njit_inline
-def is_in_list(words: TermTable, letters: Bytes, start: int, end: int, hashed: np.uint64) -> bool:
-    """Return whether a token is one of these words. Most tokens are none, which is seen at once."""
-    slots = words.slots
-    return bool(
-        slots[likely_slot(slots, words.hashes, hashed)] >= 0
-        and find(words, letters, start, end, hashed) >= 0
-    )
-
-
-@njit_inline
 def put_word(
     words: Hashes, known_letters: Bytes, used: Longs, letters: Bytes, start: int, length: int,
     hashed: np.uint64, stem: Bytes, stem_length: int, is_stop_word: bool, key: Hashes,
@@ -161,6 +151,7 @@ def find_words(
     """
     slots, words, known_letters, used = known.slots, known.words, known.letters, known.used
     ends, letters, hashes, key = tokens.ends, tokens.letters, tokens.hashes, tokens.key
+    stop_slots, stop_hashes = stop_words.slots, stop_words.hashes
     last = np.uint64(len(slots) - 1)
     found = np.empty(len(chosen), np.int32)
     missing = np.empty(len(chosen), np.int64)
@@ -198,7 +189,10 @@ def find_words(
                 missing[count] = i
                 count += 1
                 continue
-            is_stop_word = is_in_list(stop_words, letters, start, start + length, hashed)
+            is_stop_word = (
+                stop_slots[likely_slot(stop_slots, stop_hashes, hashed)] >= 0
+                and find(stop_words, letters, start, start + length, hashed) >= 0
+            )
             word = used[0]
             slots[slot] = word
             put_word(
@@ -237,6 +231,7 @@ def add_words(
     """
     slots, words, known_letters, used = known.slots, known.words, known.letters, known.used
     ends, letters, hashes, key = tokens.ends, tokens.letters, tokens.hashes, tokens.key
+    stop_slots, stop_hashes = stop_words.slots, stop_words.hashes
     last = np.uint64(len(slots) - 1)
     stem = np.zeros(FIRST + MAX_TERM_BYTES + ROOM, np.uint8)
     at = 0
@@ -255,7 +250,10 @@ def add_words(
         else:
             length = end - start
             copy_bytes(letters, start, stem, FIRST, length)
-        is_stop_word = is_in_list(stop_words, letters, start, end, hashed)
+        is_stop_word = (
+            stop_slots[likely_slot(stop_slots, stop_hashes, hashed)] >= 0
+            and find(stop_words, letters, start, end, hashed) >= 0
+        )
         slots[slot] = used[0]
         put_word(
             words, known_letters, used, letters, start, end - start, hashed, stem, length,
