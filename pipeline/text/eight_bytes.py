@@ -40,6 +40,12 @@ def first_bytes(eight: np.uint64, count: int) -> np.uint64:
 
 
 @njit_inline
+def at_least(eight: np.uint64, least: int) -> np.uint64:
+    """Return numbers whose highest bits say which of eight bytes of ASCII are `least` or more."""
+    return np.uint64(eight + np.uint64(0x80 - least) * LOWEST_BITS)
+
+
+@njit_inline
 def bytes_before_blank(eight: np.uint64) -> int:
     """Return how many of eight bytes are before the first blank: 8 if there is none."""
     others = eight ^ BLANKS

@@ -6,7 +6,8 @@ makes Python objects of words and stems.
 
 A word is in an array with eight zeros before it, so that its last eight letters are one number. The
 functions take the `end` of the word in the array. They change the word there, and return its new
-end. `r1` and `r2` are where the regions R1 and R2 begin.
+end. Its vowels, and the places `r1` and `r2` where the regions R1 and R2 begin, are bits of numbers
+(`places`).
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ import numpy.typing as npt
 from learners.arrays import Bytes, Longs
 from learners.jit import njit, njit_inline
 from pipeline.text.eight_bytes import eight_bytes, first_bytes
+from pipeline.text.places import FIRST, has_vowel, place, region, vowels_of
 
 Packed = npt.NDArray[np.uint64]  # of up to eight letters each
 
-FIRST = 8  # where a word begins in its array
 SHORTEST = 3  # letters of a word that has another stem
+LONGEST = 60  # letters of a word whose places fit into one number
 CONSONANT_Y = ord("Y")  # a y at the beginning or after a vowel; no other letter is of upper case
 NO_SUFFIX = -1
+LETTER = 31  # the bits that tell letters of one case apart
 
 
 def packed(text: str) -> int:
@@ -36,22 +39,23 @@ def packed(text: str) -> int:
 
 def letter_set(letters: str) -> np.uint64:
     """Return the bits of some letters of lower case: bit 1 for a, bit 26 for z."""
-    return np.uint64(sum(1 << (ord(letter) & 31) for letter in set(letters)))
+    return np.uint64(sum(1 << (ord(letter) & LETTER) for letter in set(letters)))
 
 
 class Suffixes(NamedTuple):
-    """The suffixes of one step, the longest first, and what replaces each."""
+    """The suffixes of one step by their last letter, the longest first, and what replaces each."""
 
+    firsts: Longs  # those that end with letter i are from `firsts[i]` to `firsts[i + 1]`
     ends: Packed  # as the last ones of eight letters
     lengths: Longs
     cuts: Longs  # how many of the last letters go
     added: Bytes  # the letter that comes instead, or 0
-    last_letters: np.uint64  # the set of the last letters of all suffixes
 
 
 def suffixes(replaced: Mapping[str, str]) -> Suffixes:
     """Return suffixes that are replaced by their own beginning, with or without one more letter."""
-    ordered = sorted(replaced, key=len, reverse=True)
+    ordered = sorted(replaced, key=lambda suffix: (suffix[-1], -len(suffix)))
+    last_letters = [ord(suffix[-1]) & LETTER for suffix in ordered]
     cuts, added = [], bytearray()
     for suffix in ordered:
         replacement = replaced[suffix]
@@ -59,11 +63,11 @@ def suffixes(replaced: Mapping[str, str]) -> Suffixes:
         cuts.append(len(suffix) - len(replacement) + len(more))
         added += more.encode() or b"\0"
     return Suffixes(
+        np.searchsorted(last_letters, np.arange(LETTER + 2)).astype(np.int64),
         np.array([packed(suffix.rjust(8, "\0")) for suffix in ordered], np.uint64),
         np.array([len(suffix) for suffix in ordered], np.int64),
         np.array(cuts, np.int64),
         np.frombuffer(added, np.uint8),
-        letter_set("".join(suffix[-1] for suffix in ordered)),
     )
 
 
@@ -75,6 +79,7 @@ def packed_words(words: str) -> Packed:
 VOWELS = letter_set("aeiouy")
 DOUBLES = letter_set("bdfgmnprt")
 BEFORE_LI = letter_set("cdeghkmnrt")
+LAST_LETTERS = letter_set("cdegilmnrsty")  # words with another last letter are their own stems
 
 # Words with stems of their own, and those that stay as they are.
 SPECIAL_WORDS = (
@@ -82,7 +87,6 @@ SPECIAL_WORDS = (
 )
 SPECIAL_STEMS = "ski sky idl gentl ugli earli onli singl sky news howe atlas cosmos bias andes"
 SPECIAL, SPECIAL_BECOMES = packed_words(SPECIAL_WORDS), packed_words(SPECIAL_STEMS)
-SPECIAL_LAST_LETTERS = letter_set("syeg")
 # Words that keep their ending.
 KEPT_EED = packed_words("proc exc succ")
 KEPT_ING = packed_words("inn out cann herr earr even")
@@ -90,6 +94,7 @@ KEPT_ING = packed_words("inn out cann herr earr even")
 PREFIXES = packed_words("gener commun arsen past univers later emerg organ inter")
 PAST = np.uint64(packed("past"))
 PREFIX_LENGTHS = np.array([5, 6, 5, 4, 7, 5, 5, 5, 5], np.int64)
+PREFIX_LETTERS = letter_set("gcapuleoi")  # the first letters of these
 
 PLURALS = suffixes({"sses": "ss", "ied": "i", "ies": "i", "us": "us", "ss": "ss", "s": ""})
 STEP_2 = suffixes({
@@ -113,15 +118,6 @@ STEP_4 = suffixes(dict.fromkeys((
 def is_in(letter: int, letters: np.uint64) -> bool:
     """Return whether a letter of lower case is in a set. Digits and the consonant Y never are."""
     return bool(letter >= ord("a") and letters >> np.uint64(letter & 31) & np.uint64(1))
-
-
-@njit_inline
-def has_vowel(word: Bytes, end: int) -> bool:
-    """Return whether the word has a vowel."""
-    at = FIRST
-    while at < end and not is_in(word[at], VOWELS):
-        at += 1
-    return at < end
 
 
 @njit_inline
@@ -152,10 +148,9 @@ def ends_in_short_syllable(word: Bytes, end: int) -> bool:
 @njit_inline
 def longest_suffix(word: Bytes, end: int, table: Suffixes) -> int:
     """Return the number of the longest suffix in the table that the word has, or -1."""
-    if not is_in(word[end - 1], table.last_letters):
-        return NO_SUFFIX
+    letter = np.uint64(word[end - 1] & LETTER)
     last = eight_bytes(word, end - 8)
-    for number in range(len(table.ends)):
+    for number in range(table.firsts[letter], table.firsts[letter + np.uint64(1)]):
         if (last ^ table.ends[number]) >> np.uint64(64 - 8 * table.lengths[number]) == np.uint64(0):
             return number
     return NO_SUFFIX
@@ -170,18 +165,7 @@ def replaced_suffix(word: Bytes, end: int, table: Suffixes, number: int) -> int:
 
 
 @njit_inline
-def region(word: Bytes, start: int, end: int) -> int:
-    """Return where the region behind the first consonant after a vowel begins."""
-    at = start
-    while at < end and not is_in(word[at], VOWELS):
-        at += 1
-    while at < end and is_in(word[at], VOWELS):
-        at += 1
-    return min(at + 1, end)
-
-
-@njit_inline
-def without_plural(word: Bytes, end: int) -> int:
+def without_plural(word: Bytes, end: int, vowels: np.uint64) -> int:
     """Step 1a: sses, ies, ied and s."""
     number = longest_suffix(word, end, PLURALS)
     if number == NO_SUFFIX:
@@ -189,19 +173,19 @@ def without_plural(word: Bytes, end: int) -> int:
     if word[end - 3] == ord("i") and word[end - 2] == ord("e"):
         return end - 2 if end - FIRST > 4 else end - 1
     if PLURALS.lengths[number] == 1:
-        return end - 1 if has_vowel(word, end - 2) else end
+        return end - 1 if has_vowel(vowels, end - 2) else end
     return replaced_suffix(word, end, PLURALS, number)
 
 
 @njit_inline
-def without_participle(word: Bytes, end: int, r1: int) -> int:
+def without_participle(word: Bytes, end: int, vowels: np.uint64, r1: np.uint64) -> int:
     """Step 1b: eed, ed and ing, all of them also with ly."""
     last = end
     if word[end - 1] == ord("y") and word[end - 2] == ord("l"):
         last -= 2
     if word[last - 1] == ord("d") and word[last - 2] == ord("e"):
         if word[last - 3] == ord("e"):
-            is_kept = last - 3 < r1 or is_one_of(word, last - 3, KEPT_EED)
+            is_kept = place(last - 3) < r1 or is_one_of(word, last - 3, KEPT_EED)
             return end if is_kept else last - 1
         start = last - 2
     elif (
@@ -217,13 +201,13 @@ def without_participle(word: Bytes, end: int, r1: int) -> int:
                 return end
     else:
         return end
-    if not has_vowel(word, start):
+    if not has_vowel(vowels, start):
         return end
     return with_e(word, start, r1)
 
 
 @njit_inline
-def with_e(word: Bytes, end: int, r1: int) -> int:
+def with_e(word: Bytes, end: int, r1: np.uint64) -> int:
     """Add the e that a participle has lost, or remove the letter that it has doubled."""
     last, before = word[end - 1], word[end - 2]
     if last == before and is_in(last, DOUBLES):
@@ -236,7 +220,7 @@ def with_e(word: Bytes, end: int, r1: int) -> int:
         (last == ord("t") and before == ord("a"))
         or (last == ord("l") and before == ord("b"))
         or (last == ord("z") and before == ord("i"))
-        or (end == r1 and ends_in_short_syllable(word, end))
+        or (place(end) == r1 and ends_in_short_syllable(word, end))
     ):  # fmt: skip
         word[end] = ord("e")
         return end + 1
@@ -244,7 +228,7 @@ def with_e(word: Bytes, end: int, r1: int) -> int:
 
 
 @njit_inline
-def step_2(word: Bytes, end: int, r1: int) -> int:
+def step_2(word: Bytes, end: int, r1: np.uint64) -> int:
     """Step 2: suffixes such as ization and fulness become shorter."""
     number = longest_suffix(word, end, STEP_2)
     if number == NO_SUFFIX:
@@ -252,7 +236,7 @@ def step_2(word: Bytes, end: int, r1: int) -> int:
     length = STEP_2.lengths[number]
     before = word[end - length - 1]
     if (
-        end - length < r1
+        place(end - length) < r1
         or (length == 2 and not is_in(before, BEFORE_LI))
         or (length == 3 and word[end - 2] == ord("g") and before != ord("l"))  # ogi
     ):  # fmt: skip
@@ -266,21 +250,21 @@ def step_2(word: Bytes, end: int, r1: int) -> int:
 
 
 @njit_inline
-def step_3(word: Bytes, end: int, r1: int, r2: int) -> int:
+def step_3(word: Bytes, end: int, r1: np.uint64, r2: np.uint64) -> int:
     """Step 3: suffixes such as icate become shorter or go."""
     number = longest_suffix(word, end, STEP_3)
-    if number == NO_SUFFIX or end - STEP_3.lengths[number] < r1:
+    if number == NO_SUFFIX or place(end - STEP_3.lengths[number]) < r1:
         return end
-    if word[end - 2] == ord("v") and end - STEP_3.lengths[number] < r2:  # ative
+    if word[end - 2] == ord("v") and place(end - STEP_3.lengths[number]) < r2:  # ative
         return end
     return replaced_suffix(word, end, STEP_3, number)
 
 
 @njit_inline
-def step_4(word: Bytes, end: int, r2: int) -> int:
+def step_4(word: Bytes, end: int, r2: np.uint64) -> int:
     """Step 4: the suffixes that are left go."""
     number = longest_suffix(word, end, STEP_4)
-    if number == NO_SUFFIX or end - STEP_4.lengths[number] < r2:
+    if number == NO_SUFFIX or place(end - STEP_4.lengths[number]) < r2:
         return end
     is_ion = word[end - 1] == ord("n")
     if is_ion and word[end - 4] != ord("s") and word[end - 4] != ord("t"):
@@ -289,34 +273,34 @@ def step_4(word: Bytes, end: int, r2: int) -> int:
 
 
 @njit_inline
-def step_5(word: Bytes, end: int, r1: int, r2: int) -> int:
+def step_5(word: Bytes, end: int, r1: np.uint64, r2: np.uint64) -> int:
     """Step 5: a last e, and the second l of two."""
     start = end - 1
     if word[start] == ord("e"):
-        if start >= r2 or (start >= r1 and not ends_in_short_syllable(word, start)):
+        if place(start) >= r2 or (place(start) >= r1 and not ends_in_short_syllable(word, start)):
             return start
-    elif word[start] == ord("l") and start >= r2 and word[start - 1] == ord("l"):
+    elif word[start] == ord("l") and place(start) >= r2 and word[start - 1] == ord("l"):
         return start
     return end
 
 
 @njit_inline
-def mark_consonants(word: Bytes, end: int) -> bool:
-    """Make each y a Y that is a consonant; return whether there are any."""
-    has_any = False
+def mark_consonants(word: Bytes, end: int) -> np.uint64:
+    """Make each y a Y that is a consonant; return their places."""
+    marked = np.uint64(0)
     after_vowel = True
     for at in range(FIRST, end):
         if after_vowel and word[at] == ord("y"):
             word[at] = CONSONANT_Y
-            has_any = True
+            marked |= place(at)
         after_vowel = is_in(word[at], VOWELS)
-    return has_any
+    return marked
 
 
 @njit_inline
 def special_stem(word: Bytes, end: int) -> int:
     """Return the end of the stem of a word with a stem of its own, or 0 for other words."""
-    if end - FIRST >= 8 or not is_in(word[end - 1], SPECIAL_LAST_LETTERS):
+    if not is_one_of(word, end, SPECIAL):
         return 0
     given = first_bytes(eight_bytes(word, FIRST), end - FIRST)
     for number in range(len(SPECIAL)):
@@ -327,41 +311,52 @@ def special_stem(word: Bytes, end: int) -> int:
                 word[end] = np.uint8(stem)
                 stem >>= np.uint64(8)
                 end += 1
-            return end
-    return 0
+    return end
+
+
+@njit_inline
+def prefix_region(word: Bytes, end: int) -> np.uint64:
+    """Return where R1 begins in a word with one of the prefixes, or 0 for other words."""
+    r1 = np.uint64(0)
+    if is_in(word[FIRST], PREFIX_LETTERS):
+        for number in range(len(PREFIXES)):
+            length = PREFIX_LENGTHS[number]
+            if first_bytes(eight_bytes(word, FIRST), length) == PREFIXES[number]:
+                r1 = place(FIRST + length)
+    return r1 if r1 <= place(end) else np.uint64(0)
 
 
 @njit
 def english_stem(word: Bytes, end: int) -> int:
     """Make a word its stem; return the end of the stem.
 
-    The word has letters of lower case and digits only. It begins at 8, behind zeros, and there must
-    be eight bytes behind it.
+    The word has at most 60 letters of lower case and digits. It begins at 8, behind zeros, and
+    there must be eight bytes behind it.
     """
-    if end - FIRST < SHORTEST:
+    if end - FIRST < SHORTEST or not is_in(word[end - 1], LAST_LETTERS):
         return end
     special = special_stem(word, end)
     if special > 0:
         return special
-    has_consonants = mark_consonants(word, end)
-    r1 = 0
-    for number in range(len(PREFIXES)):
-        length = PREFIX_LENGTHS[number]
-        if first_bytes(eight_bytes(word, FIRST), length) == PREFIXES[number]:
-            r1 = FIRST + length
-    if r1 == 0 or r1 > end:
-        r1 = region(word, FIRST, end)
-    r2 = region(word, r1, end)
-    end = without_plural(word, end)
-    end = without_participle(word, end, r1)
+    vowels, ys = vowels_of(word, end)
+    marked = np.uint64(0)
+    if ys & (vowels << np.uint64(1) | np.uint64(1)):  # a y that begins the word or follows a vowel
+        marked = mark_consonants(word, end)
+        vowels &= ~marked
+    r1 = prefix_region(word, end)
+    if r1 == np.uint64(0):
+        r1 = region(vowels, np.uint64(1), end)
+    r2 = region(vowels, r1, end)
+    end = without_plural(word, end, vowels)
+    end = without_participle(word, end, vowels, r1)
     if word[end - 1] == ord("y") and end - FIRST > 2 and not is_in(word[end - 2], VOWELS):
         word[end - 1] = ord("i")
-    if end > r1:
+    if place(end) > r1:
         end = step_2(word, end, r1)
         end = step_3(word, end, r1, r2)
         end = step_4(word, end, r2)
         end = step_5(word, end, r1, r2)
-    if has_consonants:
+    if marked:
         for at in range(FIRST, end):
             if word[at] == CONSONANT_Y:
                 word[at] = ord("y")

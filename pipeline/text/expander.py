@@ -195,16 +195,17 @@ def folded_stop_words(profile: Profile, language: str) -> frozenset[str]:
 
     Those that the profile splits in two are left out: their parts can be other words.
     """
+    listed = stop_words(language)
+    plain = frozenset(word for word in listed if word.isascii() and word.isalpha())
     splitter = Splitter(replace(profile, unspaced="none"))
-    listed = sorted(stop_words(language))
-    # All of them in one text, which takes a tenth of the time.
+    # All others in one text, which takes a tenth of the time.
     split: list[list[str]] = [[]]
-    for token in splitter.tokens(f" {BETWEEN_STOP_WORDS} ".join(listed)):
+    for token in splitter.tokens(f" {BETWEEN_STOP_WORDS} ".join(sorted(listed - plain))):
         if token == BETWEEN_STOP_WORDS:
             split.append([])
         else:
             split[-1].append(token)
-    return frozenset(tokens[0] for tokens in split if len(tokens) == 1)
+    return plain | {tokens[0] for tokens in split if len(tokens) == 1}
 
 
 def known_words(profile: Profile, language: str, key: Hashes) -> KnownWords | None:

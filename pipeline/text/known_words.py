@@ -17,9 +17,18 @@ import numpy as np
 from learners.arrays import Bools, Bytes, Ints, Longs
 from learners.jit import njit, njit_inline
 from pipeline.text.characters import BLANK
-from pipeline.text.eight_bytes import copy_bytes, eight_bytes, first_bytes, same_bytes
-from pipeline.text.english_stemmer import FIRST, english_stem
+from pipeline.text.eight_bytes import (
+    HIGHEST_BITS,
+    LOWEST_BITS,
+    at_least,
+    copy_bytes,
+    eight_bytes,
+    first_bytes,
+    same_bytes,
+)
+from pipeline.text.english_stemmer import LONGEST, english_stem
 from pipeline.text.expansion import MainTerms
+from pipeline.text.places import FIRST
 from pipeline.text.sip_hash import Hashes, sip_hash
 from pipeline.text.terms import MAX_TERM_BYTES, TermTable, find, likely_slot, table_of
 
@@ -34,6 +43,7 @@ HASH, FIRST_LETTERS, STEM_HASH, LENGTHS = range(4)
 # which bit on there is the place of its letters.
 STEM_LENGTH, IS_BEGINNING, PLACE = np.uint64(8), np.uint64(16), np.uint64(17)
 BYTE = np.uint64(255)
+FILLED = np.uint64(ord("a")) * LOWEST_BITS
 
 
 class WordTable(NamedTuple):
@@ -93,70 +103,35 @@ def is_number(letters: Bytes, start: int, end: int) -> bool:
 
 @njit_inline
 def is_plain(letters: Bytes, start: int, end: int) -> bool:
-    """Return whether a token has only letters of ASCII, of lower case, and digits."""
-    at = start
-    while at < end and (
-        ord("a") <= letters[at] <= ord("z") or ord("0") <= letters[at] <= ord("9")
-    ):  # fmt: skip
-        at += 1
-    return at == end
+    """Return whether a token has only letters of ASCII, of lower case, and digits.
 
-
-@njit_inline
-def put_word(
-    words: Hashes, known_letters: Bytes, used: Longs, letters: Bytes, start: int, length: int,
-    hashed: np.uint64, stem: Bytes, stem_length: int, is_stop_word: bool, key: Hashes,
-) -> None:  # fmt: skip
-    """Add a word with its stem, which begins at 8. There must be room.
-
-    The arrays are those of a table. To pass the table takes longer than to add a word.
+    Eight bytes must be there in any case.
     """
-    word, place = used[0], used[1]
-    filled = place
-    if length > 8:
-        copy_bytes(letters, start, known_letters, filled, length)
-        filled += length
-    first_letters = eight_bytes(letters, start)
-    if length < 8:
-        first_letters = first_bytes(first_letters, length)
-    is_beginning = stem_length <= length and same_bytes(stem, FIRST, letters, start, stem_length)
-    stem_hash = hashed
-    if not is_beginning or stem_length < length:
-        stem_hash = sip_hash(stem, FIRST, FIRST + stem_length, key)
-    if is_stop_word:
-        stem_length = 0
-    elif not is_beginning:
-        copy_bytes(stem, FIRST, known_letters, filled, stem_length)
-        filled += stem_length
-    words[word, HASH] = hashed
-    words[word, FIRST_LETTERS] = first_letters
-    words[word, STEM_HASH] = stem_hash
-    words[word, LENGTHS] = (
-        np.uint64(length)
-        | np.uint64(stem_length) << STEM_LENGTH
-        | np.uint64(is_beginning) << IS_BEGINNING
-        | np.uint64(place) << PLACE
-    )
-    used[0] = word + 1
-    used[1] = filled
+    are_plain = HIGHEST_BITS
+    for at in range(start, end, 8):
+        eight = eight_bytes(letters, at)
+        if end - at < 8:
+            eight = first_bytes(eight, end - at) | FILLED & ~first_bytes(FILLED, end - at)
+        are_plain &= ~eight & (
+            at_least(eight, ord("a")) & ~at_least(eight, ord("z") + 1)
+            | at_least(eight, ord("0")) & ~at_least(eight, ord("9") + 1)
+        )
+    return bool(are_plain == HIGHEST_BITS)
 
 
 @njit
-def find_words(
-    tokens: TermTable, chosen: Longs, is_english: bool, stop_words: TermTable, known: WordTable
-) -> tuple[Ints, Longs]:
-    """Return the word of each chosen token, and the positions of those that are not known.
+def find_words(tokens: TermTable, chosen: Longs, known: WordTable) -> tuple[Ints, Longs]:
+    """Return the word of each chosen token, and the positions of those that are new.
 
-    The keys of the tables must be equal. Adds words whose stems need no Python; there must be room.
+    The keys of the tables must be equal. New words get numbers, for which there must be room; what
+    they become has to be written next.
     """
     slots, words, known_letters, used = known.slots, known.words, known.letters, known.used
-    ends, letters, hashes, key = tokens.ends, tokens.letters, tokens.hashes, tokens.key
-    stop_slots, stop_hashes = stop_words.slots, stop_words.hashes
+    ends, letters, hashes = tokens.ends, tokens.letters, tokens.hashes
     last = np.uint64(len(slots) - 1)
     found = np.empty(len(chosen), np.int32)
-    missing = np.empty(len(chosen), np.int64)
-    count = 0
-    stem = np.zeros(FIRST + MAX_TERM_BYTES + ROOM, np.uint8)
+    new = np.empty(len(chosen) + 1, np.int64)
+    count, before = 0, used[0]
     for i in range(len(chosen)):
         token = chosen[i]
         start, hashed = ends[token], hashes[token]
@@ -167,7 +142,12 @@ def find_words(
         slot = hashed & last
         word = np.int64(slots[slot])
         while word >= 0:
-            if words[word, HASH] == hashed and words[word, FIRST_LETTERS] == first_letters:
+            # Tokens of a block differ, so that only a word from before can be the same.
+            if (
+                words[word, HASH] == hashed
+                and words[word, FIRST_LETTERS] == first_letters
+                and word < before
+            ):
                 lengths = words[word, LENGTHS]
                 if np.int64(lengths & BYTE) == length and (
                     length <= 8
@@ -179,28 +159,86 @@ def find_words(
             slot = (slot + np.uint64(1)) & last
             word = np.int64(slots[slot])
         if word < 0:
-            if is_english and is_plain(letters, start, start + length):
-                copy_bytes(letters, start, stem, FIRST, length)
-                stem_length = english_stem(stem, FIRST + length) - FIRST
-            elif is_number(letters, start, start + length):
-                copy_bytes(letters, start, stem, FIRST, length)
-                stem_length = length
-            else:
-                missing[count] = i
-                count += 1
-                continue
-            is_stop_word = (
-                stop_slots[likely_slot(stop_slots, stop_hashes, hashed)] >= 0
-                and find(stop_words, letters, start, start + length, hashed) >= 0
-            )
-            word = used[0]
+            word = before + count
             slots[slot] = word
-            put_word(
-                words, known_letters, used, letters, start, length, hashed, stem, stem_length,
-                is_stop_word, key,
-            )  # fmt: skip
+            words[word, HASH] = hashed
+            words[word, FIRST_LETTERS] = first_letters
+            new[count] = i
+            count += 1
         found[i] = word
-    return found, missing[:count].copy()
+    used[0] = before + count
+    return found, new[:count].copy()
+
+
+@njit_inline
+def put_stem(
+    words: Hashes, known_letters: Bytes, used: Longs, word: int, letters: Bytes, start: int,
+    length: int, stem: Bytes, stem_length: int, is_stop_word: bool, key: Hashes,
+) -> None:  # fmt: skip
+    """Write what a new word becomes: its stem, which begins at 8. There must be room.
+
+    The arrays are those of a table. To pass the table takes longer than to write a word.
+    """
+    place = used[1]
+    filled = place
+    if length > 8:
+        copy_bytes(letters, start, known_letters, filled, length)
+        filled += length
+    is_beginning = stem_length <= length and same_bytes(stem, FIRST, letters, start, stem_length)
+    stem_hash = words[word, HASH]
+    if not is_beginning or stem_length < length:
+        stem_hash = sip_hash(stem, FIRST, FIRST + stem_length, key)
+    if is_stop_word:
+        stem_length = 0
+    elif not is_beginning:
+        copy_bytes(stem, FIRST, known_letters, filled, stem_length)
+        filled += stem_length
+    words[word, STEM_HASH] = stem_hash
+    words[word, LENGTHS] = (
+        np.uint64(length)
+        | np.uint64(stem_length) << STEM_LENGTH
+        | np.uint64(is_beginning) << IS_BEGINNING
+        | np.uint64(place) << PLACE
+    )
+    used[1] = filled
+
+
+@njit
+def put_stems(
+    tokens: TermTable, chosen: Longs, found: Ints, new: Longs, is_english: bool,
+    stop_words: TermTable, known: WordTable,
+) -> Longs:  # fmt: skip
+    """Write what new words become, except where a stem needs Python; return those positions.
+
+    There must be room.
+    """
+    words, known_letters, used = known.words, known.letters, known.used
+    ends, letters, key = tokens.ends, tokens.letters, tokens.key
+    stop_slots, stop_hashes = stop_words.slots, stop_words.hashes
+    missing = np.empty(len(new), np.int64)
+    count = 0
+    stem = np.zeros(FIRST + MAX_TERM_BYTES + ROOM, np.uint8)
+    for i in new:
+        word, start = int(found[i]), ends[chosen[i]]
+        length = ends[chosen[i] + 1] - start
+        stem_length = length
+        copy_bytes(letters, start, stem, FIRST, length)
+        if is_english and length <= LONGEST and is_plain(letters, start, start + length):
+            stem_length = english_stem(stem, FIRST + length) - FIRST
+        elif not is_number(letters, start, start + length):
+            missing[count] = i
+            count += 1
+            continue
+        hashed = words[word, HASH]
+        is_stop_word = (
+            stop_slots[likely_slot(stop_slots, stop_hashes, hashed)] >= 0
+            and find(stop_words, letters, start, start + length, hashed) >= 0
+        )
+        put_stem(
+            words, known_letters, used, word, letters, start, length, stem, stem_length,
+            is_stop_word, key,
+        )  # fmt: skip
+    return missing[:count].copy()
 
 
 @njit
@@ -222,24 +260,21 @@ def words_to_stem(tokens: TermTable, chosen: Longs) -> Bytes:
 
 
 @njit
-def add_words(
-    tokens: TermTable, chosen: Longs, text: Bytes, stop_words: TermTable, known: WordTable
-) -> None:
-    """Add the chosen tokens, none of which is known. There must be room.
+def put_given_stems(
+    tokens: TermTable, chosen: Longs, found: Ints, missing: Longs, text: Bytes,
+    stop_words: TermTable, known: WordTable,
+) -> None:  # fmt: skip
+    """Write what new words become whose stems are in the text, each with a blank behind it.
 
-    The text has their stems, each with a blank behind it.
+    There must be room.
     """
-    slots, words, known_letters, used = known.slots, known.words, known.letters, known.used
-    ends, letters, hashes, key = tokens.ends, tokens.letters, tokens.hashes, tokens.key
+    words, known_letters, used = known.words, known.letters, known.used
+    ends, letters, key = tokens.ends, tokens.letters, tokens.key
     stop_slots, stop_hashes = stop_words.slots, stop_words.hashes
-    last = np.uint64(len(slots) - 1)
     stem = np.zeros(FIRST + MAX_TERM_BYTES + ROOM, np.uint8)
     at = 0
-    for token in chosen:
-        start, end, hashed = ends[token], ends[token + 1], hashes[token]
-        slot = hashed & last
-        while slots[slot] >= 0:
-            slot = (slot + np.uint64(1)) & last
+    for i in missing:
+        word, start, end = int(found[i]), ends[chosen[i]], ends[chosen[i] + 1]
         first = at
         while text[at] != BLANK:
             at += 1
@@ -250,13 +285,13 @@ def add_words(
         else:
             length = end - start
             copy_bytes(letters, start, stem, FIRST, length)
+        hashed = words[word, HASH]
         is_stop_word = (
             stop_slots[likely_slot(stop_slots, stop_hashes, hashed)] >= 0
             and find(stop_words, letters, start, end, hashed) >= 0
         )
-        slots[slot] = used[0]
-        put_word(
-            words, known_letters, used, letters, start, end - start, hashed, stem, length,
+        put_stem(
+            words, known_letters, used, word, letters, start, end - start, stem, length,
             is_stop_word, key,
         )  # fmt: skip
 
@@ -328,17 +363,18 @@ class KnownWords:
         # Some letters are stored twice: those of a word, and those of its stem.
         letters = 2 * int(tokens.ends[tokens.size[0]])
         self._words = with_room(self._words, len(chosen), letters)
-        found, missing = find_words(tokens, chosen, self._is_english, self._stop_words, self._words)
+        found, new = find_words(tokens, chosen, self._words)
+        missing = put_stems(
+            tokens, chosen, found, new, self._is_english, self._stop_words, self._words
+        )
         if len(missing):
-            first = len(self)
-            self._learn(tokens, chosen[missing])
-            found[missing] = np.arange(first, len(self), dtype=np.int32)
+            self._learn(tokens, chosen, found, missing)
         return MainTerms(chosen, in_titles, *stems_in_order(tokens, chosen, found, self._words))
 
-    def _learn(self, tokens: TermTable, missing: Longs) -> None:
-        """Add tokens that are not known yet, in this order."""
-        text = words_to_stem(tokens, missing).tobytes().decode()
+    def _learn(self, tokens: TermTable, chosen: Longs, found: Ints, missing: Longs) -> None:
+        """Write what new words become whose stems need Python."""
+        text = words_to_stem(tokens, chosen[missing]).tobytes().decode()
         stems = self._stemmer(text.split(" ")[:-1])
         stemmed = np.frombuffer(bytearray(" ".join((*stems, PADDING)).encode()), np.uint8)
-        self._words = with_room(self._words, len(missing), len(text) + len(stemmed))
-        add_words(tokens, missing, stemmed, self._stop_words, self._words)
+        self._words = with_room(self._words, 0, len(text) + len(stemmed))
+        put_given_stems(tokens, chosen, found, missing, stemmed, self._stop_words, self._words)

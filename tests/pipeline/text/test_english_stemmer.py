@@ -16,8 +16,10 @@ from learners.arrays import Bytes, Longs
 from learners.jit import njit
 from pipeline.corpora import open_source
 from pipeline.events.event import parse_event
-from pipeline.text.english_stemmer import FIRST, SPECIAL_WORDS, english_stem
-from pipeline.text.terms import MAX_TERM_BYTES
+from pipeline.text.english_stemmer import LONGEST, SPECIAL_WORDS, english_stem
+from pipeline.text.places import FIRST
+
+STALE = 0xE9  # what may be behind a word: a byte that is not of ASCII
 
 
 def words_of(text: str) -> list[str]:
@@ -53,7 +55,8 @@ def stemmed(text: Bytes, starts: Longs, out: Bytes) -> Longs:
     lengths = np.empty(len(starts) - 1, np.int64)
     filled = 0
     for i in range(len(lengths)):
-        word = np.zeros(FIRST + MAX_TERM_BYTES + 8, np.uint8)
+        word = np.full(FIRST + LONGEST + 8, STALE, np.uint8)
+        word[:FIRST] = 0
         length = starts[i + 1] - starts[i]
         word[FIRST : FIRST + length] = text[starts[i] : starts[i + 1]]
         lengths[i] = english_stem(word, FIRST + length) - FIRST
@@ -119,13 +122,12 @@ def test_long_words() -> None:
     rng = random.Random(0)
     words = []
     for _ in range(20_000):
-        size = rng.choice([*range(12, 80), *range(MAX_TERM_BYTES - 20, MAX_TERM_BYTES + 1)])
+        size = rng.randrange(12, LONGEST + 1)
         end = rng.choice(SUFFIXES) + rng.choice(SUFFIXES)
-        start = "".join(rng.choices(rng.choice(ALPHABETS), k=MAX_TERM_BYTES))
+        start = "".join(rng.choices(rng.choice(ALPHABETS), k=LONGEST))
         words.append(start[: max(0, size - len(end))] + end)
-    words += [letter * size for letter in "aybs1" for size in (254, 255)]
-    assert {len(word) for word in words} >= {254, 255}
-    assert max(map(len, words)) == MAX_TERM_BYTES
+    words += [letter * size for letter in "aybs1" for size in (LONGEST - 1, LONGEST)]
+    assert max(map(len, words)) == LONGEST
     assert differences(words) == []
 
 
@@ -134,7 +136,7 @@ def test_words_of_a_corpus(corpus: str, shared_corpus: Callable[[str], Path]) ->
     words: set[str] = set()
     for raw in open_source(f"{corpus}:{shared_corpus(corpus)}"):
         words.update(re.findall("[a-z0-9]+", str(parse_event(raw).content).lower()))
-    words = {word for word in words if len(word) <= MAX_TERM_BYTES}
+    words = {word for word in words if len(word) <= LONGEST}
     # Also with other endings, for beginnings that might be treated apart.
     plain = [word for word in words if word.isalpha() and len(word) < 12]
     assert differences(words) == []

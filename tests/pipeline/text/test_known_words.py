@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import Stemmer as snowball  # noqa: N813 - a module in spite of its name
 
+from pipeline.text.english_stemmer import LONGEST
 from pipeline.text.expander import folded_stop_words, numbered_by_appearance
 from pipeline.text.known_words import KnownWords
 from pipeline.text.language import LANGUAGES
@@ -31,19 +32,21 @@ def main_words(known: KnownWords, words: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("most", [1 << 17, 500])
-@pytest.mark.parametrize("language", ["english", "german", "turkish"])
+@pytest.mark.parametrize(
+    ("language", "is_compiled"),
+    [("english", True), ("english", False), ("german", False), ("turkish", False)],
+)
 def test_words_become_what_the_stemmer_says(
-    language: str, most: int, monkeypatch: pytest.MonkeyPatch
+    language: str, is_compiled: bool, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.text.known_words.MAX_KNOWN_WORDS", most)
     rng = random.Random(0)
     stops = frozenset({"the", "under", "x", "1990"})
     stems = Stemmer(language).stems
-    known = KnownWords(stems, stops, PROCESS_KEY)
-    texts = [
-        "".join(rng.choice(LETTERS) for _ in range(rng.choice([1, 2, 3, 5, 7, 8, 9, 15, 16, 24])))
-        for _ in range(3000)
-    ]
+    known = KnownWords(stems, stops, PROCESS_KEY, is_compiled)
+    lengths = [1, 2, 3, 5, 7, 8, 9, 15, 16, 24, LONGEST - 1, LONGEST, LONGEST + 1, 64, 65]
+    texts = ["".join(rng.choices(LETTERS, k=rng.choice(lengths))) for _ in range(2000)]
+    texts += ["".join(rng.choices(LETTERS[:-3], k=rng.choice(lengths))) for _ in range(2000)]
     texts += ["the", "under", "1990", "0", "x" * 255, "ing" * 85, "running", "runs", "run"]
     for _ in range(20):
         words = list(dict.fromkeys(rng.choices(texts, k=300)))
