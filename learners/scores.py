@@ -13,6 +13,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from learners.arrays import Floats, Ints, Longs
+from learners.best_topics import best_of_all
 from learners.jit import njit
 from learners.segment import Segment, Steps, labels_of
 
@@ -161,27 +162,6 @@ class Scores(RowScores):
     @abstractmethod
     def places(self, steps: Steps) -> Places:
         """The ranks of the labels of the learned rows among `steps`."""
-
-
-@njit
-def best_of_all(scores: Floats, known: Ints, order: Ints, values: Floats) -> None:
-    """For each row the topics by falling score, ties by index, as many as `order` has room for."""
-    top = order.shape[1]
-    for row in range(len(known)):
-        given, best, worth = scores[row], order[row], values[row]
-        filled, last = 0, 0.0  # `last` is the score in the last place, once all are filled
-        for topic in range(known[row] if top > 0 else 0):
-            score = given[topic]
-            if filled == top and score <= last:
-                continue
-            place = min(filled, top - 1)
-            # Only a better score passes an earlier topic, so equal scores stay in order.
-            while place > 0 and score > worth[place - 1]:
-                best[place], worth[place] = best[place - 1], worth[place - 1]
-                place -= 1
-            best[place], worth[place] = topic, score
-            filled = min(filled + 1, top)
-            last = worth[top - 1]
 
 
 @njit

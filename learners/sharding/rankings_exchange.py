@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from learners.arrays import Floats, Ints
+from learners.best_topics import best_of_all
 from learners.jit import njit
-from learners.scores import UNRANKED, Places, best_of_all
+from learners.scores import UNRANKED, Places
 from learners.segment import Steps, labels_of
 from learners.sharding.topic_slice import TopicSlice, owned
 
