@@ -2,9 +2,9 @@
 
 A lane's scores have no unit: they grow, and those of two learners cannot be compared. So a topic is
 described by its score in relation to recent scores, to its neighbours in the ranking and to the
-document, and each topic has an intercept and a slope of its own. Every labelled round is a Newton
-step: gradients are divided by the curvature of all rounds, of which older ones count less. So the
-weights settle fast, and follow a stream that changes.
+document, and each topic has an intercept and a slope of its own. Every few labelled rounds there is
+a Newton step: gradients are divided by the curvature of all rounds, of which older ones count less.
+So the weights settle fast, and follow a stream that changes.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ from learners.jit import njit, njit_inline
 # score is high or low, and the mean score of the document.
 CONSTANT, SCORE, BELOW_BEST, ABOVE_NEXT, PLACE, FIRST, HIGH, MEAN, LOW, BELOW_PREVIOUS = range(10)
 FEATURES = 10
+PENDING_ROUNDS = FEATURES  # the last column of the pending gradient
 ROUNDS, AVERAGE, VARIANCE = range(3)  # of recent scores
 INTERCEPT, SLOPE, INTERCEPT_KNOWN, SLOPE_KNOWN = range(4)  # of a topic
 TOPIC_COLUMNS = 4
 
 START = (-2.0, 1.0)  # the weights of the constant and of the score before anything is learned
 RIDGE = 1.0  # curvature before anything is learned
-FORGET = 0.003  # by how much the curvature of older rounds counts less, per round
+STEP_ROUNDS = 4  # labelled rounds per step; a step per round took longer and was no better
+KEEP = (1.0 - 0.003) ** STEP_ROUNDS  # how much the curvature counts after one more step
 # Variances of what each topic has of its own before anything is learned, and by how much they grow
 # with each round of the topic, in units of themselves.
 INTERCEPT_PRIOR, SLOPE_PRIOR, TOPIC_NOISE = 0.05, 0.03, 3e-4
@@ -40,6 +42,7 @@ HIGH_FROM = 1.0  # standard deviations above the mean; scores below the mean are
 ALWAYS_ESTIMATED, LEAST_LIKELY = 3, 0.01
 LEAST_CURVATURE = 1e-4  # of the logistic curve
 MOST_SCORE, MOST_SCALED, MOST_LOGIT, MOST_WEIGHT = 1e100, 30.0, 30.0, 1e6
+MOST_GRADIENT = STEP_ROUNDS * CANDIDATES * 2.0 * MOST_SCALED  # no feature is larger than that
 
 LOG_PLACES = np.array([math.log(1.0 + place) for place in range(CANDIDATES)])
 
@@ -52,6 +55,7 @@ class Calibration(NamedTuple):
     # Per topic: its intercept and slope, and by how much their variances are below the prior.
     topics: Floats
     scale: Floats  # rounds, and mean and variance of recent scores
+    pending: Floats  # the gradient since the last step, and the number of its rounds
 
 
 class CalibrationWorkspace(NamedTuple):
@@ -59,7 +63,6 @@ class CalibrationWorkspace(NamedTuple):
 
     features: Floats  # candidates x features
     scaled: Floats  # scores in relation to recent ones
-    gradient: Floats
     reduced: Floats  # features x features
 
 
@@ -69,7 +72,6 @@ def new_workspace() -> CalibrationWorkspace:
     return CalibrationWorkspace(
         np.zeros((CANDIDATES, FEATURES)),
         np.zeros(CANDIDATES),
-        np.zeros(FEATURES),
         np.zeros((FEATURES, FEATURES)),
     )
 
@@ -127,24 +129,20 @@ def estimate(
     return count
 
 
-@njit
+@njit_inline
 def learn_candidates(
     topics: Ints, count: int, likely: Floats, is_relevant: Bools, model: Calibration,
     work: CalibrationWorkspace,
 ) -> None:  # fmt: skip
-    """Take a step towards what was right. `likely` are the probabilities by the present weights."""
-    weights, curvature, by_topic, _ = model
-    features, gradient, reduced = work.features, work.gradient, work.reduced
-    for i in range(FEATURES):
-        gradient[i] = 0.0
-        for k in range(i, FEATURES):
-            curvature[i, k] = faded(curvature[i, k], 1.0 - FORGET)
+    """Learn what was right. `likely` are the probabilities by the present weights."""
+    curvature, by_topic, pending = model.curvature, model.topics, model.pending
+    features = work.features
     for place in range(count):
         topic, score = topics[place], features[place, SCORE]
         steep = max(likely[place] * (1.0 - likely[place]), LEAST_CURVATURE)
         off = (1.0 if is_relevant[place] else 0.0) - likely[place]
         for i in range(FEATURES):
-            gradient[i] += off * features[place, i]
+            pending[i] += off * features[place, i]
             part = steep * features[place, i]
             for k in range(i, FEATURES):
                 curvature[i, k] += part * features[place, k]
@@ -164,11 +162,23 @@ def learn_candidates(
         slope_variance += TOPIC_NOISE * SLOPE_PRIOR
         by_topic[topic, INTERCEPT_KNOWN] = max(INTERCEPT_PRIOR - intercept_variance, 0.0)
         by_topic[topic, SLOPE_KNOWN] = max(SLOPE_PRIOR - slope_variance, 0.0)
-    solve(curvature, gradient, reduced)
+    pending[PENDING_ROUNDS] += 1.0
+    if pending[PENDING_ROUNDS] >= STEP_ROUNDS:
+        take_step(model, work.reduced)
+
+
+@njit
+def take_step(model: Calibration, reduced: Floats) -> None:
+    """Move the weights by the rounds since the last step. `reduced` is room for a matrix."""
+    weights, curvature, pending = model.weights, model.curvature, model.pending
+    solve(curvature, pending, reduced)
     for i in range(FEATURES):
-        moved = weights[i] + gradient[i]
+        moved = weights[i] + pending[i]
         if -MOST_WEIGHT <= moved <= MOST_WEIGHT:  # a weight never becomes NaN
             weights[i] = moved
+        for k in range(i, FEATURES):
+            curvature[i, k] = faded(curvature[i, k], KEEP)
+    pending[:] = 0.0
 
 
 @njit
@@ -196,7 +206,7 @@ def solve(curvature: Floats, vector: Floats, reduced: Floats) -> None:
         vector[i] *= reduced[i, i]
 
 
-@njit
+@njit_inline
 def learn_scale(scores: Floats, count: int, scale: Floats) -> None:
     """Add the scores of a document to the statistics of recent scores."""
     share = max(1.0 / (scale[ROUNDS] + 1.0), RECENT)

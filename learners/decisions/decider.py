@@ -19,12 +19,15 @@ from learners.decisions.calibration import (
     FEATURES,
     INTERCEPT_KNOWN,
     INTERCEPT_PRIOR,
+    MOST_GRADIENT,
     MOST_SCORE,
     MOST_WEIGHT,
+    PENDING_ROUNDS,
     ROUNDS,
     SLOPE_KNOWN,
     SLOPE_PRIOR,
     START,
+    STEP_ROUNDS,
     TOPIC_COLUMNS,
     VARIANCE,
     Calibration,
@@ -120,6 +123,7 @@ class Decider:
         self._weights: Floats = np.zeros(FEATURES)
         self._weights[: len(START)] = START
         self._curvature: Floats = np.zeros((FEATURES, FEATURES))
+        self._pending: Floats = np.zeros(PENDING_ROUNDS + 1)
         self._calibrated = GrowingArray(2)
         self._scale: Floats = np.zeros(VARIANCE + 1)
         self._tally: Floats = np.zeros(TALLIES)
@@ -144,7 +148,9 @@ class Decider:
         rows = steps.row[ranked]
         first = int(rows[0]) if len(rows) else 0
         order, values = scores.best(steps.known[ranked], CANDIDATES, first)
-        model = Calibration(self._weights, self._curvature, self._calibrated.room, self._scale)
+        model = Calibration(
+            self._weights, self._curvature, self._calibrated.room, self._scale, self._pending
+        )
         state = RuleState(self._tally, self._assigned.room, self._histogram, self._certainty)
         follow_decisions(steps, order, values, self.goal, self.risk, model, state, made)
 
@@ -153,6 +159,7 @@ class Decider:
         return {
             "weights": self._weights.copy(),
             "curvature": self._curvature.copy(),
+            "pending": self._pending.copy(),
             "calibrated": self._calibrated.copy(),
             "scale": self._scale.copy(),
             "tally": self._tally.copy(),
@@ -165,12 +172,15 @@ class Decider:
         """Go on from a state that `state` gave; see `Learner.restore`."""
         weights = floats(state, "weights", FEATURES)
         curvature = floats(state, "curvature", FEATURES, FEATURES)
+        pending = floats(state, "pending", PENDING_ROUNDS + 1)
         calibrated = floats(state, "calibrated", None, TOPIC_COLUMNS)
         scale = floats(state, "scale", VARIANCE + 1)
         tally = floats(state, "tally", TALLIES)
         assigned = floats(state, "assigned", len(calibrated), 2)
         check_between("weights", weights, -MOST_WEIGHT, MOST_WEIGHT)
         check_between("curvature", curvature, -MOST_SCORE, MOST_SCORE)
+        check_between("pending", pending[:FEATURES], -MOST_GRADIENT, MOST_GRADIENT)
+        check_between("pending", pending[[PENDING_ROUNDS]], 0.0, STEP_ROUNDS - 1)
         check_between("calibrated", calibrated[:, :INTERCEPT_KNOWN], -MOST_WEIGHT, MOST_WEIGHT)
         check_between("calibrated", calibrated[:, INTERCEPT_KNOWN], 0.0, INTERCEPT_PRIOR)
         check_between("calibrated", calibrated[:, SLOPE_KNOWN], 0.0, SLOPE_PRIOR)
@@ -184,6 +194,7 @@ class Decider:
         check_between("histogram", histogram, 0.0, MAX_COUNT)
         check_between("certainty", certainty, 0.0, MAX_COUNT)
         self._weights, self._curvature = weights.copy(), curvature.copy()
+        self._pending = pending.copy()
         self._scale, self._tally = scale.copy(), tally.copy()
         self._histogram, self._certainty = histogram.copy(), certainty.copy()
         self._calibrated.load(calibrated)

@@ -50,7 +50,7 @@ def bin_of(value: float, bins: int) -> int:
     return min(int(value * bins), bins - 1) if 0.0 < value < 1.0 else (bins - 1) * (value >= 1.0)
 
 
-@njit
+@njit_inline
 def count_likely(likely: Floats) -> int:
     """How many candidates have a probability; the others behind them count as not relevant."""
     count = 0
@@ -59,7 +59,7 @@ def count_likely(likely: Floats) -> int:
     return count
 
 
-@njit
+@njit_inline
 def mark_relevant(topics: Ints, count: int, relevant: Ints, is_relevant: Bools) -> None:
     """Write which of the first `count` candidates are relevant."""
     for place in range(count):
@@ -108,7 +108,7 @@ def threshold(rule: int, level: float, state: RuleState) -> float:
     return cut_for_sum(state.histogram, wanted * tally[RELEVANT])
 
 
-@njit
+@njit_inline
 def assign(
     rule: int, level: float, state: RuleState, topics: Ints, likely: Floats, count: int,
     assigned: Bools,
@@ -152,7 +152,7 @@ def assign_by_expected_f1(likely: Floats, count: int, outside: float, assigned: 
         assigned[order[i]] = i < taken
 
 
-@njit
+@njit_inline
 def certainty_of(likely: Floats, count: int, outside: float, assigned: Bools) -> float:
     """The expected F1 of an assigned set; of an empty one, how likely no candidate is relevant.
 
@@ -170,7 +170,7 @@ def certainty_of(likely: Floats, count: int, outside: float, assigned: Bools) ->
     return min(2.0 * right / (size + relevant), 1.0) if size > 0 else none
 
 
-@njit
+@njit_inline
 def needs_review(certainty: float, risk: float, state: RuleState) -> bool:
     """Whether documents as uncertain as this one bring the mean F1 below 1 - risk."""
     if risk <= 0.0:
@@ -185,7 +185,7 @@ def f1_of(right: float, size: float, relevant: float) -> float:
     return 2.0 * right / (size + relevant) if size + relevant > 0.0 else 1.0
 
 
-@njit
+@njit_inline
 def learn_rules(
     rule: int, risk: float, state: RuleState, topics: Ints, likely: Floats, assigned: Bools,
     count: int, certainty: float, is_relevant: Bools, relevant: Ints,
@@ -229,7 +229,7 @@ def learn_rules(
         by_certainty[at, SUM] += f1_of(right, size, len(relevant))
 
 
-@njit
+@njit_inline
 def fade(histogram: Floats, keep: float) -> None:
     """Let everything in a histogram count less."""
     for i in range(len(histogram)):

@@ -41,6 +41,7 @@ class SlowDecider:
         self.risk = risk
         self.weights = [*c.START, *[0.0] * (c.FEATURES - len(c.START))]
         self.curvature = [[0.0] * c.FEATURES for _ in range(c.FEATURES)]
+        self.gradient, self.pending_rounds = [0.0] * c.FEATURES, 0
         self.own: dict[int, list[float]] = {}  # per topic: intercept, slope, what is known of both
         self.rounds, self.average, self.variance = 0.0, 0.0, 0.0
         self.right, self.sizes = r.FIRST_RIGHT, r.FIRST_SIZES
@@ -146,21 +147,23 @@ class SlowDecider:
         self.count(made, hits, labels)
 
     def calibrate(self, made: SlowDecision, hits: Sequence[bool]) -> None:
-        """Take a step towards what was right."""
+        """Learn what was right; take a step if enough rounds have come together."""
         features = self.features(made.scores)
         likely = [self.probability(t, row) for t, row in zip(made.topics, features, strict=True)]
-        gradient = [0.0] * c.FEATURES
-        self.curvature = [[faded(part, 1.0 - c.FORGET) for part in row] for row in self.curvature]
         for topic, row, one, hit in zip(made.topics, features, likely, hits, strict=False):
             steep = max(one * (1.0 - one), c.LEAST_CURVATURE)
             off = (1.0 if hit else 0.0) - one
             for i in range(c.FEATURES):
-                gradient[i] += off * row[i]
+                self.gradient[i] += off * row[i]
                 for k in range(i, c.FEATURES):
                     self.curvature[i][k] += (steep * row[i]) * row[k]
             self.learn_topic(topic, row[c.SCORE], steep, off)
-        for i, step in enumerate(solved(self.curvature, gradient)):
-            self.weights[i] += step
+        self.pending_rounds += 1
+        if self.pending_rounds == c.STEP_ROUNDS:
+            for i, step in enumerate(solved(self.curvature, self.gradient)):
+                self.weights[i] += step
+            self.curvature = [[faded(part, c.KEEP) for part in row] for row in self.curvature]
+            self.gradient, self.pending_rounds = [0.0] * c.FEATURES, 0
         self.learn_scale(made.scores)
 
     def learn_topic(self, topic: int, score: float, steep: float, off: float) -> None:

@@ -26,7 +26,7 @@ SCORES: dict[str, Callable[[np.random.Generator, tuple[int, int]], Floats]] = {
     "infinite": lambda rng, shape: np.where(
         rng.random(shape) < 0.3, rng.choice([-np.inf, np.inf], shape), rng.normal(size=shape)
     ),
-    "smallest": lambda rng, shape: rng.integers(-3, 4, shape) * 5e-324,
+    "smallest": lambda rng, shape: (rng.integers(-3, 4, shape) * 5e-324).astype(np.float64),
     "rising": lambda _, shape: np.arange(shape[0] * shape[1], dtype=np.float64).reshape(shape),
     "falling": lambda _, shape: -np.arange(shape[0] * shape[1], dtype=np.float64).reshape(shape),
 }

@@ -174,6 +174,8 @@ def test_goes_on_before_the_first_document() -> None:
     [
         ("weights", np.nan),
         ("curvature", np.inf),
+        ("pending", np.nan),
+        ("pending", 4.0),
         ("calibrated", 1.0),
         ("scale", -1.0),
         ("tally", 0.0),
