@@ -19,7 +19,7 @@ import numpy as np
 
 from learners.arrays import Floats, Ints
 from learners.jit import njit
-from learners.scores import UNRANKED, Places, best_of_all
+from learners.scores import UNRANKED, Places, best_of_all, sort_few
 from learners.segment import Steps, labels_of
 from learners.sharding.topic_slice import TopicSlice, owned
 
@@ -65,21 +65,27 @@ def merge_best(orders: Ints, values: Floats, order: Ints, merged: Floats) -> Non
     """Merge the best topics of all shards (shards x rows x places), ties by index."""
     shards, rows, places = orders.shape
     at = np.zeros(shards, np.int64)
+    topics, scores = np.zeros(shards, np.int32), np.zeros(shards)  # at these places
     for row in range(rows):
         at[:] = 0
+        for shard in range(shards):
+            topics[shard] = orders[shard, row, 0] if places else -1
+            scores[shard] = values[shard, row, 0] if places else 0.0
         for place in range(order.shape[1]):
             best, score, topic = -1, 0.0, 0
             for shard in range(shards):
-                i = at[shard]
-                if i == places or orders[shard, row, i] < 0:
+                value, other = scores[shard], topics[shard]
+                if other < 0:
                     continue
-                value, other = values[shard, row, i], orders[shard, row, i]
                 if best < 0 or value > score or (value == score and other < topic):
                     best, score, topic = shard, value, other
             if best < 0:
                 break
             order[row, place], merged[row, place] = topic, score
             at[best] += 1
+            i = at[best]
+            topics[best] = orders[best, row, i] if i < places else -1
+            scores[best] = values[best, row, i] if i < places else 0.0
 
 
 def best_of_shards(found: Sequence[Found], known: Ints) -> tuple[Ints, Floats]:
@@ -104,9 +110,9 @@ def best_of_shards(found: Sequence[Found], known: Ints) -> tuple[Ints, Floats]:
 def label_scores(found: Sequence[Found], steps: Steps) -> Floats:
     """The scores of all relevant topics, in the order of the steps."""
     labels = steps.labels[steps.label_starts[0] : steps.label_starts[-1]]
-    scores = np.empty(len(labels))
+    scores, owners = np.empty(len(labels)), labels % len(found)
     for shard, one in enumerate(found):
-        scores[labels % len(found) == shard] = one.labels
+        scores[owners == shard] = one.labels
     return scores
 
 
@@ -160,12 +166,15 @@ def place_labels(steps: Steps, scores: Floats, before: Before, places: Places) -
             is_ranked = relevant[i - start] < step_ranked[step]
             ranks[i] = 1 + before.ranks[i] if is_ranked else UNRANKED
             above[i] = level
-        ranks[start:stop].sort()
+        sort_few(ranks[start:stop])
         if ranks[start] != UNRANKED:
             hits[step] = ranks[start]
 
 
 def total(counted: Sequence[Before]) -> Before:
     """The counts of all shards, added up."""
-    added = np.array([np.stack(one) for one in counted]).sum(axis=0, dtype=np.int32)
-    return Before(added[0], added[1])
+    ranks, level = np.zeros((2, len(counted[0].ranks)), np.int32)
+    for one in counted:
+        ranks += one.ranks
+        level += one.level
+    return Before(ranks, level)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from learners.arrays import Floats, Ints
+from learners.arrays import Floats, Ints, Longs
 from learners.jit import njit
 from learners.segment import Steps
 from learners.sharding.rankings_exchange import Before, Found
@@ -26,7 +26,7 @@ def pack_found(found: Found) -> bytes:
     return b"".join(array.tobytes() for array in (width, *found))
 
 
-def unpack_found(payload: bytes, steps: Steps, part: TopicSlice) -> Found:
+def unpack_found(payload: memoryview, steps: Steps, part: TopicSlice) -> Found:
     """What a shard sent in the first exchange; raises ValueError if it cannot be."""
     if len(payload) < WIDTH_BYTES:
         raise ValueError(f"{len(payload)} bytes")
@@ -60,6 +60,8 @@ def first_fault(order: Ints, values: Floats, known: Ints, shard: int, shards: in
     """
     for row in range(len(known)):
         filled = min(order.shape[1], known[row])
+        above = known[row] * shards  # all of its topics are below
+        before, earlier = np.inf, -1
         for place in range(order.shape[1]):
             topic, score = order[row, place], values[row, place]
             if not np.isfinite(score):
@@ -68,13 +70,11 @@ def first_fault(order: Ints, values: Floats, known: Ints, shard: int, shards: in
                 return GAPS
             if place >= filled:
                 continue
-            if topic % shards != shard or topic // shards >= known[row]:
+            if topic >= above or np.uint32(topic) % np.uint32(shards) != shard:
                 return FOREIGN
-            if place == 0:
-                continue
-            before, earlier = values[row, place - 1], order[row, place - 1]
             if score > before or (score == before and topic <= earlier):
                 return DISORDER
+            before, earlier = score, topic
     return -1
 
 
@@ -88,14 +88,24 @@ def pack_before(before: Before) -> bytes:
     return b"".join(array.tobytes() for array in before)
 
 
-def unpack_before(payload: bytes, steps: Steps, part: TopicSlice) -> Before:
+def unpack_before(payload: memoryview, steps: Steps, part: TopicSlice) -> Before:
     """What a shard sent in the second exchange; raises ValueError if it cannot be."""
     count = len(labels_in(steps))
     if len(payload) != 8 * count:
         raise ValueError(f"{len(payload)} bytes, expected {8 * count}")
     ranks, level = np.frombuffer(payload, np.int32).reshape(2, count)
-    most = np.repeat(part.counts(steps.known), np.diff(steps.label_starts))
-    for counts in (ranks, level):
-        if (counts < 0).any() or (counts > most).any():
-            raise ValueError("counts of more topics than it has")
-    return Before(ranks, level)
+    before = Before(ranks, level)
+    if not counts_fit(before, part.counts(steps.known), steps.label_starts):
+        raise ValueError("counts of more topics than it has")
+    return before
+
+
+@njit
+def counts_fit(before: Before, known: Ints, label_starts: Longs) -> bool:
+    """Whether all counts are between 0 and how many topics the shard had at each step."""
+    ranks, level = before
+    first, fit = label_starts[0], True
+    for step in range(len(known)):
+        for i in range(label_starts[step] - first, label_starts[step + 1] - first):
+            fit &= 0 <= ranks[i] <= known[step] and 0 <= level[i] <= known[step]
+    return fit
