@@ -39,25 +39,69 @@ class Before(NamedTuple):
     level: Ints  # how many of its topics, also of those that are new, score as high or higher
 
 
-def find(own: Floats, steps: Steps, top: int, part: TopicSlice) -> Found:
+class RankedSteps(NamedTuple):
+    """The steps of a segment, with what all payloads about them have in common."""
+
+    steps: Steps
+    rows: slice | Ints  # that the steps rank; in general a slice, which needs no copy of scores
+    known: Ints  # topics at each of these rankings
+    most: int  # of them
+    owners: Ints  # the shard of each label
+    labels: list[int]  # how many labels each shard has
+
+
+def ranked_steps(steps: Steps, shards: int) -> RankedSteps:
+    """Find out what the payloads about these steps have in common."""
+    ranks = ~steps.learn
+    known, rows = steps.known[ranks], steps.row[ranks]
+    owners = steps.labels[steps.label_starts[0] : steps.label_starts[-1]] % shards
+    is_range = len(rows) > 0 and bool((rows[1:] - rows[:-1] == 1).all())
+    return RankedSteps(
+        steps, slice(int(rows[0]), int(rows[-1]) + 1) if is_range else rows, known,
+        int(known.max(initial=0)), owners, np.bincount(owners, minlength=shards).tolist(),
+    )  # fmt: skip
+
+
+def find(own: Floats, ranked: RankedSteps, top: int, part: TopicSlice) -> Found:
     """The best topics and the relevant scores of one shard. `top` 0 stands for all topics."""
-    known = steps.known[~steps.learn]
-    width = part.count(int(known.max(initial=0)))
+    width = part.count(ranked.most)
     width = min(width, top) if top else width
-    order, values = np.full((len(known), width), -1, np.int32), np.zeros((len(known), width))
-    best_of_all(own[ranked_rows(steps)], part.counts(known), order, values)
-    order[order >= 0] = order[order >= 0] * part.shards + part.shard
-    own_steps = part.steps(steps)
-    rows = np.repeat(own_steps.row, np.diff(own_steps.label_starts))
-    return Found(order, values, own[rows, own_steps.labels])
+    rankings = len(ranked.known)
+    found = Found(
+        np.full((rankings, width), -1, np.int32),
+        np.zeros((rankings, width)),
+        np.empty(ranked.labels[part.shard]),
+    )
+    find_best(own[ranked.rows], ranked.known, part, found)
+    find_labels(own, ranked.steps, part, found.labels)
+    return found
 
 
-def ranked_rows(steps: Steps) -> slice | Ints:
-    """The rows that the steps rank; in general they follow one another, and need no copy."""
-    rows = steps.row[~steps.learn]
-    if len(rows) and (np.diff(rows) == 1).all():
-        return slice(int(rows[0]), int(rows[-1]) + 1)
-    return rows
+@njit
+def find_best(own: Floats, known: Ints, part: TopicSlice, found: Found) -> None:
+    """Find the best topics of a shard, with the numbers that they have in the undivided lane."""
+    shard, shards = part.shard, part.shards
+    order = found.order
+    counts = np.empty(len(known), np.int32)
+    for row in range(len(known)):
+        counts[row] = owned(known[row], shard, shards)
+    best_of_all(own, counts, order, found.values)
+    for row in range(len(known)):
+        for place in range(min(order.shape[1], counts[row])):
+            order[row, place] = order[row, place] * shards + shard
+
+
+@njit
+def find_labels(own: Floats, steps: Steps, part: TopicSlice, scores: Floats) -> None:
+    """Find the scores of the labels that belong to a shard."""
+    step_row, label_starts, labels = steps.row, steps.label_starts, steps.labels
+    shard, shards = part.shard, part.shards
+    count = 0
+    for step in range(len(step_row)):
+        for i in range(label_starts[step], label_starts[step + 1]):
+            if labels[i] % shards == shard:
+                scores[count] = own[step_row[step], labels[i] // shards]
+                count += 1
 
 
 @njit
@@ -88,29 +132,28 @@ def merge_best(orders: Ints, values: Floats, order: Ints, merged: Floats) -> Non
             scores[best] = values[best, row, i] if i < places else 0.0
 
 
-def best_of_shards(found: Sequence[Found], known: Ints) -> tuple[Ints, Floats]:
+def best_of_shards(found: Sequence[Found], ranked: RankedSteps) -> tuple[Ints, Floats]:
     """The best topics of all shards; as many places as all lists are long enough for."""
-    shards, places = len(found), int(known.max(initial=0))
-    width = places
+    shards, rankings, width = len(found), len(ranked.known), ranked.most
     for shard, one in enumerate(found):
         sent = one.order.shape[1]
-        if sent < owned(places, shard, shards):
+        if sent < owned(ranked.most, shard, shards):
             width = min(width, sent)
     longest = max(one.order.shape[1] for one in found)
-    orders = np.full((shards, len(known), longest), -1, np.int32)
-    values = np.zeros((shards, len(known), longest))
+    orders = np.empty((shards, rankings, longest), np.int32)
+    values = np.empty((shards, rankings, longest))
     for shard, one in enumerate(found):
-        orders[shard, :, : one.order.shape[1]] = one.order
-        values[shard, :, : one.order.shape[1]] = one.values
-    order, merged = np.full((len(known), width), -1, np.int32), np.zeros((len(known), width))
+        sent = one.order.shape[1]
+        orders[shard, :, :sent], values[shard, :, :sent] = one.order, one.values
+        orders[shard, :, sent:] = -1
+    order, merged = np.full((rankings, width), -1, np.int32), np.zeros((rankings, width))
     merge_best(orders, values, order, merged)
     return order, merged
 
 
-def label_scores(found: Sequence[Found], steps: Steps) -> Floats:
+def label_scores(found: Sequence[Found], owners: Ints) -> Floats:
     """The scores of all relevant topics, in the order of the steps."""
-    labels = steps.labels[steps.label_starts[0] : steps.label_starts[-1]]
-    scores, owners = np.empty(len(labels)), labels % len(found)
+    scores = np.empty(len(owners))
     for shard, one in enumerate(found):
         scores[owners == shard] = one.labels
     return scores

@@ -19,17 +19,18 @@ import numpy.typing as npt
 from learners.arrays import Ints, Longs
 from learners.learner import Learner, State
 from learners.scores import RowScores, no_places
-from learners.segment import Segment, Steps
+from learners.segment import Segment
 from learners.sharding.content_checksum import CHECKSUM_BYTES, content_checksum
 from learners.sharding.exchange import DisagreementError, Exchange
 from learners.sharding.rankings_exchange import (
     Before,
+    RankedSteps,
     best_of_shards,
     count_before,
     find,
     label_scores,
     place_labels,
-    ranked_rows,
+    ranked_steps,
     total,
 )
 from learners.sharding.rankings_payload import (
@@ -86,31 +87,28 @@ class Shard(Learner):
     def _rank(self, segment: Segment, scores: ShardScores) -> None:
         steps, started, waited = segment.steps, time.perf_counter(), self._seconds["wait"]
         checksum = content_checksum(segment, self.part.exchanges)
-        found = self._swap(
-            pack_found(find(scores.own, steps, self.top, self._own)), checksum, unpack_found, steps,
-            adopt=True,
-        )  # fmt: skip
-        rows, known = ranked_rows(steps), steps.known[~steps.learn]
-        order, values = best_of_shards(found, known)
+        ranked = ranked_steps(steps, self._own.shards)
+        payload = pack_found(find(scores.own, ranked, self.top, self._own))
+        found = self._swap(payload, checksum, unpack_found, ranked, adopt=True)
+        order, values = best_of_shards(found, ranked)
         width = min(order.shape[1], scores.order.shape[1])
-        scores.order[rows, :width], scores.values[rows, :width] = (
-            order[:, :width],
-            values[:, :width],
-        )
-        relevant = label_scores(found, steps)
+        scores.order[ranked.rows, :width] = order[:, :width]
+        scores.values[ranked.rows, :width] = values[:, :width]
+        relevant = label_scores(found, ranked.owners)
         places = no_places(steps)
         if len(relevant):
             before = Before(*np.zeros((2, len(relevant)), np.int32))
             count_before(steps, scores.own, relevant, self._own, before)
-            counted = self._swap(pack_before(before), checksum, unpack_before, steps)
+            counted = self._swap(pack_before(before), checksum, unpack_before, ranked)
             place_labels(steps, relevant, total(counted), places)
         scores.set_places(places)
         taken = time.perf_counter() - started
         self._seconds["rank"] += taken - (self._seconds["wait"] - waited)
 
     def _swap(
-        self, payload: bytes, checksum: bytes, unpack: Callable[[memoryview, Steps, TopicSlice], T],
-        steps: Steps, *, adopt: bool = False,
+        self, payload: bytes, checksum: bytes,
+        unpack: Callable[[memoryview, RankedSteps, TopicSlice], T], ranked: RankedSteps, *,
+        adopt: bool = False,
     ) -> list[T]:  # fmt: skip
         """Exchange payloads with all shards; return what each of them sent, after checks."""
         self.part.sent_bytes += len(checksum) + len(payload)
@@ -122,7 +120,7 @@ class Shard(Learner):
             self._check(shard, part, checksum)
             try:
                 own = TopicSlice(shard, self._own.shards)
-                received.append(unpack(memoryview(part)[CHECKSUM_BYTES:], steps, own))
+                received.append(unpack(memoryview(part)[CHECKSUM_BYTES:], ranked, own))
             except ValueError as error:
                 raise DisagreementError(
                     f"shard {shard} of {self._own.shards} sent {error}, in exchange "
