@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.arrays import Floats, Ints
+from learners.arrays import Bools, Floats, Ints, Longs
 from learners.jit import njit
 from learners.scores import UNRANKED, Places, best_of_all, sort_few
 from learners.segment import Steps, labels_of
@@ -47,19 +47,47 @@ class RankedSteps(NamedTuple):
     known: Ints  # topics at each of these rankings
     most: int  # of them
     owners: Ints  # the shard of each label
-    labels: list[int]  # how many labels each shard has
+    labels: Longs  # how many labels each shard has
 
 
 def ranked_steps(steps: Steps, shards: int) -> RankedSteps:
     """Find out what the payloads about these steps have in common."""
-    ranks = ~steps.learn
-    known, rows = steps.known[ranks], steps.row[ranks]
-    owners = steps.labels[steps.label_starts[0] : steps.label_starts[-1]] % shards
-    is_range = len(rows) > 0 and bool((rows[1:] - rows[:-1] == 1).all())
-    return RankedSteps(
-        steps, slice(int(rows[0]), int(rows[-1]) + 1) if is_range else rows, known,
-        int(known.max(initial=0)), owners, np.bincount(owners, minlength=shards).tolist(),
-    )  # fmt: skip
+    rows, known, most, is_range = rankings_of(steps.row, steps.learn, steps.known)
+    owners, counts = owners_of(steps.label_starts, steps.labels, shards)
+    some = slice(int(rows[0]), int(rows[-1]) + 1) if is_range else rows
+    return RankedSteps(steps, some, known, most, owners, counts)
+
+
+# Small arrays, but kernels all the same: after a segment has been learned, the first call of
+# every function of numpy takes some 20 us, because nothing of it is in a cache.
+
+
+@njit
+def rankings_of(row: Ints, learn: Bools, known: Ints) -> tuple[Ints, Ints, int, bool]:
+    """The rows that steps rank, the topics known then, the most of these, and if it is a range."""
+    rows, topics = np.empty(len(row), np.int32), np.empty(len(row), np.int32)
+    count = most = 0
+    is_range = True
+    for step in range(len(row)):
+        if learn[step]:
+            continue
+        rows[count], topics[count] = row[step], known[step]
+        is_range &= row[step] - rows[0] == count
+        most = max(most, known[step])
+        count += 1
+    return rows[:count], topics[:count], most, is_range and count > 0
+
+
+@njit
+def owners_of(label_starts: Longs, labels: Ints, shards: int) -> tuple[Ints, Longs]:
+    """The shard of each label, and how many labels each shard has."""
+    first, last = label_starts[0], label_starts[-1]
+    owners, counts = np.empty(last - first, np.int32), np.zeros(shards, np.int64)
+    for i in range(first, last):
+        owner = labels[i] % shards
+        owners[i - first] = owner
+        counts[owner] += 1
+    return owners, counts
 
 
 def find(own: Floats, ranked: RankedSteps, top: int, part: TopicSlice) -> Found:
@@ -151,12 +179,21 @@ def best_of_shards(found: Sequence[Found], ranked: RankedSteps) -> tuple[Ints, F
     return order, merged
 
 
-def label_scores(found: Sequence[Found], owners: Ints) -> Floats:
+def label_scores(found: Sequence[Found], ranked: RankedSteps) -> Floats:
     """The scores of all relevant topics, in the order of the steps."""
-    scores = np.empty(len(owners))
-    for shard, one in enumerate(found):
-        scores[owners == shard] = one.labels
-    return scores
+    return in_step_order(
+        np.concatenate([one.labels for one in found]), ranked.owners, ranked.labels
+    )
+
+
+@njit
+def in_step_order(scores: Floats, owners: Ints, counts: Longs) -> Floats:
+    """Put the scores of labels that came shard by shard into the order of the labels."""
+    ordered, at = np.empty(len(owners)), np.cumsum(counts) - counts
+    for i in range(len(owners)):
+        ordered[i] = scores[at[owners[i]]]
+        at[owners[i]] += 1
+    return ordered
 
 
 @njit

@@ -32,7 +32,7 @@ def unpack_found(payload: memoryview, ranked: RankedSteps, part: TopicSlice) -> 
     width, most = int(np.frombuffer(payload, np.int32, 1)[0]), part.count(ranked.most)
     if not 0 <= width <= most:
         raise ValueError(f"{width} places of {most} topics")
-    rankings, labels = len(ranked.known), ranked.labels[part.shard]
+    rankings, labels = len(ranked.known), int(ranked.labels[part.shard])
     numbers = rankings * width
     expected = WIDTH_BYTES + 12 * numbers + 8 * labels
     if len(payload) != expected:

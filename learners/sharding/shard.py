@@ -94,7 +94,7 @@ class Shard(Learner):
         width = min(order.shape[1], scores.order.shape[1])
         scores.order[ranked.rows, :width] = order[:, :width]
         scores.values[ranked.rows, :width] = values[:, :width]
-        relevant = label_scores(found, ranked.owners)
+        relevant = label_scores(found, ranked)
         places = no_places(steps)
         if len(relevant):
             before = Before(*np.zeros((2, len(relevant)), np.int32))
