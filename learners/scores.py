@@ -187,7 +187,7 @@ def best_of_all(scores: Floats, known: Ints, order: Ints, values: Floats) -> Non
 
 @njit
 def sort_few(numbers: Longs) -> None:
-    """Sort numbers in place; much faster than `sort` if they are few, as the labels of a row are."""
+    """Sort numbers in place; faster than `sort` if they are few, like the labels of a row."""
     if len(numbers) > FEW:
         numbers.sort()
         return
