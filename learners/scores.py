@@ -31,6 +31,7 @@ class ScoresMismatchError(TypeError):
 
 RANK, SCORE = 0, 1  # the columns of `RankScores`
 MOST_TOPICS = 2**31 - 1  # topics are numbered by 32-bit integers
+FEW = 16  # numbers: sorting them by insertion is faster than any other way
 UNRANKED = np.iinfo(np.int64).max  # the rank of a topic that a ranking lacks: behind all others
 
 
@@ -165,6 +166,20 @@ class Scores(RowScores):
 
 
 @njit
+def sort_few(numbers: Longs) -> None:
+    """Sort numbers in place; faster than `sort` if they are few, like the labels of a row."""
+    if len(numbers) > FEW:
+        numbers.sort()
+        return
+    for i in range(1, len(numbers)):
+        number, place = numbers[i], i
+        while place > 0 and numbers[place - 1] > number:
+            numbers[place] = numbers[place - 1]
+            place -= 1
+        numbers[place] = number
+
+
+@njit
 def place_in_all(steps: Steps, scores: Floats, places: Places) -> None:
     """Count, for every label of a learned row, the topics that rank before it.
 
@@ -197,7 +212,7 @@ def place_in_all(steps: Steps, scores: Floats, places: Places) -> None:
                 level -= given[s] >= score
             ranks[start + i] = rank if r < ranked else UNRANKED
             above[start + i] = level
-        ranks[start:stop].sort()
+        sort_few(ranks[start:stop])
         if ranks[start] != UNRANKED:
             hits[step] = ranks[start]
 

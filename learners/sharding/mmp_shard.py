@@ -29,6 +29,7 @@ from learners.checks import array_of, check_between, check_extent, count_of, flo
 from learners.growing_array import GrowingArray
 from learners.learner import State
 from learners.segment import Segment
+from learners.sharding.content_checksum import content_checksum
 from learners.sharding.exchange import DisagreementError, Exchange
 from learners.sharding.lessons import (
     COMPLETE,
@@ -92,7 +93,7 @@ class MMPShard:
         self._lagging = GrowingArray(2)
         self._mass = GrowingArray(1)  # of all topics, like `_history`: see `TopicRecords`
         self._history: Words = np.zeros(0, np.uint64)
-        self._content = b""  # digest of the current segment
+        self._content = b""  # checksum of the current segment
         self._seconds = {"score": 0.0, "wait": 0.0, "resolve": 0.0, "update": 0.0}
 
     def learn(self, segment: Segment, own: Floats) -> None:
@@ -103,7 +104,7 @@ class MMPShard:
         # Without pairs of a relevant and an irrelevant topic, no topic moves.
         lesson_steps = np.flatnonzero(steps.learn & (labels > 0) & (labels < steps.known))
         if len(lesson_steps):
-            self._content = content_digest(segment)
+            self._content = content_checksum(segment, self.exchanges)
         most = max(1, MAX_BYTES // (8 * max(1, segment.topics)))
         step = lesson = 0
         while lesson < len(lesson_steps):
@@ -360,18 +361,6 @@ class MMPShard:
         """The prototypes of its own topics, and two numbers for each of all topics."""
         columns = owned(topics, self.exchange.shard, self.exchange.shards)
         return (2 if self.average else 1) * 8 * terms * columns + 2 * 8 * topics
-
-
-def content_digest(segment: Segment) -> bytes:
-    """Return a digest of the rows and steps of a segment."""
-    digest = hashlib.blake2b()
-    steps = segment.steps
-    for array in (*segment.rows, steps.row, steps.learn, steps.known):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    first, last = steps.label_starts[0], steps.label_starts[-1]
-    digest.update((steps.label_starts - first).tobytes())
-    digest.update(steps.labels[first:last].tobytes())
-    return digest.digest()
 
 
 def divisible_state(whole: Mapping[str, npt.NDArray[np.generic]]) -> State:

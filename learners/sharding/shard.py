@@ -9,7 +9,6 @@ those of an undivided learner.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -20,20 +19,21 @@ import numpy.typing as npt
 from learners.arrays import Ints, Longs
 from learners.learner import Learner, State
 from learners.scores import RowScores, no_places
-from learners.segment import Segment, Steps
+from learners.segment import Segment
+from learners.sharding.content_checksum import CHECKSUM_BYTES, content_checksum
 from learners.sharding.exchange import DisagreementError, Exchange
 from learners.sharding.rankings_exchange import (
     Before,
+    RankedSteps,
     best_of_shards,
     count_before,
     find,
     label_scores,
     place_labels,
-    ranked_rows,
+    ranked_steps,
     total,
 )
 from learners.sharding.rankings_payload import (
-    labels_in,
     pack_before,
     pack_found,
     unpack_before,
@@ -44,8 +44,6 @@ from learners.sharding.shard_scores import ShardScores
 from learners.sharding.topic_slice import TopicSlice, owned
 
 T = TypeVar("T")
-
-DIGEST_BYTES = 16
 
 
 class Shard(Learner):
@@ -88,44 +86,41 @@ class Shard(Learner):
 
     def _rank(self, segment: Segment, scores: ShardScores) -> None:
         steps, started, waited = segment.steps, time.perf_counter(), self._seconds["wait"]
-        digest = self._digest(segment)
-        found = self._swap(
-            pack_found(find(scores.own, steps, self.top, self._own)), digest, unpack_found, steps,
-            adopt=True,
-        )  # fmt: skip
-        rows, known = ranked_rows(steps), steps.known[~steps.learn]
-        order, values = best_of_shards(found, known)
+        checksum = content_checksum(segment, self.part.exchanges)
+        ranked = ranked_steps(steps, self._own.shards)
+        payload = pack_found(find(scores.own, ranked, self.top, self._own))
+        found = self._swap(payload, checksum, unpack_found, ranked, adopt=True)
+        order, values = best_of_shards(found, ranked)
         width = min(order.shape[1], scores.order.shape[1])
-        scores.order[rows, :width], scores.values[rows, :width] = (
-            order[:, :width],
-            values[:, :width],
-        )
-        relevant = label_scores(found, steps)
+        scores.order[ranked.rows, :width] = order[:, :width]
+        scores.values[ranked.rows, :width] = values[:, :width]
+        relevant = label_scores(found, ranked)
         places = no_places(steps)
         if len(relevant):
             before = Before(*np.zeros((2, len(relevant)), np.int32))
             count_before(steps, scores.own, relevant, self._own, before)
-            counted = self._swap(pack_before(before), digest, unpack_before, steps)
+            counted = self._swap(pack_before(before), checksum, unpack_before, ranked)
             place_labels(steps, relevant, total(counted), places)
         scores.set_places(places)
         taken = time.perf_counter() - started
         self._seconds["rank"] += taken - (self._seconds["wait"] - waited)
 
     def _swap(
-        self, payload: bytes, digest: bytes, unpack: Callable[[bytes, Steps, TopicSlice], T],
-        steps: Steps, *, adopt: bool = False,
+        self, payload: bytes, checksum: bytes,
+        unpack: Callable[[memoryview, RankedSteps, TopicSlice], T], ranked: RankedSteps, *,
+        adopt: bool = False,
     ) -> list[T]:  # fmt: skip
         """Exchange payloads with all shards; return what each of them sent, after checks."""
-        self.part.sent_bytes += DIGEST_BYTES + len(payload)
+        self.part.sent_bytes += len(checksum) + len(payload)
         started = time.perf_counter()
-        parts = self.exchange.swap(self.part.exchanges, digest + payload, adopt=adopt)
+        parts = self.exchange.swap(self.part.exchanges, checksum + payload, adopt=adopt)
         self._seconds["wait"] += time.perf_counter() - started
         received = []
         for shard, part in enumerate(parts):
-            self._check(shard, part, digest)
+            self._check(shard, part, checksum)
             try:
                 own = TopicSlice(shard, self._own.shards)
-                received.append(unpack(part[DIGEST_BYTES:], steps, own))
+                received.append(unpack(memoryview(part)[CHECKSUM_BYTES:], ranked, own))
             except ValueError as error:
                 raise DisagreementError(
                     f"shard {shard} of {self._own.shards} sent {error}, in exchange "
@@ -135,17 +130,9 @@ class Shard(Learner):
         self.part.exchanges += 1
         return received
 
-    def _digest(self, segment: Segment) -> bytes:
-        """Return a digest of everything that must be equal in all shards at this point."""
-        digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
-        digest.update(np.array([self.part.exchanges, segment.topics, len(segment.steps)]).tobytes())
-        for array in (*segment.rows, *segment.steps[:3], labels_in(segment.steps)):
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.digest()
-
-    def _check(self, shard: int, part: bytes, digest: bytes) -> None:
-        """Raise DisagreementError if another shard's digest differs."""
-        if part[:DIGEST_BYTES] != digest:
+    def _check(self, shard: int, part: bytes, checksum: bytes) -> None:
+        """Raise DisagreementError if another shard's checksum differs."""
+        if part[:CHECKSUM_BYTES] != checksum:
             raise DisagreementError(
                 f"shards {self._own.shard} and {shard} of {self._own.shards} do not compute the "
                 f"same, as exchange {self.part.exchanges} shows. All shards need the same version, "

@@ -15,7 +15,7 @@ from learners.learner import Learner
 from learners.options import OptionError
 from learners.scores import DenseScores, Places
 from learners.segment import Rows, Segment, Steps
-from learners.sharding import shard as shard_module
+from learners.sharding.content_checksum import CHECKSUM_BYTES
 from learners.sharding.exchange import DisagreementError, ThreadExchange
 from learners.sharding.local_shards import Shards
 from learners.sharding.parts import divided_state, joined_state
@@ -26,7 +26,7 @@ from tests.support.random_streams import Stream, random_stream
 
 DIVISIBLE = [s for s in SPECS if not parse_spec(s).whole_learner().unshardable]
 KINDS = {"any": (), "whole": (-1.0, 1.0, 1.0, 2.0), "tenths": (0.1, 0.2, 0.7, -0.3)}
-DIGEST = shard_module.DIGEST_BYTES
+DIGEST = CHECKSUM_BYTES
 
 
 def with_shards(spec: str, shards: int) -> Shards:

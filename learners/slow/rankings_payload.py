@@ -1,0 +1,37 @@
+"""Twin of the checks in `learners/sharding/rankings_payload.py`, on lists."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+
+def slow_is_possible(
+    order: Sequence[Sequence[int]], values: Sequence[Sequence[float]], labels: Sequence[float],
+    known: Sequence[int], shard: int, shards: int,
+) -> bool:  # fmt: skip
+    """Whether a shard can have found these topics and scores; see `first_fault`."""
+    if not all(map(math.isfinite, (*labels, *(score for row in values for score in row)))):
+        return False
+    for topics, scores, count in zip(order, values, known, strict=True):
+        own = range(shard, count, shards)
+        filled = min(len(topics), len(own))
+        ranked = list(zip(topics, scores, strict=True))[:filled]
+        if any(topic not in own for topic, _ in ranked) or any(t >= 0 for t in topics[filled:]):
+            return False
+        if any((-a, s) >= (-b, t) for (s, a), (t, b) in pairwise(ranked)):
+            return False
+    return True
+
+
+def slow_counts_fit(
+    counts: Sequence[int], known: Sequence[int], label_starts: Sequence[int], shard: int,
+    shards: int,
+) -> bool:  # fmt: skip
+    """Whether all counts are between 0 and the number of topics that the shard had."""
+    return all(
+        0 <= count <= len(range(shard, topics, shards))
+        for topics, (start, stop) in zip(known, pairwise(label_starts), strict=True)
+        for count in counts[start - label_starts[0] : stop - label_starts[0]]
+    )
