@@ -60,13 +60,20 @@ class Lane:
         self.learner = learner
         self.curve = new_curve(learner)
         self.decider = spec.new_decider()
-        self.decision_curve = None if self.decider is None else DecisionCurve()
+        self.decision_curve = (
+            None if self.decider is None else DecisionCurve(has_marks=self.marks_documents)
+        )
         self.seconds = 0.0
 
     @property
     def is_ordinal(self) -> bool:
         """Whether the lane learns ranks, not topics."""
         return self.learner.label_kind() is LabelKind.RANKS
+
+    @property
+    def marks_documents(self) -> bool:
+        """Whether the lane marks documents for review."""
+        return self.spec.risk > 0.0
 
     @property
     def combines(self) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ class DocumentDecision(NamedTuple):
     assigned: Sequence[str]
     untold: int  # further assigned topics, which are not sent
     certainty: float
-    review: bool
+    review: bool | None  # None: the lane marks no documents
     probabilities: Sequence[float]  # of the first topics of the ranking
 
 
@@ -72,15 +72,17 @@ class DecisionSample(NamedTuple):
     to_review: Sequence[ReviewDocument]  # oldest first
 
 
-def document_decision(made: Decisions, row: int, names: Sequence[str]) -> DocumentDecision:
+def document_decision(
+    made: Decisions, row: int, names: Sequence[str], has_marks: bool
+) -> DocumentDecision:
     """Return what was decided about a row."""
-    decided, probabilities = as_objects(made, row, names)
+    decided, probabilities = as_objects(made, row, names, has_marks)
     assigned = decided["assigned"]
     return DocumentDecision(
         tuple(assigned[:SHOWN_ASSIGNED]),
         max(0, len(assigned) - SHOWN_ASSIGNED),
         decided["certainty"],
-        decided["review"],
+        decided.get("review"),
         tuple(probabilities[:EXPLAINED_TOPICS]),
     )
 
@@ -117,20 +119,22 @@ class PageDecisions:
         The result has one element per explained document, and in it one per lane.
         """
         names, count = engine.topics.names, len(ranked.documents)
-        decisions = [ranked.decisions_of(i) for i in range(len(engine.lanes))]
-        for lane, made in zip(engine.lanes, decisions, strict=True):
-            if made is None:
+        lanes = range(len(engine.lanes))
+        decisions = [(ranked.decisions_of(i), ranked.has_marks(i)) for i in lanes]
+        for lane, (made, has_marks) in zip(engine.lanes, decisions, strict=True):
+            if made is None or not has_marks:
                 continue
             queue = self._queues.setdefault(lane.name, deque(maxlen=TO_REVIEW))
             for row in np.flatnonzero(made.review[:count])[-TO_REVIEW:].tolist():
-                decided = document_decision(made, row, names)
+                decided = document_decision(made, row, names, has_marks)
                 number = engine.documents - count + row + 1
                 id_ = str(ranked.documents[row].id)
                 likely = likeliest(made, row, names)
                 queue.append(ReviewDocument(number, id_, decided.certainty, *decided[:2], likely))
         return [
             tuple(
-                None if made is None else document_decision(made, row, names) for made in decisions
+                None if made is None else document_decision(made, row, names, has_marks)
+                for made, has_marks in decisions
             )
             for row in range(count - len(ranked.explained), count)
         ]

@@ -133,6 +133,19 @@ def test_marks_are_counted_whether_or_not_a_document_is_labelled() -> None:
     assert values["trusted_f1"] == 0.0  # of the one labelled document, which was not marked
 
 
+def test_without_marks_their_measures_do_not_exist() -> None:
+    rounds = random_rounds(1)
+    marking, other = DecisionCurve(), DecisionCurve(has_marks=False)
+    for curve in (marking, other):
+        follow(curve, rounds, [0, len(rounds)])
+    expected = {**marking.last().values, "review_share": None, "trusted_f1": None}
+    assert other.last().values == expected
+    for one, recent in other.with_recent():
+        for values in (one.values, recent.values):
+            assert (values["review_share"], values["trusted_f1"]) == (None, None)
+    assert marking.totals().keys() - other.totals().keys() == {"reviewed", "trusted_f1", "marked"}
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_quality_of_topics_equals_that_of_the_twin(seed: int) -> None:
     rounds = random_rounds(seed)
