@@ -231,7 +231,7 @@ class DecisionCurve:
             yield self.last(), self.recent()
 
     def totals(self) -> dict[str, float]:
-        """What counters need: rounds and sums over all rounds, those of marks only if it has any."""
+        """What counters need: sums over all rounds; those of marks only if the lane has marks."""
         names = (
             "rounds", "right", "assigned", "relevant", "f1", "exact", "hamming", "brier",
             "reviewed", "trusted_f1", "decided", "marked",

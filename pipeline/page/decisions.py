@@ -69,6 +69,7 @@ class DecisionSample(NamedTuple):
     review_gain: Sequence[tuple[float, float | None]]
     worst: Sequence[WorstTopic]
     best: Sequence[tuple[str, QualityOfTopic]]
+    unused: int  # topics that would be candidates for the worst and the best, but are not used
     to_review: Sequence[ReviewDocument]  # oldest first
 
 
@@ -180,6 +181,7 @@ class PageDecisions:
                 (names[one.topic], one)
                 for one in curve.topics.best(curve.rounds, BEST_TOPICS, ENOUGH_DOCUMENTS)
             ],
+            curve.topics.unused(curve.rounds, ENOUGH_DOCUMENTS),
             tuple(self._queues.get(lane.name, ())),
         )
 

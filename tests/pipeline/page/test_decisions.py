@@ -17,7 +17,12 @@ from pipeline.page.decisions import BEST_TOPICS, TO_REVIEW, WORST_TOPICS
 from pipeline.page.samples import ENDED
 from pipeline.page.server import PageServer
 from pipeline.page.updates import update_since
-from pipeline.reports.decision_report import ENOUGH_DOCUMENTS, decision_report
+from pipeline.reports.decision_report import (
+    ENOUGH_DOCUMENTS,
+    decision_report,
+    topic_rows,
+    unused_topics,
+)
 from tests.pipeline.engine.test_engine import label, unlabelled
 from tests.pipeline.page.conftest import Viewer
 from tests.pipeline.page.test_hostile import HOSTILE
@@ -232,11 +237,34 @@ def test_a_page_is_followed_live_from_its_beginning(view: Viewer) -> None:
     stream = Stream([SETS])
     with PageServer(stream.feed) as server:
         page = view(server.address)
-        expect(page.locator("#no-worst")).to_have_text("No topic has 10 documents yet.")
+        expect(page.locator("#no-worst")).to_have_text("No topic in use has 10 documents yet.")
         expect(page.locator("#decision-figures dd span").first).to_have_text("n.a.")
         stream.process([noisy(n) for n in range(200)])
         expect(page.locator("#worst tbody tr").first).to_be_visible()
         expect(page.locator("#no-worst")).to_be_hidden()
+
+
+def test_topics_that_are_no_longer_used_are_left_out(view: Viewer) -> None:
+    stream = Stream([SETS])
+    with PageServer(stream.feed) as server:
+        page = view(server.address)
+        old = [Event(f"old {n}", {"before": 1.0}, ("retired",), None, None) for n in range(20)]
+        stream.process([*old, *(noisy(n) for n in range(100))])
+        expect(page.locator("#best tbody tr th", has_text="retired")).to_have_count(1)
+        expect(page.locator("#unused")).to_be_hidden()
+        for start in range(100, 800, 100):
+            stream.process([noisy(n) for n in range(start, start + 100)])
+        stream.feed.end(ENDED)
+        expect(page.locator("#unused")).to_contain_text("1 topic is left out here")
+        shown = {*texts(page, "#worst tbody th"), *texts(page, "#best tbody th")}
+        assert shown
+        assert "retired" not in shown
+    report = decision_report(stream.engine, stream.engine.lanes[0])["decisions"]
+    assert report["unused_topics"] == 1
+    assert (report["topics"][-1]["topic"], report["topics"][-1]["in_use"]) == ("retired", False)
+    assert "terms" not in report["topics"][-1]
+    assert unused_topics(report) == ", without 1 topic that is no longer used"
+    assert "retired" not in {row[0] for row in topic_rows(report)}
 
 
 def test_without_decisions_nothing_is_shown(
