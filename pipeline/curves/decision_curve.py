@@ -20,6 +20,8 @@ from learners.jit import njit
 from learners.learner import State
 from learners.segment import Steps, labels_of
 from pipeline.curves.curve_checks import check_points
+from pipeline.curves.lane_changes import HasId
+from pipeline.curves.review_queue import ReviewQueue
 from pipeline.curves.topic_curve import is_kept
 from pipeline.curves.topic_quality import TopicQuality, TopicTables, add_topics, macro_f1_of
 
@@ -169,10 +171,10 @@ class ReviewPoint(NamedTuple):
 
 
 class DecisionCurve:
-    """The measures of a lane's decisions, and the quality of each topic.
+    """The measures of a lane's decisions, the quality of each topic, and documents to review.
 
     `has_marks` says whether the lane marks documents for review. Otherwise the measures of marks do
-    not exist.
+    not exist, and there is no queue.
     """
 
     def __init__(self, has_marks: bool = True) -> None:
@@ -182,6 +184,7 @@ class DecisionCurve:
         self._reliability: Floats = np.zeros((BINS, 3))
         self._review: Floats = np.zeros((BINS, 3))
         self.topics = TopicQuality()
+        self.queue = ReviewQueue() if has_marks else None
 
     @property
     def rounds(self) -> int:
@@ -196,6 +199,15 @@ class DecisionCurve:
         kept = follow_decision_curve(steps, decisions, totals, tables, topics, points)
         if kept:
             self._points = np.concatenate((self._points, points[:kept]))
+
+    def name_documents(self, made: Decisions, ranked: Sequence[HasId], ids: Sequence[str]) -> None:
+        """Learn the ids of the newest documents and rounds, which were added before.
+
+        `ranked` are the documents that were decided about, and `ids` are those of the rounds.
+        """
+        if self.queue is not None:
+            self.queue.add(made, ranked, int(self._tally[DECIDED]) - len(ranked))
+        self.topics.add_rounds(ids)
 
     def last(self) -> DecisionPoint:
         """The point of the last round, whether or not it is kept."""
@@ -268,6 +280,7 @@ class DecisionCurve:
             "reliability": self._reliability.copy(),
             "review": self._review.copy(),
             **self.topics.state(),
+            **({} if self.queue is None else self.queue.state()),
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
@@ -283,9 +296,22 @@ class DecisionCurve:
             raise InvalidArrayError(
                 f"array named_rounds is {self.topics.rounds}, expected {tally[ROUND]:.0f}"
             )
+        if self.queue is not None:
+            self.queue.restore(state, int(tally[DECIDED]))
         self._tally, self._points = tally.copy(), points.copy()
         self._reliability, self._review = tables["reliability"].copy(), tables["review"].copy()
 
     def check_references(self, topics: int) -> None:
         """Raise `InvalidArrayError` if there is something of a topic that the stream lacks."""
         self.topics.check_references(topics)
+        if self.queue is not None:
+            self.queue.check_references(topics)
+
+    def size_bytes(self) -> int:
+        """The memory of what is known of all topics, and of documents to review."""
+        return self.topics.size_bytes() + (0 if self.queue is None else self.queue.size_bytes())
+
+    def max_bytes(self, topics: int) -> int:
+        """The most that `size_bytes` can be."""
+        queue = 0 if self.queue is None else self.queue.max_bytes()
+        return self.topics.max_bytes(topics) + queue

@@ -117,14 +117,14 @@ class Lane:
         """The memory of its model, with what it needs to assign topics."""
         size = self.learner.size_bytes()
         if self.decider is not None and self.decision_curve is not None:
-            size += self.decider.size_bytes() + self.decision_curve.topics.size_bytes()
+            size += self.decider.size_bytes() + self.decision_curve.size_bytes()
         return size
 
     def max_bytes(self, terms: int, topics: int) -> int:
         """The most that `size_bytes` can be."""
         size = self.learner.max_bytes(terms, topics)
         if self.decider is not None and self.decision_curve is not None:
-            size += self.decider.max_bytes(topics) + self.decision_curve.topics.max_bytes(topics)
+            size += self.decider.max_bytes(topics) + self.decision_curve.max_bytes(topics)
         return size
 
     def decide(self, segment: Segment, scores: RowScores, decisions: Decisions) -> None:

@@ -149,7 +149,7 @@ function showUnused(note, unused) {
 const REVIEW = ["document", "certainty", "assigned topics", "most likely topics"];
 
 function showReview(table, none, { to_review, risk }) {
-  setText(none, risk ? "No document was marked for review since the page began." : "The lane marks no documents.");
+  setText(none, risk ? "No document was marked for review yet." : "The lane marks no documents.");
   const newest = [...to_review].reverse();
   const rows = newest.map(({ id, certainty, assigned, untold, likely }) => [
     clamped(id), decimal(certainty), clamped(listed(assigned, untold)),

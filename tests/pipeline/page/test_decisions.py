@@ -10,11 +10,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pipeline.curves.decision_curve import DecisionCurve
+from pipeline.curves.review_queue import TO_REVIEW
 from pipeline.engine.decision_texts import as_objects
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
-from pipeline.page.decisions import BEST_TOPICS, TO_REVIEW, WORST_TOPICS
-from pipeline.page.samples import ENDED
+from pipeline.page.decisions import BEST_TOPICS, WORST_TOPICS
+from pipeline.page.samples import ENDED, ReadProgress
 from pipeline.page.server import PageServer
 from pipeline.page.updates import update_since
 from pipeline.reports.decision_report import (
@@ -23,6 +24,8 @@ from pipeline.reports.decision_report import (
     topic_rows,
     unused_topics,
 )
+from pipeline.snapshots.restoring import restore_engine
+from pipeline.snapshots.snapshot import take_snapshot
 from tests.pipeline.engine.test_engine import label, unlabelled
 from tests.pipeline.page.conftest import Viewer
 from tests.pipeline.page.test_hostile import HOSTILE
@@ -125,6 +128,23 @@ def test_the_queue_has_the_last_documents_that_were_marked() -> None:
     assert sample is not None
     queue = [(one.number, one.id, one.certainty, [*one.assigned]) for one in sample.to_review]
     assert queue == expected[-TO_REVIEW:]
+
+
+def test_the_queue_goes_on_after_a_restart() -> None:
+    """From the first sample of a page that begins with a restored engine."""
+    before, after = Stream([SETS]), Stream([SETS])
+    for start in range(0, 300, 50):
+        before.process([noisy(n) for n in range(start, start + 50)])
+    restore_engine(after.engine, take_snapshot(before.engine, 0))
+    after.feed.begin(after.engine, ReadProgress(300, None))
+    for _ in range(2):
+        (was,), (shown,) = before.feed.sample.decisions, after.feed.sample.decisions
+        assert was is not None
+        assert shown is not None
+        assert len(shown.to_review) == TO_REVIEW
+        assert shown.to_review == was.to_review
+        for stream in (before, after):
+            stream.process([noisy(n) for n in range(300, 350)])
 
 
 def test_an_update_stays_small() -> None:
