@@ -61,7 +61,8 @@ def set_panels() -> list[Panel]:
         time_series("Recall over $window", "Share of the relevant topics that were assigned.",
                     Query(f"{RIGHT} / ({RELEVANT} > 0)", LANE), unit="percentunit", width=8),
         time_series("Micro F1 over $window",
-                    "The harmonic mean of precision and recall, over all topics together.",
+                    "The harmonic mean of precision and recall, over all topics together. The "
+                    "alert WirerankSetsWorse watches the mean F1 per document.",
                     Query(f"2 * {RIGHT} / ({ASSIGNED} + {RELEVANT} > 0)", LANE),
                     unit="percentunit", width=8),
         row("All rounds so far"),
@@ -82,8 +83,9 @@ def review_panels() -> list[Panel]:
     return [
         row("Review"),
         time_series("Documents marked for review",
-                    "Share of all documents of the window, labelled or not. It is 0 if the option "
-                    "risk of the lane is 0.",
+                    "Share of all documents of the window, labelled or not. Only lanes with the "
+                    "option risk have it. The alert WirerankReviewRising fires if the share of the "
+                    "last half hour stays far above that of the six hours before.",
                     Query(f"{MARKED} / ({DECIDED} > 0)", LANE), unit="percentunit"),
         time_series("F1 of documents that were not marked",
                     "The mean over the labelled documents of the window. The lane aims at "

@@ -20,6 +20,8 @@ from learners.jit import njit
 from learners.learner import State
 from learners.segment import Steps, labels_of
 from pipeline.curves.curve_checks import check_points
+from pipeline.curves.lane_changes import HasId
+from pipeline.curves.review_queue import ReviewQueue
 from pipeline.curves.topic_curve import is_kept
 from pipeline.curves.topic_quality import TopicQuality, TopicTables, add_topics, macro_f1_of
 
@@ -32,6 +34,7 @@ MEASURES = (
     "micro_f1", "macro_f1", "sample_f1", "set_precision", "set_recall", "subset_accuracy",
     "hamming_loss", "brier", "calibration_error", "review_share", "trusted_f1",
 )  # fmt: skip
+MARK_TOTALS = ("reviewed", "trusted_f1", "marked")  # of `DecisionCurve.totals`: those of marks
 BINS = 20  # of the reliability diagram and of the gain of a review
 ENOUGH_LEFT = 20  # documents that are not reviewed
 COUNT, PREDICTED, HITS = range(3)  # of a bin: topics, sum of their probabilities, relevant ones
@@ -123,8 +126,10 @@ def follow_decision_curve(
     return kept
 
 
-def values_of(row: Floats, before: Floats | None = None) -> dict[str, float | None]:
-    """The measures of a point, by name; None if one does not exist yet.
+def values_of(
+    row: Floats, has_marks: bool, before: Floats | None = None
+) -> dict[str, float | None]:
+    """The measures of a point, by name; None if one does not exist (yet).
 
     With an earlier point, the measures of the rounds in between, without those that are no sums.
     """
@@ -145,8 +150,8 @@ def values_of(row: Floats, before: Floats | None = None) -> dict[str, float | No
         "hamming_loss": quotient(sums[HAMMING], rounds),
         "brier": quotient(sums[BRIER], rounds),
         "calibration_error": sums[CALIBRATION_ERROR] if rounds and before is None else None,
-        "review_share": quotient(sums[MARKED], sums[DECIDED]),
-        "trusted_f1": quotient(sums[TRUSTED_F1], trusted),
+        "review_share": quotient(sums[MARKED], sums[DECIDED]) if has_marks else None,
+        "trusted_f1": quotient(sums[TRUSTED_F1], trusted) if has_marks else None,
     }
     return values
 
@@ -166,14 +171,20 @@ class ReviewPoint(NamedTuple):
 
 
 class DecisionCurve:
-    """The measures of a lane's decisions, and the quality of each topic."""
+    """The measures of a lane's decisions, the quality of each topic, and documents to review.
 
-    def __init__(self) -> None:
+    `has_marks` says whether the lane marks documents for review. Otherwise the measures of marks do
+    not exist, and there is no queue.
+    """
+
+    def __init__(self, has_marks: bool = True) -> None:
+        self.has_marks = has_marks
         self._tally: Floats = np.zeros(COLUMNS)
         self._points: Floats = np.zeros((0, COLUMNS))
         self._reliability: Floats = np.zeros((BINS, 3))
         self._review: Floats = np.zeros((BINS, 3))
         self.topics = TopicQuality()
+        self.queue = ReviewQueue() if has_marks else None
 
     @property
     def rounds(self) -> int:
@@ -189,17 +200,26 @@ class DecisionCurve:
         if kept:
             self._points = np.concatenate((self._points, points[:kept]))
 
+    def name_documents(self, made: Decisions, ranked: Sequence[HasId], ids: Sequence[str]) -> None:
+        """Learn the ids of the newest documents and rounds, which were added before.
+
+        `ranked` are the documents that were decided about, and `ids` are those of the rounds.
+        """
+        if self.queue is not None:
+            self.queue.add(made, ranked, int(self._tally[DECIDED]) - len(ranked))
+        self.topics.add_rounds(ids)
+
     def last(self) -> DecisionPoint:
         """The point of the last round, whether or not it is kept."""
         row = self._tally.copy()
         row[MACRO_F1] = self.topics.macro_f1()
         row[CALIBRATION_ERROR] = calibration_error_of(self._reliability)
-        return DecisionPoint(self.rounds, values_of(row))
+        return DecisionPoint(self.rounds, values_of(row, self.has_marks))
 
     def all_points(self) -> Iterator[DecisionPoint]:
         """Yield the kept points, and the last round if it is not kept."""
         for row in self._points:
-            yield DecisionPoint(int(row[ROUND]), values_of(row))
+            yield DecisionPoint(int(row[ROUND]), values_of(row, self.has_marks))
         if self.rounds and not is_kept(self.rounds):
             yield self.last()
 
@@ -212,22 +232,25 @@ class DecisionCurve:
         round_ = int(row[ROUND])
         before = self._points[self._points[:, ROUND] <= round_ - round_ // 8]
         earlier = before[-1] if len(before) and round_ >= 8 else np.zeros(COLUMNS)
-        return DecisionPoint(round_, values_of(row, earlier))
+        return DecisionPoint(round_, values_of(row, self.has_marks, earlier))
 
     def with_recent(self) -> Iterator[tuple[DecisionPoint, DecisionPoint]]:
         """Yield all points, each with the measures of about the last eighth of its rounds."""
         for row in self._points:
-            yield DecisionPoint(int(row[ROUND]), values_of(row)), self._recent_at(row)
+            point = DecisionPoint(int(row[ROUND]), values_of(row, self.has_marks))
+            yield point, self._recent_at(row)
         if self.rounds and not is_kept(self.rounds):
             yield self.last(), self.recent()
 
     def totals(self) -> dict[str, float]:
-        """What counters need: rounds, and sums over all rounds."""
+        """What counters need: sums over all rounds; those of marks only if the lane has marks."""
         names = (
             "rounds", "right", "assigned", "relevant", "f1", "exact", "hamming", "brier",
             "reviewed", "trusted_f1", "decided", "marked",
         )  # fmt: skip
-        return dict(zip(names, self._tally.tolist(), strict=False))
+        totals = dict(zip(names, self._tally.tolist(), strict=False))
+        without = () if self.has_marks else MARK_TOTALS
+        return {name: total for name, total in totals.items() if name not in without}
 
     def reliability(self) -> list[dict[str, float]]:
         """How often topics were relevant, by the probability that they were given."""
@@ -257,6 +280,7 @@ class DecisionCurve:
             "reliability": self._reliability.copy(),
             "review": self._review.copy(),
             **self.topics.state(),
+            **({} if self.queue is None else self.queue.state()),
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
@@ -272,9 +296,22 @@ class DecisionCurve:
             raise InvalidArrayError(
                 f"array named_rounds is {self.topics.rounds}, expected {tally[ROUND]:.0f}"
             )
+        if self.queue is not None:
+            self.queue.restore(state, int(tally[DECIDED]))
         self._tally, self._points = tally.copy(), points.copy()
         self._reliability, self._review = tables["reliability"].copy(), tables["review"].copy()
 
     def check_references(self, topics: int) -> None:
         """Raise `InvalidArrayError` if there is something of a topic that the stream lacks."""
         self.topics.check_references(topics)
+        if self.queue is not None:
+            self.queue.check_references(topics)
+
+    def size_bytes(self) -> int:
+        """The memory of what is known of all topics, and of documents to review."""
+        return self.topics.size_bytes() + (0 if self.queue is None else self.queue.size_bytes())
+
+    def max_bytes(self, topics: int) -> int:
+        """The most that `size_bytes` can be."""
+        queue = 0 if self.queue is None else self.queue.max_bytes()
+        return self.topics.max_bytes(topics) + queue

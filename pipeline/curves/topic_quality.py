@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from learners.arrays import Bools, Floats, Ints
+from learners.arrays import Bools, Floats, Ints, Longs
 from learners.checks import (
     MAX_COUNT,
     InvalidArrayError,
@@ -24,14 +24,17 @@ from learners.learner import State
 from pipeline.curves.worst_documents import WorstDocument, WorstDocuments, keep_worst
 
 # Per topic: rounds in which it was assigned, rightly assigned, relevant; the first and the last
-# round in which it was relevant (0: none); how often it was relevant lately; and of its last
-# rounds, rightly assigned and assigned plus relevant.
-ASSIGNED, RIGHT, RELEVANT, FIRST, LAST, LATELY, RECENT_RIGHT, RECENT_SIZES = range(8)
-COLUMNS = 8
+# round in which it was relevant (0: none); how often it was relevant lately; of its last rounds,
+# rightly assigned and assigned plus relevant; and the last round in which it was either.
+ASSIGNED, RIGHT, RELEVANT, FIRST, LAST, LATELY, RECENT_RIGHT, RECENT_SIZES, USED = range(9)
+COLUMNS = 9
 BINS = 20  # of probabilities; the average precision of a topic is computed from these
 CANDIDATE, HIT = range(2)
 MEMORY = 512.0  # rounds over which the recent frequency of a topic is averaged
 KEEP = 0.95  # weight of earlier rounds of a topic in its recent F1
+# A topic is no longer used if it was neither relevant nor assigned in the last eighth of the
+# rounds, and not in this many rounds.
+ALWAYS_IN_USE = 512
 
 
 class TopicTables(NamedTuple):
@@ -52,6 +55,11 @@ def macro_f1_of(tables: TopicTables, topics: int) -> float:
             total += f1_of(row[RIGHT], row[ASSIGNED], row[RELEVANT])
             count += 1.0
     return total / count if count > 0.0 else 0.0
+
+
+def in_use_after(rounds: int) -> int:
+    """Return the round after which a topic must have been relevant or assigned to be in use."""
+    return rounds - max(rounds // 8, ALWAYS_IN_USE)
 
 
 @njit
@@ -80,6 +88,7 @@ def add_topics(
             size = 1.0 * assigned[place] + hit
             both = 1.0 if assigned[place] and hit else 0.0
             add_recent(quality[topic], both, size)
+            quality[topic, USED] = round_
         wrong = 1.0 - likely[place] if hit else likely[place]
         keep_worst(errors[topic], wrong, round_, hit)
     for topic in relevant:
@@ -87,7 +96,7 @@ def add_topics(
         row[LATELY] = lately(row, round_) + 1.0
         row[RELEVANT] += 1.0
         row[FIRST] = row[FIRST] if row[FIRST] > 0.0 else round_
-        row[LAST] = round_
+        row[LAST] = row[USED] = round_
         was_candidate = False
         for other in chosen:
             was_candidate = was_candidate or other == topic
@@ -118,6 +127,7 @@ class QualityOfTopic(NamedTuple):
     frequency: float  # share of the documents that have it
     recent_frequency: float  # the same, of about the last 512 rounds
     recent_f1: float
+    in_use: bool  # whether it was relevant or assigned in about the last eighth of the rounds
     worst: Sequence[WorstDocument]
 
 
@@ -161,19 +171,33 @@ class TopicQuality:
     def worst(self, rounds: int, most: int, least: int) -> list[QualityOfTopic]:
         """Return the topics of the lowest F1 that at least `least` documents have, worst first.
 
-        Among equals, the topics of most documents come first. The work per topic is small: only
-        the topics that are returned are looked at closely.
+        Topics that are no longer used are left out. Among equals, the topics of most documents
+        come first. The work per topic is small: only the topics that are returned are looked at
+        closely.
         """
         return self._first(1.0, rounds, most, least)
 
     def best(self, rounds: int, most: int, least: int) -> list[QualityOfTopic]:
-        """Return the topics of the highest F1 that at least `least` documents have, best first."""
+        """Return the topics of the highest F1 that at least `least` documents have, best first.
+
+        Topics that are no longer used are left out.
+        """
         return self._first(-1.0, rounds, most, least)
 
+    def unused(self, rounds: int, least: int) -> int:
+        """Return how many topics that at least `least` documents have are no longer used."""
+        quality = self._quality.view[self._frequent(least)]
+        return int(np.count_nonzero(quality[:, USED] <= in_use_after(rounds)))
+
+    def _frequent(self, least: int) -> Longs:
+        """Return the topics that enough documents have."""
+        return np.flatnonzero(self._quality.view[:, RELEVANT] >= max(least, 1))
+
     def _first(self, sign: float, rounds: int, most: int, least: int) -> list[QualityOfTopic]:
-        """Return the first topics that enough documents have, by their F1 times a sign."""
+        """Return the first topics in use that enough documents have, by their F1 times a sign."""
         quality = self._quality.view
-        frequent = np.flatnonzero(quality[:, RELEVANT] >= max(least, 1))
+        frequent = self._frequent(least)
+        frequent = frequent[quality[frequent, USED] > in_use_after(rounds)]
         assigned, right, relevant = quality[frequent, : RELEVANT + 1].T
         order = np.lexsort((-relevant, sign * right / (assigned + relevant)))[:most]
         return [self.of(topic, rounds) for topic in frequent[order].tolist()]
@@ -197,6 +221,7 @@ class TopicQuality:
             relevant / rounds,
             recent / seen,
             f1_of(row[RECENT_RIGHT], row[RECENT_SIZES], 0.0) if row[RECENT_SIZES] else 0.0,
+            row[USED] > in_use_after(rounds),
             self._worst.of(topic),
         )
 
@@ -220,10 +245,11 @@ class TopicQuality:
         histogram = floats(state, "histogram", len(quality), 2 * BINS)
         check_between("quality", quality, 0.0, MAX_COUNT)
         check_between("histogram", histogram, 0.0, MAX_COUNT)
-        if (quality[:, FIRST : LAST + 1] % 1.0).any():
+        first, last, used = quality[:, [FIRST, LAST, USED]].T
+        if (quality[:, [FIRST, LAST, USED]] % 1.0).any():
             raise InvalidArrayError("array quality has a part of a round")
         rounds = count_of(state, "named_rounds")
-        if (quality[:, FIRST] > quality[:, LAST]).any() or (quality[:, LAST] > rounds).any():
+        if (first > last).any() or (last > used).any() or (used > rounds).any():
             raise InvalidArrayError("array quality has rounds that have not been")
         self._worst.restore(state, len(quality), rounds)
         self._rounds = rounds

@@ -1,7 +1,7 @@
 """The JSON text of what lanes decided, as ranking events have it.
 
 Behind the score of each candidate comes its probability, and behind the ranking come the assigned
-topics, the certainty of the set, and whether to review the document.
+topics and the certainty of the set. Lanes with a risk also say whether to review the document.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class DecisionTexts(NamedTuple):
     """The texts that the decisions of several lanes are put together from."""
 
     decided: Bools  # per lane: whether it assigns topics
+    marks: Bools  # per lane: whether it marks documents for review
     numbers: Bytes  # a JSON list: of each event the probabilities, then the certainty
     assigned: Ints  # documents x lanes x candidates: the assigned topics; -1 follows the last one
     review: Bools  # documents x lanes
@@ -47,9 +48,13 @@ class DecisionTexts(NamedTuple):
 
 
 def decision_texts(
-    decisions: Sequence[Decisions | None], documents: int, places: int, fields: Collection[str]
-) -> DecisionTexts:
-    """Return the texts for events with this many places in their rankings."""
+    decisions: Sequence[Decisions | None], marks: Sequence[bool], documents: int, places: int,
+    fields: Collection[str],
+) -> DecisionTexts:  # fmt: skip
+    """Return the texts for events with this many places in their rankings.
+
+    `marks` says of each lane whether it marks documents for review.
+    """
     lanes = len(decisions)
     numbers = np.full((documents, lanes, CANDIDATES + 1), np.nan)
     assigned = np.full((documents, lanes, CANDIDATES), -1, np.int32)
@@ -69,6 +74,7 @@ def decision_texts(
     before = [text(b',"%b":' % name.encode()) if name in fields else text(b"") for name in FIELDS]
     return DecisionTexts(
         np.array([made is not None for made in decisions], np.bool_),
+        np.array(marks, np.bool_),
         text(orjson.dumps(np.round(used, DIGITS), option=orjson.OPT_SERIALIZE_NUMPY)),
         assigned,
         review,
@@ -127,7 +133,7 @@ def put_decision(
     if len(texts.before_certainty) > 0:
         at = put(output, at, texts.before_certainty, 0, len(texts.before_certainty))
         at = put(output, at, texts.numbers, next_number, stop)
-    if len(texts.before_review) > 0:
+    if texts.marks[lane] and len(texts.before_review) > 0:
         at = put(output, at, texts.before_review, 0, len(texts.before_review))
         word = TRUE if texts.review[document, lane] else FALSE
         at = put(output, at, word, 0, len(word))
@@ -146,14 +152,18 @@ def decision_bytes(texts: DecisionTexts, topics: BinaryArray) -> int:
 
 
 def as_objects(
-    decisions: Decisions, row: int, names: Sequence[str]
+    decisions: Decisions, row: int, names: Sequence[str], has_marks: bool
 ) -> tuple[dict[str, Any], list[float]]:
-    """Return what was decided about a row as an object, and the probabilities of candidates."""
+    """Return what was decided about a row as an object, and the probabilities of candidates.
+
+    The object has `review` only if the lane marks documents.
+    """
     count = int(np.count_nonzero(decisions.topics[row] >= 0))
     chosen = decisions.topics[row, :count][decisions.assigned[row, :count]].tolist()
-    decided = {
+    decided: dict[str, Any] = {
         "assigned": [names[topic] for topic in chosen],
         "certainty": round(float(decisions.certainty[row]), DIGITS),
-        "review": bool(decisions.review[row]),
     }
+    if has_marks:
+        decided["review"] = bool(decisions.review[row])
     return decided, np.round(decisions.probabilities[row, :count], DIGITS).tolist()

@@ -240,6 +240,7 @@ class Engine:
             self._without_helpers(self.topic_group, first.measures) if has_topic_lanes else [],
             explained,
             self._in_lane_order([result.decisions for result in results]),
+            [lane.marks_documents for lane in self.lanes],
         )
 
     def _in_lane_order(self, by_group: Sequence[Sequence[T]]) -> list[T]:

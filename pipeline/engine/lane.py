@@ -60,13 +60,20 @@ class Lane:
         self.learner = learner
         self.curve = new_curve(learner)
         self.decider = spec.new_decider()
-        self.decision_curve = None if self.decider is None else DecisionCurve()
+        self.decision_curve = (
+            None if self.decider is None else DecisionCurve(has_marks=self.marks_documents)
+        )
         self.seconds = 0.0
 
     @property
     def is_ordinal(self) -> bool:
         """Whether the lane learns ranks, not topics."""
         return self.learner.label_kind() is LabelKind.RANKS
+
+    @property
+    def marks_documents(self) -> bool:
+        """Whether the lane marks documents for review."""
+        return self.spec.risk > 0.0
 
     @property
     def combines(self) -> tuple[str, ...]:
@@ -110,14 +117,14 @@ class Lane:
         """The memory of its model, with what it needs to assign topics."""
         size = self.learner.size_bytes()
         if self.decider is not None and self.decision_curve is not None:
-            size += self.decider.size_bytes() + self.decision_curve.topics.size_bytes()
+            size += self.decider.size_bytes() + self.decision_curve.size_bytes()
         return size
 
     def max_bytes(self, terms: int, topics: int) -> int:
         """The most that `size_bytes` can be."""
         size = self.learner.max_bytes(terms, topics)
         if self.decider is not None and self.decision_curve is not None:
-            size += self.decider.max_bytes(topics) + self.decision_curve.topics.max_bytes(topics)
+            size += self.decider.max_bytes(topics) + self.decision_curve.max_bytes(topics)
         return size
 
     def decide(self, segment: Segment, scores: RowScores, decisions: Decisions) -> None:

@@ -112,9 +112,11 @@ class LaneGroup:
         self._store_unlabelled(builder, segment, scores, decisions)
         rounds = [self.rounds + before for before in builder.rounds_before]
         self.rounds += len(builder.labelled)
-        for lane in self.lanes:
-            if lane.decision_curve is not None:
-                lane.decision_curve.topics.add_rounds([str(one.id) for one in builder.labelled])
+        has_decisions = any(made is not None for made in decisions)
+        ids = [str(one.id) for one in builder.labelled] if has_decisions else []
+        for lane, made in zip(self.lanes, decisions, strict=True):
+            if lane.decision_curve is not None and made is not None:
+                lane.decision_curve.name_documents(made, builder.documents, ids)
         known_labels = np.array(builder.known_labels, np.int32)
         return GroupResult(
             rounds, known_labels, scores, decisions, builder.labelled, measures, explanations

@@ -27,7 +27,13 @@ class RankedSegment:
     explained: list[ExplainedDocument] = field(default_factory=list)
     # Per lane: what it decided; None if it assigns no topics. Empty if no lane does.
     decisions: list[Decisions | None] = field(default_factory=list)
+    # Per lane: whether it marks documents for review. Empty if no lane does.
+    marks: list[bool] = field(default_factory=list)
 
     def decisions_of(self, lane: int) -> Decisions | None:
         """What a lane decided about the documents; None if it assigns no topics."""
         return self.decisions[lane] if self.decisions else None
+
+    def has_marks(self, lane: int) -> bool:
+        """Whether a lane marks documents for review. If not, its decisions say nothing of it."""
+        return bool(self.marks) and self.marks[lane]

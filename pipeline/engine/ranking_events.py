@@ -36,7 +36,7 @@ from pipeline.storage.binary_array import BinaryArray, BinaryArrayBuilder
 CLOSE, CLOSE_LIST = ord("}"), ord("]")
 MAX_ROUND_DIGITS = 20
 # The keys of a ranking event, in their order: of topic lanes, and of ordinal lanes. Only lanes that
-# assign topics have those of `FIELDS`.
+# assign topics have those of `FIELDS`, and only lanes with a risk have `review`.
 TOPIC_FIELDS = ("id", "lane", "round", "ranking", *FIELDS, "time")
 RANK_FIELDS = ("id", "lane", "round", "rank", "score", "time")
 ALL_FIELDS = frozenset((*TOPIC_FIELDS, *RANK_FIELDS))
@@ -185,7 +185,13 @@ class RankingWriter:
             self._topics.array,
             np.frombuffer(numbers, np.uint8),
             BinaryArray.from_strings([tail % orjson.dumps(d.time) for d in documents]),
-            decision_texts(decisions, len(documents), places, chosen),
+            decision_texts(
+                decisions,
+                [ranked.has_marks(lane) for lane in lanes],
+                len(documents),
+                places,
+                chosen,
+            ),
         )
         output = np.empty(output_bytes(parts, orders[used]), np.uint8)
         offsets = np.zeros(len(documents) * len(lanes) + 1, np.int64)

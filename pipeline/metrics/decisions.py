@@ -1,7 +1,7 @@
 """The decisions of lanes that assign topics, for Prometheus.
 
 Counters are sums, so precision, recall and F1 of any window are quotients of rates.
-Other lanes have none of these metrics.
+Other lanes have none of these metrics, and lanes without a risk have none of marks for review.
 """
 
 from __future__ import annotations
@@ -53,9 +53,11 @@ def collect_decisions(scrape: Scrape, lanes: tuple[LaneDecisions, ...]) -> None:
     """Add the measures of each lane. A measure that does not exist yet has no sample."""
     for name, totals, averages in lanes:
         for total, family in COUNTS.items():
-            scrape.add(family, totals[total], name)
+            if total in totals:
+                scrape.add(family, totals[total], name)
         for total, measure in SUMS.items():
-            scrape.add(families.DECISION_SUM, totals[total], name, measure)
+            if total in totals:
+                scrape.add(families.DECISION_SUM, totals[total], name, measure)
         for measure, average in averages.items():
             if average is not None:
                 scrape.add(families.ROUND_AVERAGED_DECISION, average, name, measure)

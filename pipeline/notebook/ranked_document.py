@@ -21,7 +21,7 @@ class Decision(NamedTuple):
     assigned: list[str]
     probabilities: dict[str, float]  # of the best topics, at most 20 and as many as a ranking has
     certainty: float  # the expected F1 of the assigned topics
-    review: bool
+    review: bool | None  # None: the lane marks no documents, because it has no risk
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def decision_in(event: dict[str, Any]) -> Decision:
     likely = {
         entry["topic"]: entry["probability"] for entry in event["ranking"] if "probability" in entry
     }
-    return Decision(event["assigned"], likely, event["certainty"], event["review"])
+    return Decision(event["assigned"], likely, event["certainty"], event.get("review"))
 
 
 def ranking_in(event: dict[str, Any]) -> RankingOfLane:

@@ -7,25 +7,20 @@ are looked up now and then, because that takes long if there are many terms.
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from learners.decisions.decided import Decisions
+from pipeline.curves.review_queue import SHOWN_ASSIGNED, QueuedDocument
 from pipeline.curves.topic_quality import QualityOfTopic
-from pipeline.engine.decision_texts import as_objects
+from pipeline.engine.decision_texts import DIGITS, as_objects
 from pipeline.engine.engine import Engine
 from pipeline.engine.explanations import TOPICS as EXPLAINED_TOPICS
 from pipeline.engine.lane import Lane
 from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.reports.decision_report import ENOUGH_DOCUMENTS, responsible_terms, topic_object
 
-TO_REVIEW = 20  # the last documents marked for review, per lane
 WORST_TOPICS, BEST_TOPICS = 10, 10
-SHOWN_LIKELY = 3  # topics that are listed with their probabilities, per document to review
-SHOWN_ASSIGNED = 5  # assigned topics that are listed per document; the others are counted
 REST = 50.0  # a lookup of weights is followed by a pause this many times as long
 
 
@@ -35,14 +30,14 @@ class DocumentDecision(NamedTuple):
     assigned: Sequence[str]
     untold: int  # further assigned topics, which are not sent
     certainty: float
-    review: bool
+    review: bool | None  # None: the lane marks no documents
     probabilities: Sequence[float]  # of the first topics of the ranking
 
 
 class ReviewDocument(NamedTuple):
     """A document that was marked for review."""
 
-    number: int  # its number in the stream, from 1
+    number: int  # among all documents that the lane decided about, from 1
     id: str
     certainty: float
     assigned: Sequence[str]
@@ -69,29 +64,34 @@ class DecisionSample(NamedTuple):
     review_gain: Sequence[tuple[float, float | None]]
     worst: Sequence[WorstTopic]
     best: Sequence[tuple[str, QualityOfTopic]]
+    unused: int  # topics that would be candidates for the worst and the best, but are not used
     to_review: Sequence[ReviewDocument]  # oldest first
 
 
-def document_decision(made: Decisions, row: int, names: Sequence[str]) -> DocumentDecision:
+def document_decision(
+    made: Decisions, row: int, names: Sequence[str], has_marks: bool
+) -> DocumentDecision:
     """Return what was decided about a row."""
-    decided, probabilities = as_objects(made, row, names)
+    decided, probabilities = as_objects(made, row, names, has_marks)
     assigned = decided["assigned"]
     return DocumentDecision(
         tuple(assigned[:SHOWN_ASSIGNED]),
         max(0, len(assigned) - SHOWN_ASSIGNED),
         decided["certainty"],
-        decided["review"],
+        decided.get("review"),
         tuple(probabilities[:EXPLAINED_TOPICS]),
     )
 
 
-def likeliest(made: Decisions, row: int, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
-    """Return the most likely topics of a row, with their probabilities."""
-    order = np.argsort(-made.probabilities[row], kind="stable")[:SHOWN_LIKELY].tolist()
-    return tuple(
-        (names[made.topics[row, place]], float(made.probabilities[row, place]))
-        for place in order
-        if made.probabilities[row, place] > 0.0
+def review_document(queued: QueuedDocument, names: Sequence[str]) -> ReviewDocument:
+    """Return a document of a lane's queue, with the names of its topics."""
+    return ReviewDocument(
+        queued.number,
+        queued.id,
+        round(queued.certainty, DIGITS),
+        [names[topic] for topic in queued.assigned],
+        queued.untold,
+        [(names[topic], probability) for topic, probability in queued.likely],
     )
 
 
@@ -100,37 +100,27 @@ class PageDecisions:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._queues: dict[str, deque[ReviewDocument]] = {}
         self._terms: dict[tuple[str, int], Sequence[tuple[str, float]]] = {}  # oldest first
         self._next_lookup = clock()
 
     def begin(self) -> None:
         """Forget everything: the lanes are others now."""
-        self._queues.clear()
         self._terms.clear()
 
     def take(
         self, engine: Engine, ranked: RankedSegment
     ) -> list[tuple[DocumentDecision | None, ...]]:
-        """Queue what is to be reviewed; return the decisions about the explained documents.
+        """Return the decisions about the explained documents.
 
         The result has one element per explained document, and in it one per lane.
         """
         names, count = engine.topics.names, len(ranked.documents)
-        decisions = [ranked.decisions_of(i) for i in range(len(engine.lanes))]
-        for lane, made in zip(engine.lanes, decisions, strict=True):
-            if made is None:
-                continue
-            queue = self._queues.setdefault(lane.name, deque(maxlen=TO_REVIEW))
-            for row in np.flatnonzero(made.review[:count])[-TO_REVIEW:].tolist():
-                decided = document_decision(made, row, names)
-                number = engine.documents - count + row + 1
-                id_ = str(ranked.documents[row].id)
-                likely = likeliest(made, row, names)
-                queue.append(ReviewDocument(number, id_, decided.certainty, *decided[:2], likely))
+        lanes = range(len(engine.lanes))
+        decisions = [(ranked.decisions_of(i), ranked.has_marks(i)) for i in lanes]
         return [
             tuple(
-                None if made is None else document_decision(made, row, names) for made in decisions
+                None if made is None else document_decision(made, row, names, has_marks)
+                for made, has_marks in decisions
             )
             for row in range(count - len(ranked.explained), count)
         ]
@@ -176,7 +166,8 @@ class PageDecisions:
                 (names[one.topic], one)
                 for one in curve.topics.best(curve.rounds, BEST_TOPICS, ENOUGH_DOCUMENTS)
             ],
-            tuple(self._queues.get(lane.name, ())),
+            curve.topics.unused(curve.rounds, ENOUGH_DOCUMENTS),
+            [review_document(one, names) for one in curve.queue or ()],
         )
 
     def _look_up(self, engine: Engine, keys: Sequence[tuple[str, int]]) -> None:

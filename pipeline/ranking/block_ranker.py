@@ -166,6 +166,7 @@ class LaneRanker:
             [[engine.group_of(lane).rounds] * count for lane in engine.lanes],
             [scores[lane.name] for lane in engine.lanes],
             decisions=[self._decided(lane, shared, scores[lane.name]) for lane in engine.lanes],
+            marks=[lane.marks_documents for lane in engine.lanes],
         )
 
     def _decided(self, lane: Lane, shared: SharedSegment, scores: RowScores) -> Decisions | None:

@@ -47,7 +47,8 @@ def explained_events(
                 event["ranking"] = explained_topics(engine, lane, shared, row, topics, scores)
                 made = ranked.decisions_of(number)
                 if made is not None:
-                    decided, likely = decision_objects(made, row, engine.topics.names)
+                    names, marks = engine.topics.names, ranked.has_marks(number)
+                    decided, likely = decision_objects(made, row, names, marks)
                     for topic, probability in zip(event["ranking"], likely, strict=False):
                         topic["probability"] = probability
                     event.update(decided)

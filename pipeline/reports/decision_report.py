@@ -23,8 +23,10 @@ def decision_report(engine: Engine, lane: Lane) -> dict[str, Any]:
     curve = lane.decision_curve
     if curve is None:
         return {}
-    topics = sorted(curve.topics.all(curve.rounds), key=lambda one: (one.f1, -one.documents))
-    known = [one.topic for one in topics if one.documents >= ENOUGH_DOCUMENTS]
+    topics = sorted(
+        curve.topics.all(curve.rounds), key=lambda one: (not one.in_use, one.f1, -one.documents)
+    )
+    known = [one.topic for one in topics if one.in_use and one.documents >= ENOUGH_DOCUMENTS]
     terms = responsible_terms(engine, lane, known[:EXPLAINED])
     tables = {
         "assign": lane.spec.assign,
@@ -32,6 +34,7 @@ def decision_report(engine: Engine, lane: Lane) -> dict[str, Any]:
         "recent": curve.recent().values,
         "reliability": curve.reliability(),
         "review": [point._asdict() for point in curve.review_gain()],
+        "unused_topics": sum(not one.in_use for one in topics),
         "topics": [
             topic_object(one, engine.topics.names[one.topic], terms.get(one.topic))
             for one in topics
@@ -67,10 +70,9 @@ def topic_object(
 
 
 def topic_rows(decisions: dict[str, Any]) -> Iterator[list[str]]:
-    """Yield the rows of a table of a lane's worst topics, with a header."""
+    """Yield the rows of a table of a lane's worst topics that are in use, with a header."""
     yield ["topic", "documents", "precision", "recall", "F1", "F1 lately", "most wrong"]
-    known = [one for one in decisions["topics"] if one["documents"] >= ENOUGH_DOCUMENTS]
-    for one in known[:SHOWN]:
+    for one in enough_documents(decisions, in_use=True)[:SHOWN]:
         precision, recall = (
             "n.a." if one[key] is None else f"{one[key]:.3f}" for key in ("precision", "recall")
         )
@@ -79,3 +81,19 @@ def topic_rows(decisions: dict[str, Any]) -> Iterator[list[str]]:
             one["topic"], f"{one['documents']:,}", precision, recall, f"{one['f1']:.3f}",
             f"{one['recent_f1']:.3f}", worst,
         ]  # fmt: skip
+
+
+def unused_topics(decisions: dict[str, Any]) -> str:
+    """Say how many topics the table of the worst topics leaves out; nothing if there are none."""
+    count = len(enough_documents(decisions, in_use=False))
+    topics = "topic that is" if count == 1 else "topics that are"
+    return f", without {count:,} {topics} no longer used" if count else ""
+
+
+def enough_documents(decisions: dict[str, Any], in_use: bool) -> list[dict[str, Any]]:
+    """Return the topics in use, or the others, that are known well enough to be compared."""
+    return [
+        one
+        for one in decisions["topics"]
+        if one["documents"] >= ENOUGH_DOCUMENTS and one["in_use"] == in_use
+    ]

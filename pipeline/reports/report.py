@@ -17,7 +17,7 @@ from pipeline.curves.recent import recent_points, recent_values
 from pipeline.engine.engine import Engine
 from pipeline.engine.lane import Lane
 from pipeline.printable import printable
-from pipeline.reports.decision_report import decision_report, topic_rows
+from pipeline.reports.decision_report import decision_report, topic_rows, unused_topics
 from pipeline.reports.lane_changes import change_entries
 from pipeline.storage.output_files import write_whole
 
@@ -201,7 +201,8 @@ def topic_tables(report: Report) -> Iterator[str]:
         if "decisions" in lane:
             rows = list(topic_rows(lane["decisions"]))
             if len(rows) > 1:
-                yield f"topics that {name} knows least:\n{aligned(rows)}"
+                unused = unused_topics(lane["decisions"])
+                yield f"topics that {name} knows least{unused}:\n{aligned(rows)}"
 
 
 def format_column(

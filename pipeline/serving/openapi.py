@@ -68,12 +68,19 @@ def reference(name: str) -> JsonObject:
 def schemas() -> JsonObject:
     """Return the schemas of requests and answers."""
     summary = {"files": a_list(TEXTS), "documents": WHOLE, "age_seconds": NUMBER}
-    ranked = {"topic": TEXTS, "score": NUMBER, "terms": TERMS}
+    likely = {**NUMBER, "description": "Of the first 20 topics, if the lane assigns topics."}
+    ranked = {"topic": TEXTS, "score": NUMBER, "probability": likely, "terms": TERMS}
     event = {
         "id": {"type": ["string", "integer"]},
         "lane": TEXTS,
         "round": WHOLE,
         "ranking": a_list(an_object(ranked, ["topic", "score"])),
+        "assigned": {**a_list(TEXTS), "description": "Of lanes that assign topics."},
+        "certainty": {**NUMBER, "description": "The expected F1 of `assigned`."},
+        "review": {
+            "type": "boolean",
+            "description": "Whether to review the document. Only lanes with a risk say so.",
+        },
         "rank": {**WHOLE, "description": "Of ordinal lanes, instead of `ranking`."},
         "score": NUMBER,
         "terms": TERMS,

@@ -24,7 +24,7 @@ class SlowTopic:
     """What is known of one topic."""
 
     def __init__(self) -> None:
-        self.assigned = self.right = self.relevant = self.first = self.last = 0
+        self.assigned = self.right = self.relevant = self.first = self.last = self.used = 0
         self.lately = self.recent_right = self.recent_sizes = 0.0
         self.histogram = [[0, 0] for _ in range(topic_quality.BINS)]
         self.worst = [(0.0, 0, False)] * worst_documents.WORST
@@ -100,6 +100,11 @@ class SlowDecisionCurve:
         row[0], row[1], row[2] = row[0] + 1.0, row[1] + certainty, row[2] + f1
         self.add_topics(candidates, one.relevant)
 
+    def is_in_use(self, topic: SlowTopic) -> bool:
+        """Whether a topic was relevant or assigned in the last eighth of the rounds."""
+        since = self.rounds - topic.used
+        return since < self.rounds // 8 or since < topic_quality.ALWAYS_IN_USE
+
     def add_topics(
         self, candidates: list[tuple[int, float, bool]], relevant: Collection[int]
     ) -> None:
@@ -113,6 +118,7 @@ class SlowDecisionCurve:
             known.right += is_assigned and hit
             if is_assigned or hit:
                 known.add_recent(float(is_assigned and hit), float(is_assigned) + hit)
+                known.used = self.rounds
             known.keep_worst(1.0 - probability if hit else probability, self.rounds, hit)
         for topic in relevant:
             known = self.topics[topic]
@@ -120,7 +126,7 @@ class SlowDecisionCurve:
             known.lately = known.lately * fade + 1.0
             known.relevant += 1
             known.first = known.first or self.rounds
-            known.last = self.rounds
+            known.last = known.used = self.rounds
             if all(topic != other for other, _, _ in candidates):
                 known.add_recent(0.0, 1.0)
                 known.keep_worst(1.0, self.rounds, True)

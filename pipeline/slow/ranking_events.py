@@ -23,7 +23,10 @@ def slow_ranking_events(
             best = sorted(range(len(given)), key=lambda topic: (-given[topic], topic))
             best = best[:top] if top else best
             made = ranked.decisions_of(number)
-            decided, likely = as_objects(made, row, topics) if made is not None else ({}, [])
+            decided: dict[str, object] = {}
+            likely: list[float] = []
+            if made is not None:
+                decided, likely = as_objects(made, row, topics, ranked.has_marks(number))
             ranking: list[dict[str, object]] = []
             for place, topic in enumerate(best):
                 ranking.append({"topic": topics[topic], "score": given[topic]})

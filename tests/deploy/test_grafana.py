@@ -17,7 +17,7 @@ from deploy.grafana.files import FOLDER, files
 from deploy.grafana.panels import COLUMNS
 from learners.rank_measures import RANK_MEASURES
 from tests.conftest import REPOSITORY
-from tests.support.monitoring import ORDINAL, Monitored
+from tests.support.monitoring import ORDINAL, UNMARKED, Monitored
 from tests.support.scraping import LANES
 
 DASHBOARDS = {
@@ -159,6 +159,92 @@ def test_decisions_have_only_the_lanes_that_make_them(monitoring: Monitored) -> 
             answer = monitoring.query(filled(target["expr"]))
             assert {series["metric"]["lane"] for series in answer} == {LANES[1]}, panel["title"]
             assert all(0 <= float(series["value"][1]) <= 1 for series in answer), panel["title"]
+
+
+def test_decisions_are_those_that_the_counters_say(monitoring: Monitored) -> None:
+    """What each panel over a window shows, against what the raw counters grew by in it."""
+    grown = {
+        (labels["__name__"], labels.get("measure")): values[max(values)] - values[min(values)]
+        for labels, values in (
+            (series["metric"], {t: float(value) for t, value in series["values"]})
+            for series in monitoring.query(
+                f'{{__name__=~"wirerank_.*_total", stream="wire", lane="{LANES[1]}"}}[1m]'
+            )
+        )
+    }
+    right, assigned, relevant, decided, marked, rounds, reviewed = (
+        grown[f"wirerank_{name}_total", None]
+        for name in ("right_topics", "assigned_topics", "relevant_topics", "decided_documents",
+                     "review_documents", "rounds", "review_rounds")
+    )  # fmt: skip
+    by_hand = {
+        "Precision over $window": right / assigned,
+        "Recall over $window": right / relevant,
+        "Micro F1 over $window": 2 * right / (assigned + relevant),
+        "Documents marked for review": marked / decided,
+        "F1 of documents that were not marked":
+            grown["wirerank_decision_total", "trusted_f1"] / (rounds - reviewed),
+    }  # fmt: skip
+    shown = {
+        panel["title"]: float(monitoring.query(filled(target["expr"]))[0]["value"][1])
+        for panel in panels("decisions")
+        for target in panel["targets"]
+    }
+    assert {title: shown[title] for title in by_hand} == pytest.approx(by_hand, rel=0.1)
+
+
+def test_decisions_over_all_rounds_are_those_of_the_curves_file(monitoring: Monitored) -> None:
+    """Bit for bit, at every scrape whose round the curve keeps."""
+    ((_, rounds),) = monitoring.samples(
+        f'wirerank_rounds_total{{job="wirerank-learner", lane="{LANES[1]}"}}'
+    )
+    compared = 0
+    for title, measure in (("Micro F1", "micro_f1"), ("Macro F1", "macro_f1"),
+                           ("Calibration error", "calibration_error")):  # fmt: skip
+        (panel,) = (panel for panel in panels("decisions") if panel["title"] == title)
+        assert f'measure="{measure}"' in panel["targets"][0]["expr"]
+        ((_, values),) = monitoring.samples(
+            f'wirerank_round_averaged_decision{{job="wirerank-learner", measure="{measure}"}}'
+        )
+        for time, value in values.items():
+            point = (LANES[1], int(rounds[time]), measure)
+            if point in monitoring.curves["wirerank-learner"]:
+                assert value == monitoring.curves["wirerank-learner"][point]
+                compared += 1
+    assert compared >= 3
+
+
+def test_decisions_can_be_drawn_over_every_window_of_the_menu(monitoring: Monitored) -> None:
+    """As Grafana asks: for a range of times, at a step."""
+    (menu,) = (m for m in DASHBOARDS["decisions"]["templating"]["list"] if m["name"] == "window")
+    windows = [option["value"] for option in menu["options"]]
+    assert "5m" in windows
+    times = {"start": monitoring.end - 10, "end": monitoring.end, "step": 2}
+    for window in windows:
+        for panel in panels("decisions"):
+            for target in panel["targets"]:
+                expression = filled(target["expr"].replace("$window", window))
+                answer = monitoring.prometheus.ask("query_range", query=expression, **times)
+                drawn = [float(value) for line in answer["result"] for _, value in line["values"]]
+                assert drawn, (panel["title"], window)
+                assert all(0 <= value <= 1 for value in drawn), (panel["title"], window)
+
+
+def test_only_lanes_with_a_risk_have_lines_of_marks(monitoring: Monitored) -> None:
+    """A line at 0 would say that nothing needs a review."""
+    without = {"Documents marked for review", "F1 of documents that were not marked"}
+    lines = {
+        panel["title"]: [
+            series["metric"]["lane"]
+            for target in panel["targets"]
+            for series in monitoring.query(filled(target["expr"], stream="-"))
+        ]
+        for panel in panels("decisions")
+        if "topic" not in panel["targets"][0]["expr"]
+        or "topics_total" in panel["targets"][0]["expr"]
+    }
+    assert {title for title, lanes in lines.items() if not lanes} == without
+    assert {lane for lanes in lines.values() for lane in lanes} == {UNMARKED}
 
 
 def test_restarts_are_marked_when_they_happened(monitoring: Monitored) -> None:

@@ -26,6 +26,7 @@ DEPLOYED = REPOSITORY / "deploy" / "prometheus"
 ENOUGH_SCRAPES = 5
 PATIENCE_SECONDS = 120.0
 ORDINAL = "prank:ranks=3"  # a lane of the replay, which learns how many topics a document has
+UNMARKED = "frequency"  # a lane of the replay that assigns topics, but marks none for review
 
 
 def configuration(replay: int) -> str:
@@ -53,8 +54,8 @@ class PacedReplay:
 
     def __init__(self, folder: Path, port: int) -> None:
         self.curves = folder / "replay.csv"
-        command = ["replay", "-", "--lane", "mmp:loss=2", "--lane", "frequency", "--quiet"]
-        command += ["--lane", ORDINAL]
+        command = ["replay", "-", "--lane", "mmp:loss=2", "--lane", ORDINAL, "--quiet"]
+        command += ["--lane", f"{UNMARKED}:assign=recall:0.5,name={UNMARKED}"]
         command += ["--metrics", str(port), "--curves", str(self.curves)]
         command += ["--dead-letters", str(folder / "dead.jsonl")]
         self._process = subprocess.Popen(

@@ -39,6 +39,7 @@ export function showDecisions(part, model, lane) {
   if (part("diagrams").open) tabulate(part, decisions);
   showTopics(part("worst"), part("no-worst"), WORST, decisions.worst, decisions.enough_documents);
   showTopics(part("best"), part("no-best"), BEST, decisions.best, decisions.enough_documents);
+  showUnused(part("unused"), decisions.unused);
   showReview(part("review"), part("no-review"), decisions);
 }
 
@@ -128,7 +129,7 @@ const BEST = ["topic", "documents", "assigned", "precision", "recall", "F1", "F1
 const WORST = [...BEST, "most wrong documents", "largest weights"];
 
 function showTopics(table, none, titles, topics, enough) {
-  setText(none, `No topic has ${count(enough)} documents yet.`);
+  setText(none, `No topic in use has ${count(enough)} documents yet.`);
   const rows = topics.map((one) => [
     clamped(one.topic),
     ...[count(one.documents), count(one.assigned), decimal(one.precision), decimal(one.recall), decimal(one.f1), decimal(one.recent_f1)],
@@ -139,10 +140,16 @@ function showTopics(table, none, titles, topics, enough) {
   showRows(table, none, titles, rows, topics);
 }
 
+function showUnused(note, unused) {
+  note.hidden = !unused;
+  const [topics, them] = unused === 1 ? ["topic is", "it"] : ["topics are", "them"];
+  setText(note, `${count(unused)} ${topics} left out here, because about the last eighth of the rounds neither had nor assigned ${them}.`);
+}
+
 const REVIEW = ["document", "certainty", "assigned topics", "most likely topics"];
 
 function showReview(table, none, { to_review, risk }) {
-  setText(none, risk ? "No document was marked for review since the page began." : "The lane marks no documents.");
+  setText(none, risk ? "No document was marked for review yet." : "The lane marks no documents.");
   const newest = [...to_review].reverse();
   const rows = newest.map(({ id, certainty, assigned, untold, likely }) => [
     clamped(id), decimal(certainty), clamped(listed(assigned, untold)),

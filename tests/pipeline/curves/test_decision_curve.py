@@ -14,7 +14,7 @@ from learners.decisions.decided import CANDIDATES, Decisions
 from learners.segment import Steps
 from learners.slow.decisions import SlowDecision
 from pipeline.curves.decision_curve import MEASURES, DecisionCurve
-from pipeline.curves.topic_quality import LAST
+from pipeline.curves.topic_quality import ALWAYS_IN_USE, LAST
 from pipeline.curves.worst_documents import WorstDocument
 from pipeline.slow.decision_curve import SlowDecisionCurve, SlowRound, SlowTopic, f1_of
 
@@ -133,6 +133,19 @@ def test_marks_are_counted_whether_or_not_a_document_is_labelled() -> None:
     assert values["trusted_f1"] == 0.0  # of the one labelled document, which was not marked
 
 
+def test_without_marks_their_measures_do_not_exist() -> None:
+    rounds = random_rounds(1)
+    marking, other = DecisionCurve(), DecisionCurve(has_marks=False)
+    for curve in (marking, other):
+        follow(curve, rounds, [0, len(rounds)])
+    expected = {**marking.last().values, "review_share": None, "trusted_f1": None}
+    assert other.last().values == expected
+    for one, recent in other.with_recent():
+        for values in (one.values, recent.values):
+            assert (values["review_share"], values["trusted_f1"]) == (None, None)
+    assert marking.totals().keys() - other.totals().keys() == {"reviewed", "trusted_f1", "marked"}
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_quality_of_topics_equals_that_of_the_twin(seed: int) -> None:
     rounds = random_rounds(seed)
@@ -149,6 +162,7 @@ def test_the_quality_of_topics_equals_that_of_the_twin(seed: int) -> None:
             topic.relevant, topic.assigned, topic.first, topic.last,
         )  # fmt: skip
         assert known.f1 == topic.f1
+        assert known.in_use == twin.is_in_use(topic)
         assert known.precision == (topic.right / topic.assigned if topic.assigned else None)
         assert known.recall == (topic.right / topic.relevant if topic.relevant else None)
         assert known.recent_f1 == f1_of(topic.recent_right, topic.recent_sizes, 0.0)
@@ -160,6 +174,55 @@ def test_the_quality_of_topics_equals_that_of_the_twin(seed: int) -> None:
             WorstDocument(f"document {-when - 1}", -when, -wrong, missed)
             for wrong, when, missed in worst
         ]
+
+
+def fading_rounds(count: int) -> list[SlowRound]:
+    """Rounds of four topics, of which three fade.
+
+    Topic 0 is always relevant. Topic 1 is relevant at first, and is never assigned. Topic 2, too,
+    but it is assigned as long as anything is. Topic 3 is assigned at first, and never relevant.
+    """
+    rounds = []
+    for n in range(count):
+        early = n < count // 4
+        assigned = [True, False, True, early]
+        decision = SlowDecision([0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0], [0.5] * 4, assigned, 0.5, False)
+        rounds.append(SlowRound(decision, (0, 1, 2) if early else (0,), 4, f"document {n}"))
+    return rounds
+
+
+@pytest.mark.parametrize("count", [600, 1000, 8000])
+def test_topics_that_are_no_longer_used_are_left_out_exactly_when_they_should(count: int) -> None:
+    """A topic that only the lane still uses stays: assigning it is an error that goes on."""
+    rounds, window = fading_rounds(count), max(count // 8, ALWAYS_IN_USE)
+    curve, twin = DecisionCurve(), SlowDecisionCurve()
+    follow(curve, rounds, [0, 3, count // 4, count])
+    for one in rounds:
+        twin.add(one)
+    is_early = count // 4 > count - window  # the last round of topics 1 and 3 is in the window
+    worst = [one.topic for one in curve.topics.worst(count, 10, 10)]
+    best = [one.topic for one in curve.topics.best(count, 10, 10)]
+    assert worst == ([1, 2, 0] if is_early else [2, 0])
+    assert best == ([0, 2, 1] if is_early else [0, 2])
+    assert curve.topics.unused(count, 10) == (0 if is_early else 1)  # 3 was never relevant
+    assert curve.topics.unused(count, 0) == (0 if is_early else 1)
+    every = {one.topic: one.in_use for one in curve.topics.all(count)}
+    assert every == {0: True, 1: is_early, 2: True, 3: is_early}
+    assert every == {topic: twin.is_in_use(known) for topic, known in twin.topics.items()}
+
+
+def test_a_topic_is_in_use_until_its_window_is_over() -> None:
+    once = SlowDecision([0], [1.0], [0.5], [True], 0.5, False)
+    never = SlowDecision([0], [1.0], [0.5], [False], 0.5, False)
+    rounds = [SlowRound(once, (0,), 1, "first")]
+    rounds += [SlowRound(never, (), 1, "other")] * ALWAYS_IN_USE
+    curve = DecisionCurve()
+    follow(curve, rounds, [0, ALWAYS_IN_USE])
+    assert [one.topic for one in curve.topics.worst(curve.rounds, 1, 1)] == [0]
+    assert curve.topics.unused(curve.rounds, 1) == 0
+    follow(curve, rounds, [ALWAYS_IN_USE, ALWAYS_IN_USE + 1])
+    assert curve.topics.worst(curve.rounds, 1, 1) == []
+    assert curve.topics.unused(curve.rounds, 1) == 1
 
 
 def average_precision(topic: SlowTopic) -> float:

@@ -131,6 +131,20 @@ def test_lanes_that_assign_nothing_have_none_of_these(scraped: list[Scrape]) -> 
     assert lanes == {"decides"}
 
 
+def test_lanes_without_a_risk_have_no_metrics_of_marks() -> None:
+    engine, registry = new_engine(("soft-arow:assign=micro",)), CollectorRegistry()
+    metrics = LearnerMetrics(registry, "wire")
+    for reading in readings("synthetic:100,topics=20", 64):
+        learn(engine, reading)
+    metrics.learned([engine])
+    metrics.committed()
+    samples = scrape(registry).samples
+    measures = {dict(labels).get("measure") for _, labels in samples}
+    assert {name for name, _ in samples if "review" in name} == set()
+    assert measures & {*MEASURES} == {*MEASURES} - {"review_share", "trusted_f1"}
+    assert "wirerank_decided_documents_total" in {name for name, _ in samples}
+
+
 def test_averages_are_those_of_the_curve_also_after_a_restart() -> None:
     engine = new_engine(LANES)
     for number, reading in enumerate(readings("synthetic:300,topics=20", 64)):

@@ -49,6 +49,16 @@ def test_rankings_and_curves_are_those_of_the_command(source: str, tmp_path: Pat
         assert shown == set(written)
 
 
+def test_a_lane_without_a_risk_does_not_say_whether_to_review() -> None:
+    lanes = ["perceptron:assign=f1,name=sets", "perceptron:assign=f1,risk=0.2,name=marks"]
+    reviews: dict[str, set[bool | None]] = {"sets": set(), "marks": set()}
+    for document in Replay("synthetic:300", lanes):
+        for lane, decision in document.decisions.items():
+            reviews[lane].add(decision.review)
+    assert reviews["sets"] == {None}
+    assert reviews["marks"] <= {False, True}
+
+
 def test_a_saved_model_is_that_of_the_command(tmp_path: Path) -> None:
     dead, model = tmp_path / "dead", tmp_path / "model"
     settings = ReplaySettings("synthetic:300", LANES, dead_letters=dead, save=model)

@@ -10,14 +10,22 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pipeline.curves.decision_curve import DecisionCurve
+from pipeline.curves.review_queue import TO_REVIEW
 from pipeline.engine.decision_texts import as_objects
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
-from pipeline.page.decisions import BEST_TOPICS, TO_REVIEW, WORST_TOPICS
-from pipeline.page.samples import ENDED
+from pipeline.page.decisions import BEST_TOPICS, WORST_TOPICS
+from pipeline.page.samples import ENDED, ReadProgress
 from pipeline.page.server import PageServer
 from pipeline.page.updates import update_since
-from pipeline.reports.decision_report import ENOUGH_DOCUMENTS, decision_report
+from pipeline.reports.decision_report import (
+    ENOUGH_DOCUMENTS,
+    decision_report,
+    topic_rows,
+    unused_topics,
+)
+from pipeline.snapshots.restoring import restore_engine
+from pipeline.snapshots.snapshot import take_snapshot
 from tests.pipeline.engine.test_engine import label, unlabelled
 from tests.pipeline.page.conftest import Viewer
 from tests.pipeline.page.test_hostile import HOSTILE
@@ -110,7 +118,7 @@ def test_the_queue_has_the_last_documents_that_were_marked() -> None:
         made = ranked.decisions_of(0)
         assert made is not None
         for row, document in enumerate(ranked.documents):
-            entry, _ = as_objects(made, row, whole.engine.topics.names)
+            entry, _ = as_objects(made, row, whole.engine.topics.names, has_marks=True)
             if entry["review"]:
                 expected.append((row + 1, str(document.id), entry["certainty"], entry["assigned"]))
     assert len(expected) > TO_REVIEW
@@ -120,6 +128,23 @@ def test_the_queue_has_the_last_documents_that_were_marked() -> None:
     assert sample is not None
     queue = [(one.number, one.id, one.certainty, [*one.assigned]) for one in sample.to_review]
     assert queue == expected[-TO_REVIEW:]
+
+
+def test_the_queue_goes_on_after_a_restart() -> None:
+    """From the first sample of a page that begins with a restored engine."""
+    before, after = Stream([SETS]), Stream([SETS])
+    for start in range(0, 300, 50):
+        before.process([noisy(n) for n in range(start, start + 50)])
+    restore_engine(after.engine, take_snapshot(before.engine, 0))
+    after.feed.begin(after.engine, ReadProgress(300, None))
+    for _ in range(2):
+        (was,), (shown,) = before.feed.sample.decisions, after.feed.sample.decisions
+        assert was is not None
+        assert shown is not None
+        assert len(shown.to_review) == TO_REVIEW
+        assert shown.to_review == was.to_review
+        for stream in (before, after):
+            stream.process([noisy(n) for n in range(300, 350)])
 
 
 def test_an_update_stays_small() -> None:
@@ -205,12 +230,14 @@ def test_sets_beside_documents(view: Viewer, ended: tuple[Stream, PageServer]) -
     expect(last).to_be_visible()
     expect(last.locator(".probability, .decided")).to_have_count(0)  # mmp assigns nothing
     page.select_option("#ranked-by", "sets")
-    made = stream.feed.sample.last_documents[-1].decisions[1]
+    _, made, other = stream.feed.sample.last_documents[-1].decisions
     assert made is not None
+    assert other is not None
+    assert (made.review, other.review) in {(True, None), (False, None)}  # the other marks nothing
     expect(last.locator(".probability")).to_have_text([f"{p:.3f}" for p in made.probabilities])
     expect(last.locator(".decided")).to_contain_text(f"Assigned: {', '.join(made.assigned)}")
     expect(last.locator(".decided")).to_contain_text(f"certainty {made.certainty:.3f}")
-    expect(last.locator(".mark")).to_have_count(int(made.review))
+    expect(last.locator(".mark")).to_have_count(1 if made.review else 0)
     chips = last.locator(".topic", has=page.locator(".chip")).locator(".name")
     expect(chips).to_have_text([*made.assigned])
 
@@ -230,11 +257,34 @@ def test_a_page_is_followed_live_from_its_beginning(view: Viewer) -> None:
     stream = Stream([SETS])
     with PageServer(stream.feed) as server:
         page = view(server.address)
-        expect(page.locator("#no-worst")).to_have_text("No topic has 10 documents yet.")
+        expect(page.locator("#no-worst")).to_have_text("No topic in use has 10 documents yet.")
         expect(page.locator("#decision-figures dd span").first).to_have_text("n.a.")
         stream.process([noisy(n) for n in range(200)])
         expect(page.locator("#worst tbody tr").first).to_be_visible()
         expect(page.locator("#no-worst")).to_be_hidden()
+
+
+def test_topics_that_are_no_longer_used_are_left_out(view: Viewer) -> None:
+    stream = Stream([SETS])
+    with PageServer(stream.feed) as server:
+        page = view(server.address)
+        old = [Event(f"old {n}", {"before": 1.0}, ("retired",), None, None) for n in range(20)]
+        stream.process([*old, *(noisy(n) for n in range(100))])
+        expect(page.locator("#best tbody tr th", has_text="retired")).to_have_count(1)
+        expect(page.locator("#unused")).to_be_hidden()
+        for start in range(100, 800, 100):
+            stream.process([noisy(n) for n in range(start, start + 100)])
+        stream.feed.end(ENDED)
+        expect(page.locator("#unused")).to_contain_text("1 topic is left out here")
+        shown = {*texts(page, "#worst tbody th"), *texts(page, "#best tbody th")}
+        assert shown
+        assert "retired" not in shown
+    report = decision_report(stream.engine, stream.engine.lanes[0])["decisions"]
+    assert report["unused_topics"] == 1
+    assert (report["topics"][-1]["topic"], report["topics"][-1]["in_use"]) == ("retired", False)
+    assert "terms" not in report["topics"][-1]
+    assert unused_topics(report) == ", without 1 topic that is no longer used"
+    assert "retired" not in {row[0] for row in topic_rows(report)}
 
 
 def test_without_decisions_nothing_is_shown(

@@ -106,6 +106,23 @@ def test_a_vocabulary_that_is_cut_is_really_tried() -> None:
     assert lost > 0
 
 
+def test_reasons_change_no_other_key() -> None:
+    """Also of lanes that assign topics: only one with a risk says whether to review."""
+    source = write_lines("e.jsonl", event_lines(6, 150))
+    lanes = ("perceptron:assign=f1,name=sets", "perceptron:assign=f1,risk=0.2,name=marks")
+    run(source, *lane_options(*lanes), "--save", "m", "--quiet")
+    ranker = BlockRanker(load_frozen_lanes(Path("m"), (), no_warning), top=3)
+    block = make_block(documents_to_rank(6), TOKENIZER)
+    plain, _ = ranker.rank(block)
+    explained, _ = ranker.rank(block, why=True)
+    for line, with_reasons in zip(plain, explained, strict=True):
+        event, same = orjson.loads(line), orjson.loads(with_reasons)
+        for entry in same["ranking"]:
+            del entry["terms"]
+        assert same == event
+        assert ("review" in event) == (event["lane"] == "marks")
+
+
 def test_ranking_changes_nothing_in_the_model() -> None:
     source = write_lines("e.jsonl", event_lines(5, 150))
     run(source, *lane_options(*LANES), "--max-terms", "70", "--save", "m", "--quiet")
