@@ -93,7 +93,7 @@ def cut_for_sum(histogram: Floats, wanted: float) -> float:
     return best / BINS
 
 
-@njit
+@njit_inline
 def threshold(rule: int, level: float, state: RuleState) -> float:
     """The probability from which on topics are assigned, if the rule has one for all topics."""
     tally = state.tally

@@ -19,7 +19,7 @@ from learners.checks import (
 )
 from learners.decisions.rules import bin_of, f1_of
 from learners.growing_array import GrowingArray
-from learners.jit import njit
+from learners.jit import njit, njit_inline
 from learners.learner import State
 from pipeline.curves.worst_documents import WorstDocument, WorstDocuments, keep_worst
 
@@ -68,7 +68,7 @@ def lately(row: Floats, round_: int) -> float:
     return float(row[LATELY] * (1.0 - 1.0 / MEMORY) ** (round_ - row[LAST]))
 
 
-@njit
+@njit_inline
 def add_topics(
     tables: TopicTables, chosen: Ints, likely: Floats, assigned: Bools, is_relevant: Bools,
     relevant: Ints, round_: int,
