@@ -86,12 +86,10 @@ def limited(value: float, most: float) -> float:
 def scale_scores(scores: Floats, count: int, scale: Floats, scaled: Floats) -> float:
     """Write scores in relation to recent ones; return their mean."""
     average = scale[AVERAGE]
-    spread = math.sqrt(scale[VARIANCE]) if scale[VARIANCE] > 0.0 else 1.0
+    unit = 1.0 / math.sqrt(scale[VARIANCE]) if scale[VARIANCE] > 0.0 else 1.0
     total = 0.0
     for place in range(count):
-        scaled[place] = limited(
-            (limited(scores[place], MOST_SCORE) - average) / spread, MOST_SCALED
-        )
+        scaled[place] = limited((limited(scores[place], MOST_SCORE) - average) * unit, MOST_SCALED)
         total += scaled[place]
     return total / max(count, 1)
 

@@ -102,7 +102,8 @@ def follow_decisions(
         mark_relevant(topics, count, relevant, is_relevant)
         if count > 0:
             if described == row:
-                now[:count] = likely[:count]
+                for place in range(count):
+                    now[place] = likely[place]
             else:  # weights have changed since it was ranked: the label is late
                 estimate(topics, scores, all_candidates, count, model, work, now)
             learn_candidates(topics, count, now, is_relevant, model, work)

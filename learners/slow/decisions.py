@@ -52,9 +52,9 @@ class SlowDecider:
 
     def features(self, scores: Sequence[float]) -> list[list[float]]:
         """What describes each candidate."""
-        spread = math.sqrt(self.variance) if self.variance > 0.0 else 1.0
+        unit = 1.0 / math.sqrt(self.variance) if self.variance > 0.0 else 1.0
         scaled = [
-            limited((limited(score, c.MOST_SCORE) - self.average) / spread, c.MOST_SCALED)
+            limited((limited(score, c.MOST_SCORE) - self.average) * unit, c.MOST_SCALED)
             for score in scores
         ]
         total = 0.0
