@@ -186,7 +186,12 @@ combines=(), assign='', risk=0.0)
     for part in filter(None, split_options(rest)):
         key, equals, value = part.partition("=")
         key = key.strip()
-        if not equals or key not in declared:
+        if key in declared and not equals:
+            meaning = declared[key].help
+            raise OptionError(
+                f"The {key!r} option of {learner} needs a value, {key}=...: {meaning}."
+            )
+        if key not in declared:
             known = ", ".join(option.name for option in options_of(learner))
             raise OptionError(f"{learner} has no option {part!r}. Write key=value, with: {known}.")
         if key in given:

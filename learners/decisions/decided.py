@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from learners.arrays import Bools, Floats, Ints, Longs
 
@@ -46,7 +47,8 @@ class Decisions(NamedTuple):
     def keep(self, rows: Sequence[int] | Longs) -> list[bytes]:
         """The decisions about these rows, each packed, to be put back later."""
         records = np.zeros(len(rows), RECORD)
-        for name, array in zip(self._fields, self, strict=True):
+        arrays: Sequence[npt.NDArray[np.generic]] = self
+        for name, array in zip(self._fields, arrays, strict=True):
             records[name] = array[rows]
         packed, size = records.tobytes(), RECORD.itemsize
         return [packed[start : start + size] for start in range(0, len(packed), size)]

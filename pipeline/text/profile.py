@@ -177,7 +177,10 @@ CANONICAL: Mapping[str, Callable[[str], str]] = {
 def read_ingredient(part: str, name: str) -> tuple[str, Value]:
     """Read one `key=value` of a profile."""
     key, equals, value = (piece.strip() for piece in part.partition("="))
-    if not equals or key not in DECLARED:
+    if key in DECLARED and not equals:
+        rule = DECLARED[key].rule
+        raise UsageError(f"Ingredient {key!r} of profile {name} needs a value, {key}=...: {rule}.")
+    if key not in DECLARED:
         known = ", ".join(DECLARED)
         raise UsageError(
             f"Profile {name} has no ingredient {part!r}. Write key=value, with: {known}."
