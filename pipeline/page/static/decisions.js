@@ -142,8 +142,8 @@ function showTopics(table, none, titles, topics, enough) {
 
 function showUnused(note, unused) {
   note.hidden = !unused;
-  const [topics, them] = unused === 1 ? ["topic is", "it"] : ["topics are", "them"];
-  setText(note, `${count(unused)} ${topics} left out here, because about the last eighth of the rounds neither had nor assigned ${them}.`);
+  const [topics, they] = unused === 1 ? ["topic is", "it was"] : ["topics are", "they were"];
+  setText(note, `${count(unused)} ${topics} left out here: ${they} neither relevant nor assigned in about the last eighth of the rounds.`);
 }
 
 const REVIEW = ["document", "certainty", "assigned topics", "most likely topics"];
