@@ -91,7 +91,7 @@ def review_document(queued: QueuedDocument, names: Sequence[str]) -> ReviewDocum
         round(queued.certainty, DIGITS),
         [names[topic] for topic in queued.assigned],
         queued.untold,
-        [(names[topic], probability) for topic, probability in queued.likely],
+        [(names[topic], round(probability, DIGITS)) for topic, probability in queued.likely],
     )
 
 
