@@ -129,6 +129,7 @@ def test_native_names_in_avro(broker: str, registry: Registry, tmp_path: Path) -
         assert status(streaming, "healthz") == 200
         assert streaming.end("tokenize-0") == 0, streaming.log("tokenize-0")  # stops at once
         streaming.start("tokenize-0")
+        assert eventually(lambda: streaming.log("tokenize-0").count(waiting) == 3, 60)
         registry.start()
         published = published_rankings(streaming, events)
         letters = reasons_and_details(streaming, len(bad))
