@@ -1,9 +1,10 @@
 """The best topics of rows of scores, in compiled code.
 
-Most topics are far from the best ones. So a bar is searched first that a few more topics reach than
-are wanted: the bar of the row before, then higher or lower ones. To count how many scores reach a
-bar takes a processor a fraction of the time that it takes to compare them with the best so far,
-because it takes several at once and has nothing to guess. What is found does not depend on the bar.
+Most topics are far from the best ones. So the first thing is to find a bar that only a few more
+topics reach than are wanted. The search begins with the bar of the row before and goes up or down.
+Counting the scores that reach a bar is much faster than comparing each score with the best so far:
+the processor counts several at once, and there is no branch to predict. The result does not depend
+on the bar.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import numpy as np
 from learners.arrays import Floats, Ints
 from learners.jit import njit
 
-SPARE = 6  # topics that may reach the bar beside the wanted ones
+SPARE = 6  # how many more topics than wanted may reach the bar
 MOST_BARS = 10  # tried per row; with many equal scores there may be no good one
-FEW = 2  # times the wanted topics: with no more topics than that, no bar is searched
+FEW = 2  # a bar is looked for only if there are more than this many times the wanted topics
 
 
 @njit

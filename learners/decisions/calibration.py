@@ -32,7 +32,8 @@ TOPIC_COLUMNS = 4
 START = (-2.0, 1.0)  # the weights of the constant and of the score before anything is learned
 RIDGE = 1.0  # curvature before anything is learned
 STEP_ROUNDS = 4  # labelled rounds per step; a step per round took longer and was no better
-KEEP = (1.0 - 0.003) ** STEP_ROUNDS  # how much the curvature counts after one more step
+FORGET = 0.003  # by how much the curvature of older rounds counts less, per round
+KEEP = (1.0 - FORGET) ** STEP_ROUNDS  # the same for a whole step: what is left
 # Variances of what each topic has of its own before anything is learned, and by how much they grow
 # with each round of the topic, in units of themselves.
 INTERCEPT_PRIOR, SLOPE_PRIOR, TOPIC_NOISE = 0.05, 0.03, 3e-4
@@ -42,7 +43,9 @@ HIGH_FROM = 1.0  # standard deviations above the mean; scores below the mean are
 ALWAYS_ESTIMATED, LEAST_LIKELY = 3, 0.01
 LEAST_CURVATURE = 1e-4  # of the logistic curve
 MOST_SCORE, MOST_SCALED, MOST_LOGIT, MOST_WEIGHT = 1e100, 30.0, 30.0, 1e6
-MOST_GRADIENT = STEP_ROUNDS * CANDIDATES * 2.0 * MOST_SCALED  # no feature is larger than that
+MOST_GRADIENT = (
+    STEP_ROUNDS * CANDIDATES * 2.0 * MOST_SCALED
+)  # a feature is at most the difference of two scaled scores
 
 LOG_PLACES = np.array([math.log(1.0 + place) for place in range(CANDIDATES)])
 

@@ -7,7 +7,7 @@ makes Python objects of words and stems.
 A word is in an array with eight zeros before it, so that its last eight letters are one number. The
 functions take the `end` of the word in the array. They change the word there, and return its new
 end. Its vowels, and the places `r1` and `r2` where the regions R1 and R2 begin, are bits of numbers
-(`places`).
+(see `letter_places`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from learners.arrays import Bytes, Longs
 from learners.jit import njit, njit_inline
 from pipeline.text.eight_bytes import eight_bytes, first_bytes
-from pipeline.text.places import FIRST, has_vowel, place, region, vowels_of
+from pipeline.text.letter_places import FIRST, has_vowel, place, region, vowels_of
 
 Packed = npt.NDArray[np.uint64]  # of up to eight letters each
 

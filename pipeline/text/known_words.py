@@ -28,7 +28,7 @@ from pipeline.text.eight_bytes import (
 )
 from pipeline.text.english_stemmer import LONGEST, english_stem
 from pipeline.text.expansion import MainTerms
-from pipeline.text.places import FIRST
+from pipeline.text.letter_places import FIRST
 from pipeline.text.sip_hash import Hashes, sip_hash
 from pipeline.text.terms import MAX_TERM_BYTES, TermTable, find, likely_slot, table_of
 

@@ -17,7 +17,7 @@ from learners.jit import njit
 from pipeline.corpora import open_source
 from pipeline.events.event import parse_event
 from pipeline.text.english_stemmer import LONGEST, SPECIAL_WORDS, english_stem
-from pipeline.text.places import FIRST
+from pipeline.text.letter_places import FIRST
 
 STALE = 0xE9  # what may be behind a word: a byte that is not of ASCII
 
