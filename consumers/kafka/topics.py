@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
-from kafka.errors import TopicAlreadyExistsError, TopicAuthorizationFailedError
+from kafka.errors import TopicAlreadyExistsError
 
 from consumers.kafka.batch_encoder import BATCH_BYTES
 from consumers.kafka.broker_outage import BrokerOutage
@@ -31,6 +31,7 @@ SCORES_RETENTION = RetentionSettings().scores
 # A dead letter that does not fit is cut, but its reason and origin must fit.
 MIN_DEAD_LETTER_BYTES = 64 << 10
 WATCH_SECONDS = 10.0
+SETTINGS_SECONDS = 1.0  # how long the settings of a topic are asked for
 REPLAYED_PARTITIONS = 4
 
 log = logging.getLogger(__name__)
@@ -204,14 +205,21 @@ def check_topic(admin: Admin, plan: TopicPlan, partitions: int) -> None:
 
 
 def topic_settings(admin: Admin, topic: str) -> dict[str, Any] | None:
-    """The settings of a topic; None if this client has no right to read them."""
+    """The settings of a topic; None if this client has no right to read them.
+
+    The client hides errors: no right, and a broker that has not heard of a new topic yet, both give
+    no settings. So it is asked again for a moment.
+    """
     resource = ConfigResource(ConfigResourceType.TOPIC, topic)
-    try:
+    until = time.monotonic() + SETTINGS_SECONDS
+    while True:
         configs: dict[str, Any] = admin.describe_configs([resource], config_filter="all")
-    except TopicAuthorizationFailedError:
-        return None
-    settings: dict[str, Any] = configs["topic"][topic]
-    return settings
+        settings: dict[str, Any] = configs["topic"][topic]
+        if settings:
+            return settings
+        if time.monotonic() > until:
+            return None
+        time.sleep(0.1)
 
 
 def record_limit(settings: KafkaSettings, topic: str) -> int | None:

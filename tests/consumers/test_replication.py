@@ -10,12 +10,11 @@ import random
 import time
 from pathlib import Path
 
-from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
 from consumers.kafka.client_types import Admin
 from consumers.kafka.clients import new_admin
-from consumers.kafka.topics import topic_plans
+from consumers.kafka.topics import topic_plans, topic_settings
 from deploy.kafka import Cluster
 from pipeline.corpora import open_source
 from tests.support.consumer_groups import Flow
@@ -78,9 +77,9 @@ def created(streaming: Streaming) -> list[str]:
 
 def topic_setting(admin: Admin, topic: str, name: str) -> str:
     """A setting of a topic that was given when it was created, and not by the broker's defaults."""
-    resource = ConfigResource(ConfigResourceType.TOPIC, topic)
-    settings = admin.describe_configs([resource], config_filter="modified")["topic"][topic]
-    return str(settings[name]["value"])
+    setting = (topic_settings(admin, topic) or {})[name]
+    assert setting["config_source"] == "DYNAMIC_TOPIC_CONFIG"
+    return str(setting["value"])
 
 
 def all_in_sync(admin: Admin) -> bool:

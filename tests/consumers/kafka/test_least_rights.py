@@ -176,6 +176,31 @@ def test_a_tokenizer_needs_each_of_its_rights(
         assert "lacks a right that is needed" in streaming.log("tokenize-0")
 
 
+def test_a_worker_that_may_not_read_settings_warns_and_goes_on(
+    secured: OAuthBroker, tmp_path: Path
+) -> None:
+    with Streaming(secured.plaintext, tmp_path, [LANE]) as streaming:
+        commands = printed(streaming)
+        for role in ("tokenizer", "learner"):
+            user = f"{role}-of-{streaming.name}"
+            grant(secured, [without_configs(c) for c in needed(commands, role)], user)
+            streaming.environment = environment(by_file(secured, tmp_path, user))
+            streaming.start("tokenize-0" if role == "tokenizer" else "learn")
+        streaming.produce([b"not an event", *open_source("synthetic:3,topics=3")])
+        assert len(streaming.rankings(3)) == 3
+        for name in ("tokenize-0", "learn"):
+            assert streaming.end(name) == 0, streaming.log(name)
+            assert "no right to read the settings of" in streaming.log(name)
+
+
+def without_configs(command: Command) -> Command:
+    """The command without the right to read the settings of topics."""
+    if "DescribeConfigs" not in command:
+        return command
+    place = command.index("DescribeConfigs")
+    return command[: place - 1] + command[place + 1 :]
+
+
 def test_kafka_takes_the_commands(secured: OAuthBroker, tmp_path: Path) -> None:
     """One of each kind, through Kafka's own program."""
     streaming = Streaming(secured.plaintext, tmp_path, [LANE])
