@@ -3,7 +3,7 @@
 
 The module `language` tells languages apart by them. The lists are part of every profile with
 `auto`: other lists would find other languages, and so other terms than a model has learned. So a
-released list does not change.
+released list does not change. The Portuguese `com` is missing, because it is part of addresses.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LATIN_WORDS: Mapping[str, str] = {
     "polish": "i w na nie się z do jest to że o jak ale po co za od dla są oraz który przez być "
     "ma tego lub przy jego która które",
     "portuguese":
-    "o a de que e do da em um para não com uma os no se na por mais as dos como mas "
+    "o a de que e do da em um para não uma os no se na por mais as dos como mas "
     "ao das são é foi pelo pela também ou à",
     "romanian":
     "și şi de în a la cu nu pe o un care din este că pentru mai sunt sau au fost prin "

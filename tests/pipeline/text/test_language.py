@@ -65,6 +65,11 @@ def test_foreign_names_do_not_hide_a_language() -> None:
     assert language_of("Сервер Apache HTTP Server для Linux") == "russian"
 
 
+def test_an_address_is_no_word_of_a_language() -> None:
+    """Portuguese has the word `com`, too."""
+    assert language_of("Refrigerator, 50 dollars. Contact: sales@example.com") == "english"
+
+
 def test_every_language_of_the_tables_has_a_name() -> None:
     words = {language for script in SHARED_SCRIPTS.values() for language in script}
     letters = {name for names in TELLING_LETTERS.values() for name in names.split()}
