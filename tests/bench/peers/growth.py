@@ -59,10 +59,11 @@ def lanes(number: int) -> Program:
     return wirerank(f"{number} lanes", specs, apart=False)
 
 
-def shards(number: int) -> Program:
+def shards(lane: str, number: int) -> Program:
     """Wirerank with a lane in shards, as threads of one process."""
-    divided = f",shards={number}" if number > 1 else ""
-    return wirerank(f"{number} shards", f"mmp:loss=1{divided}", apart=False)
+    separator = "," if ":" in lane else ":"
+    divided = f"{separator}shards={number}" if number > 1 else ""
+    return wirerank(f"{lane}, {number} shards", f"{lane}{divided}", apart=False)
 
 
 def panels() -> list[Panel]:
@@ -90,8 +91,12 @@ def panels() -> list[Panel]:
         ),
         Panel(
             "shards",
-            "mmp:loss=1, 3,000 topics; threads of one process",
-            [Point(n, MMP.name, shards(n), OF_SHARDS) for n in SHARDS],
+            "3,000 topics; threads of one process",
+            [
+                Point(n, program.name, shards(lane, n), OF_SHARDS)
+                for lane, program in (("soft-arow", SOFT_AROW), ("mmp:loss=1", MMP))
+                for n in SHARDS
+            ],
         ),
     ]
 
