@@ -79,7 +79,7 @@ def make_workload(topics: int, words: int, blocks: int = BLOCKS, size: int = BLO
     """Documents with this many topics (declared in advance) and words, ready for lanes."""
     names = SyntheticNewswire(documents=1, topics=topics).topics
     raw = events_of(blocks * size, words, topics)
-    tokenizer, vocabulary = Tokenizer(), new_vocabulary()
+    tokenizer, vocabulary = Tokenizer(DEFAULT_PROFILE), new_vocabulary()
     kinds: tuple[Labels, Labels] = (TopicLabels(TopicIndex(names, topics)), RankLabels(RANKS))
     made: tuple[list[Segment], list[Segment]] = ([], [])
     terms = 0
@@ -134,7 +134,7 @@ def measure_text(say: Say, blocks: int = BLOCKS) -> Samples:
 
 def text_costs(raw: Sequence[bytes]) -> tuple[float, float, float]:
     """Terms per document, and microseconds per document from event to record, and to vectors."""
-    tokenizer, vocabulary = Tokenizer(), new_vocabulary()
+    tokenizer, vocabulary = Tokenizer(DEFAULT_PROFILE), new_vocabulary()
     pending, names = PendingLabels(), SyntheticNewswire(documents=1, topics=100).topics
     labels = TopicLabels(TopicIndex(names, len(names)))
     half, terms = len(raw) // 2, 0
@@ -163,7 +163,7 @@ def records_of(
     events: Sequence[Event], size: int, tokenizer: Tokenizer | None = None
 ) -> Iterator[bytes]:
     """Records of the log with a number of documents each."""
-    tokenizer = tokenizer or Tokenizer()
+    tokenizer = tokenizer or Tokenizer(DEFAULT_PROFILE)
     for start in range(0, len(events), size):
         part = list(events[start : start + size])
         span = Span("news.documents", 0, start, start + len(part), "A" * 22)

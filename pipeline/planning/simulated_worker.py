@@ -52,7 +52,8 @@ class Member:
 class GroupRun:
     """All processes of a group. They follow the log block by block, and meet at exchanges.
 
-    Shards take all blocks that wait as one, as many as the first shard says at an exchange.
+    A worker takes all blocks that wait together. Shards take as many as the first one says at an
+    exchange.
     """
 
     def __init__(
@@ -68,9 +69,9 @@ class GroupRun:
         self._world, self._loop, self._costs = world, world.loop, world.costs
         self._log, self._brokers = log, brokers
         self._exchanges: dict[tuple[int, int], Exchange] = {}
-        self._known_costs: dict[tuple[int, int], BlockCosts] = {}
+        self._known_costs: dict[tuple[int, int, int], BlockCosts] = {}
         self._joined = joined
-        self._waiting: dict[int, int] = {}  # by position: the blocks to take there as one
+        self._waiting: dict[int, int] = {}  # by position: the blocks to take together there
         self._stop_at: int | None = None  # the block at which the number of shards changes
         self._stopped = 0
         self._next_shards = 0
@@ -139,6 +140,8 @@ class GroupRun:
                 return
             if member.killed_at is not None:
                 yield from self._recover(member, position)
+            if self._group.shards == 1:
+                self._decide(position)
             blocks = self._log.blocks[position : position + self._waiting.get(position, 1)]
             yield from self._compute(shard, position, blocks)
             if shard == 0:
@@ -147,17 +150,19 @@ class GroupRun:
                 self._loop.start(self._publish(position, blocks, self._published))
             position += len(blocks)
 
-    def _block_costs(self, size: int) -> BlockCosts:
-        """What a block of some documents costs; computed once for each size."""
-        key = (self._group.shards, size)
+    def _block_costs(self, size: int, blocks: int) -> BlockCosts:
+        """What some documents cost that are taken together; computed once for each size."""
+        group, costs = self._group, self._costs
+        if group.shards > 1:
+            blocks = 1  # these join blocks
+        key = (group.shards, size, blocks)
         if key not in self._known_costs:
-            group, costs = self._group, self._costs
-            load = self._world.load._replace(block=size)
+            load = self._world.load._replace(block=size / blocks)
             exchanges = round(group.exchanges(costs, load))
             payload = group.payload(costs, load)
             given = group.load(load)._replace(payload=payload)
             self._known_costs[key] = BlockCosts(
-                size * group.elapsed_us(costs, load) / 1e6,
+                size * group.elapsed_us(costs, load, size) / 1e6,
                 exchanges,
                 costs.at("exchange client", given) / 1e6,
                 costs.at("exchange broker", given) / 1e6 / group.shards,
@@ -166,7 +171,8 @@ class GroupRun:
         return self._known_costs[key]
 
     def _compute(self, shard: int, position: int, blocks: Sequence[Block]) -> Process:
-        member, costs = self._members[shard], self._block_costs(documents_in(blocks))
+        member = self._members[shard]
+        costs = self._block_costs(documents_in(blocks), len(blocks))
         seconds = member.pace.step(costs.work)
         member.worked += seconds
         for number in range(costs.exchanges):
@@ -178,7 +184,7 @@ class GroupRun:
             yield from member.cores.use(seconds)
 
     def _decide(self, position: int) -> None:
-        """Decide how many blocks are taken as one at a position."""
+        """Decide how many blocks are taken together at a position."""
         waiting, size, count = self._log.blocks[position:], 0.0, 0
         for block in waiting[: self._joined]:
             load = self._world.load._replace(block=len(block.arrivals))
@@ -228,7 +234,7 @@ class GroupRun:
             + self._load_seconds()
         )
         for block in silent:
-            work = self._block_costs(len(block.arrivals)).work
+            work = self._block_costs(len(block.arrivals), 1).work
             yield from member.cores.use(work * member.pace.always)
         self._unfinished.append(("restart", at, self._loop.now - at, max(before, 1)))
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
-from learners.sharding.exchange import ThreadExchange
-from learners.specs import LaneSpec, parse_spec
+from learners.specs import parse_spec
+from pipeline.engine.lane import new_curve
 from pipeline.planning.cost_model import SHIPPED, can_be_divided, fit_all
 from pipeline.planning.formula import Sample
 from pipeline.planning.machine import machine_facts
@@ -31,53 +30,47 @@ from pipeline.planning.measuring import (
     thread_serial_share,
 )
 from tests.bench import cluster_costs, costs_page
+from tests.bench.shards import Recorder, Replayed, new_shard
 
 SHARDS = (2, 4, 8)
-SHARD_POINTS = ((1000, 45, 128), (1000, 180, 128), (5000, 45, 128), (1000, 45, 512))
+# Topics, words per document and documents per block.
+SHARD_POINTS = (
+    (1000, 45, 128),
+    (1000, 180, 128),
+    (5000, 45, 128),
+    (1000, 45, 512),
+    (1000, 180, 1000),
+)
 THREADED = "mmp:loss=1"  # the lane whose threads are measured; its threads wait for each other
-SHARD_BLOCKS = 6  # half of them warm up
+WARM_UP = 4096  # documents; before, shards of MMP often exchange scores for a single document
+TIMED_BLOCKS = 3
 
 
-class Counter:
-    """Counts exchanges between threads, and their bytes."""
+def shard_costs(learner: str, shards: int, workload: Workload) -> tuple[float, float, float]:
+    """Of one shard: core microseconds and bytes per document, and exchanges per block.
 
-    def __init__(self) -> None:
-        self.calls = 0
-        self.bytes = 0
-
-
-@contextmanager
-def counted() -> Iterator[Counter]:
-    """Count what shards that are threads send each other."""
-    counter, swap = Counter(), ThreadExchange.swap
-
-    def counting(self: ThreadExchange, shard: int, number: int, part: bytes) -> list[bytes]:
-        counter.calls += 1
-        counter.bytes += len(part)
-        return swap(self, shard, number, part)
-
-    ThreadExchange.swap = counting  # type: ignore[method-assign]
-    try:
-        yield counter
-    finally:
-        ThreadExchange.swap = swap  # type: ignore[method-assign]
-
-
-def shard_costs(spec: LaneSpec, workload: Workload) -> tuple[float, float, float]:
-    """Of one shard: core microseconds and bytes per document, and exchanges per block."""
-    learner = spec.build()
+    All shards run once, and what they send is kept. Then the first one runs alone.
+    """
+    spec = parse_spec(learner)
     segments = [shared.by_norm[spec.norm] for shared in workload.topic_segments]
-    half = len(segments) // 2
-    for segment in segments[:half]:
-        learner.follow(segment, learner.new_scores(len(segment.rows), segment.topics))
-    with counted() as counter:
-        began = time.process_time()
-        for segment in segments[half:]:
-            learner.follow(segment, learner.new_scores(len(segment.rows), segment.topics))
-        seconds = time.process_time() - began
-    blocks = len(segments) - half
-    each = spec.shards * blocks * workload.block
-    return 1e6 * seconds / each, counter.bytes / each, counter.calls / (spec.shards * blocks)
+    recorder = Recorder(shards)
+    recorder.record(learner, segments)
+    shard, curve = new_shard(learner, Replayed(0, shards, recorder.parts)), new_curve(spec.build())
+    began, sent, exchanges = 0.0, 0, 0
+    for number, segment in enumerate(segments):
+        if number == len(segments) - TIMED_BLOCKS:
+            sent, exchanges = shard.part.sent_bytes, shard.part.exchanges
+            began = time.process_time()
+        scores = shard.new_scores(len(segment.rows), segment.topics)
+        shard.follow(segment, scores)
+        curve.follow(segment.steps, scores)
+    seconds = time.process_time() - began
+    documents = TIMED_BLOCKS * workload.block
+    return (
+        1e6 * seconds / documents,
+        (shard.part.sent_bytes - sent) / documents,
+        (shard.part.exchanges - exchanges) / TIMED_BLOCKS,
+    )
 
 
 def measure_shards(workloads: list[Workload], learners: Iterable[str]) -> Samples:
@@ -86,16 +79,14 @@ def measure_shards(workloads: list[Workload], learners: Iterable[str]) -> Sample
     for learner in learners:
         if not can_be_divided(parse_spec(learner)):
             continue
-        separator = "," if ":" in learner else ":"
         for number, workload in enumerate(workloads):
             size = parse_spec(learner).build().max_bytes(workload.vocabulary, workload.topics)
             if size > MAX_MODEL_BYTES:
                 continue
             for shards in SHARDS:
-                spec = parse_spec(f"{learner}{separator}shards={shards}")
                 if number == 0 and shards == SHARDS[0]:
-                    shard_costs(spec, workload)  # kernels are compiled
-                microseconds, sent, exchanges = shard_costs(spec, workload)
+                    shard_costs(learner, shards, workload)  # kernels are compiled
+                microseconds, sent, exchanges = shard_costs(learner, shards, workload)
                 load = workload.load._replace(shards=shards)
                 found.setdefault(f"shard {learner}", []).append(Sample(load, microseconds))
                 found.setdefault(f"shard bytes {learner}", []).append(Sample(load, sent))
@@ -117,7 +108,8 @@ def run(folder: Path, write: bool = False) -> None:
     del workloads
     print(f"  {time.monotonic() - began:.0f} s\nCost model: shards", flush=True)
     divided = [
-        make_workload(topics, words, SHARD_BLOCKS, size) for topics, words, size in SHARD_POINTS
+        make_workload(topics, words, -(-WARM_UP // size) + TIMED_BLOCKS, size)
+        for topics, words, size in SHARD_POINTS
     ]
     samples.update(measure_shards(divided, known_learners()))
     print(f"  {time.monotonic() - began:.0f} s\nCost model: clients and brokers", flush=True)

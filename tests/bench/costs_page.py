@@ -28,7 +28,7 @@ CASES: tuple[tuple[float, int, tuple[str, ...]], ...] = (
     (50, 10_000, ("soft-arow",)),
     (500, 10_000, ("perceptron",)),
     (500, 10_000, ("soft-arow", "mmp:loss=1")),
-    (1_000, 100_000, ("feature-focus",)),
+    (500, 100_000, ("feature-focus",)),
 )
 
 

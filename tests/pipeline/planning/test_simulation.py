@@ -60,7 +60,7 @@ def test_above_capacity_the_service_time_decides() -> None:
 @pytest.mark.parametrize("busy", [0.3, 0.6, 0.8])
 def test_random_arrivals_wait_as_the_formula_says(busy: float) -> None:
     """M/D/1: the mean wait is rho S / (2 (1 - rho)) (Pollaczek and Khinchine)."""
-    shape, scenario = ClusterShape(1, shards(1), max_block=1), Scenario(60, True, 0.0)
+    shape, scenario = ClusterShape(1, shards(1), max_block=1, joined=1), Scenario(60, True, 0.0)
     service = SERVICE_US / 1e6
     result = simulate(one_server(), shape, LOAD, busy / service, scenario)
     expected = service * (1 + busy / (2 * (1 - busy)))
