@@ -6,7 +6,7 @@ import pytest
 
 from learners.specs import parse_spec
 from pipeline.errors import UsageError
-from pipeline.planning.cluster import ClusterShape, WorkerGroup
+from pipeline.planning.cluster import JOINED_RECORDS, ClusterShape, WorkerGroup
 from pipeline.planning.cost_model import Costs
 from pipeline.planning.formula import Load
 from pipeline.planning.scenario import TOKENIZER, WORKER, Resharding, Restart, Scenario
@@ -86,6 +86,18 @@ def test_blocks_that_wait_share_their_exchanges() -> None:
     work = 10.0 * LOAD.topics / 4
     exchanges = 2 * 2000.0 * (1 + 5) / documents
     assert rate == pytest.approx(1e6 / (work + exchanges), rel=0.05)
+
+
+def test_records_that_wait_share_their_transactions() -> None:
+    """An undivided lane takes ten records at a time; half of what a record costs is paid once."""
+    costs = costs_of(worker_client={"1/B": 10_000.0}, tokenizer={"1": 1.0})
+    load = LOAD._replace(block=10)
+    alone, together = (simulate_backlog(costs, LANE, load, 5000, 20, joined=n) for n in (1, 10))
+    assert alone == pytest.approx(1e6 / 1000.0, rel=0.05)
+    assert together == pytest.approx(1e6 / (500.0 + 50.0), rel=0.05)
+    assert WorkerGroup((LANE,)).capacity(costs, load) == pytest.approx(
+        1e6 / (500.0 + 500.0 / JOINED_RECORDS)
+    )
 
 
 def test_fewer_cores_than_processes_share_them() -> None:
