@@ -43,9 +43,8 @@ HIGH_FROM = 1.0  # standard deviations above the mean; scores below the mean are
 ALWAYS_ESTIMATED, LEAST_LIKELY = 3, 0.01
 LEAST_CURVATURE = 1e-4  # of the logistic curve
 MOST_SCORE, MOST_SCALED, MOST_LOGIT, MOST_WEIGHT = 1e100, 30.0, 30.0, 1e6
-MOST_GRADIENT = (
-    STEP_ROUNDS * CANDIDATES * 2.0 * MOST_SCALED
-)  # a feature is at most the difference of two scaled scores
+# A feature is at most the difference of two scaled scores.
+MOST_GRADIENT = STEP_ROUNDS * CANDIDATES * 2.0 * MOST_SCALED
 
 LOG_PLACES = np.array([math.log(1.0 + place) for place in range(CANDIDATES)])
 

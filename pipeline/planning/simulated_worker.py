@@ -154,7 +154,7 @@ class GroupRun:
         """What some documents cost that are taken together; computed once for each size."""
         group, costs = self._group, self._costs
         if group.shards > 1:
-            blocks = 1  # these join blocks
+            blocks = 1  # shards join them to one
         key = (group.shards, size, blocks)
         if key not in self._known_costs:
             load = self._world.load._replace(block=size / blocks)
@@ -185,8 +185,8 @@ class GroupRun:
 
     def _decide(self, position: int) -> None:
         """Decide how many blocks are taken together at a position."""
-        waiting, size, count = self._log.blocks[position:], 0.0, 0
-        for block in waiting[: self._joined]:
+        size, count = 0.0, 0
+        for block in self._log.blocks[position : position + self._joined]:
             load = self._world.load._replace(block=len(block.arrivals))
             size += len(block.arrivals) * self._costs.at("log bytes", load)
             if size > JOINED_BYTES:
