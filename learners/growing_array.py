@@ -36,6 +36,11 @@ class GrowingArray:
         return self.room[tuple(slice(n) for n in self.shape)]
 
     @property
+    def words(self) -> npt.NDArray[np.uint64]:
+        """The bits of all numbers, for hashes."""
+        return self.room.view(np.uint64)
+
+    @property
     def nbytes(self) -> int:
         """Memory of the part in use."""
         return self.view.nbytes

@@ -3,7 +3,8 @@
 The scores of later lessons follow from those at the beginning of the stretch by inner products of
 documents. They differ from the scores of an undivided learner by rounding, which must not change a
 decision. And topics that were not sent must stay behind. A lesson for which either is not certain
-ends the stretch: it becomes the first of the next stretch, whose scores are exact.
+ends the stretch: it becomes the first of the next stretch, whose scores are exact. See
+`certain_leads`.
 """
 
 from __future__ import annotations
@@ -12,19 +13,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.arrays import Bools, Floats, Ints, Longs
+from learners.arrays import Bytes, Floats, Ints, Longs
 from learners.jit import njit
+from learners.sharding.certain_leads import (
+    COMPLETE,
+    NO_MOVES,
+    ROUNDING,
+    DenseUpdates,
+    Scored,
+    Updates,
+    leads_are_certain,
+    moves_by,
+    next_history,
+    others_stay_behind,
+)
+from learners.sharding.level_topics import class_of
 from learners.sharding.rounding_bounds import UNIT, Words
-from learners.sharding.sparse_stretch import SMALLEST, Lessons
+from learners.sharding.sparse_stretch import SMALLEST, Lessons, Scoring
 
-# Why a stretch ended: after its last lesson, or before one that the scores at hand do not decide. A
-# topic that was not sent may be too high because the relevant ones fell, or because it rose.
-COMPLETE, ROUNDING, FALL, RISE, EFFORT = 0, 1, 2, 3, 4
+EFFORT = 4  # the fifth reason why a stretch ends, beside those of `certain_leads`
 # Effort (in numbers read) that takes longer than an exchange: from here on, exchange again.
 ENOUGH = 16_000_000
 DENSE = 8  # a loop over whole vectors is this many times as fast as one over scattered numbers
-MIX = np.uint64(0x9E3779B97F4A7C15)
-TURN, BACK, ONE = np.uint64(29), np.uint64(35), np.uint64(1)
 
 
 class Offers(NamedTuple):
@@ -34,6 +44,7 @@ class Offers(NamedTuple):
     topics: Ints
     scores: Floats  # by the prototypes at the beginning of the stretch
     doubts: Floats  # how far these may be from the actual scores; 0 if exact
+    level: Bytes  # the number of the relevant topic that they are level with, from 1, or 0
     bounds: Floats  # of each lesson: no topic that was not sent can score more; -inf if all were
 
 
@@ -44,23 +55,6 @@ class TopicRecords(NamedTuple):
     history: Words  # equal for topics with the same updates so far
 
 
-class Updates(NamedTuple):
-    """How the lessons moved topics; lesson i moved the topics `starts[i]:starts[i + 1]` by tau."""
-
-    starts: Longs
-    topics: Ints
-    tau: Floats
-    before: Longs  # of each topic here: its last entry in an earlier sparse update, or -1
-    lesson: Ints  # of each entry
-
-
-class DenseUpdates(NamedTuple):
-    """The tau of all topics, for those updates that move many topics."""
-
-    place: Longs  # of each lesson: its row of `tau`, or -1
-    tau: Floats
-
-
 class Resolved(NamedTuple):
     """What `resolve` did."""
 
@@ -69,25 +63,6 @@ class Resolved(NamedTuple):
     effort: int
     needed: float  # the fall or rise of scores that ended it
     updates: Updates
-
-
-class Scored(NamedTuple):
-    """Topics of one lesson with their scores, updates of the stretch included."""
-
-    topics: Ints  # the relevant topics first
-    scores: Floats
-    touched: Bools  # whether an update of the stretch changed the score
-    slack: Floats  # how far the score may be from that of an undivided learner; 0 if it is exact
-    coded: Bools  # whether the score was not exact from the beginning
-
-
-@njit
-def next_history(history: np.uint64, round_: np.uint64, tau_bits: np.uint64) -> np.uint64:
-    """Return the history of a topic after one more update. Other updates give another history."""
-    word = (history ^ (history >> TURN)) * MIX + round_
-    word = (word ^ (word >> BACK)) * MIX + tau_bits
-    mixed: np.uint64 = (word ^ (word >> TURN)) * MIX + ONE
-    return mixed
 
 
 @njit
@@ -124,7 +99,7 @@ def add_to_few(
     scored: Scored,
 ) -> int:  # fmt: skip
     """Add the updates of the stretch so far to the scores of few topics; return the effort."""
-    topics, scores, touched, _, _ = scored
+    topics, scores, touched, _, _, _ = scored
     effort = 0
     line = products[lesson]
     for place in range(len(topics)):
@@ -149,88 +124,6 @@ def add_to_few(
             touched[place] |= move != 0.0
         effort += len(topics)
     return effort
-
-
-@njit
-def leads_are_certain(scored: Scored, relevant: int, margin: float, history: Words) -> bool:
-    """Return whether no error within the slack changes which topics a relevant one leads.
-
-    Exact scores decide. So do topics with the same history, which are level in any arithmetic.
-    """
-    topics, scores, _, slack, coded = scored
-    for i in range(relevant):
-        score, past, own_slack = scores[i], history[topics[i]], slack[i]
-        fixed = own_slack + UNIT * (abs(score) + margin)
-        doubtful = False
-        for k in range(relevant, len(topics)):  # without a branch, so that it is vectorised
-            close = abs(score - scores[k] - margin) <= fixed + slack[k] + UNIT * abs(scores[k])
-            doubtful |= close & (own_slack + slack[k] > 0.0)
-        if not doubtful:
-            continue
-        for k in range(relevant, len(topics)):
-            close = abs(score - scores[k] - margin) <= fixed + slack[k] + UNIT * abs(scores[k])
-            if close and own_slack + slack[k] > 0.0 and (coded[k] or history[topics[k]] != past):
-                return False
-    return True
-
-
-@njit
-def others_stay_behind(
-    lessons: Lessons, lesson: int, products: Floats, lift: float, bound: float, falls: Floats,
-    updates: Updates, positive: Floats, scored: Scored, relevant: int, margin: float,
-    widest: float, sent: Bools,
-) -> tuple[int, float]:  # fmt: skip
-    """Return COMPLETE if every relevant topic leads all topics that were not sent by the margin.
-
-    Otherwise return why this is not certain. The second number is the lowest score of a relevant
-    topic now, or the largest ratio of a rise to the one that was expected.
-
-    Before the stretch no such topic scored more than `bound`, together with the rise that was
-    expected of it. Only labels of the stretch can rise more than that, and all topics by updates
-    of lessons with a negative inner product. Falls are not counted. `falls` is the largest fall at
-    each lesson, `positive` the tau of each label of the stretch if above 0, and `widest` the slack
-    of a score.
-    """
-    if bound == -np.inf:
-        return COMPLETE, 0.0
-    any_touched = False
-    rises = np.zeros(lessons.distinct)
-    expected = np.zeros(lessons.distinct)
-    anywhere = 0.0
-    line = products[lesson]
-    for i in range(lesson):
-        product = line[i]
-        if product == 0.0:
-            continue
-        if updates.starts[i + 1] > updates.starts[i]:
-            any_touched = True
-        if product < 0.0:
-            anywhere -= product * falls[i]
-            continue
-        step = product * lift
-        for k in range(lessons.label_starts[i], lessons.label_starts[i + 1]):
-            place = lessons.places[k]
-            expected[place] += step
-            rises[place] += product * positive[k]
-    lowest = np.inf
-    for i in range(relevant):
-        lowest = min(lowest, scored.scores[i] - scored.slack[i])
-    if not any_touched:
-        return (COMPLETE if lowest - bound > margin else FALL), lowest
-    excess, size, ratio = 0.0, 0.0, 0.0
-    for place in range(lessons.distinct):
-        if not sent[place]:
-            excess = max(excess, rises[place] - expected[place])
-            size = max(size, rises[place] + expected[place])
-            if expected[place] > 0.0:
-                ratio = max(ratio, rises[place] / expected[place])
-    highest = bound + excess + anywhere
-    # Every sum above has at most `lesson` terms, which are not negative.
-    slack = widest + UNIT * (lesson + 8) * (size + anywhere)
-    slack += 4.0 * UNIT * (abs(bound) + abs(lowest) + abs(highest) + margin)
-    if lowest - highest - margin > slack:
-        return COMPLETE, 0.0
-    return (RISE, ratio) if excess > 0.0 and lowest - bound - margin > slack else (FALL, lowest)
 
 
 @njit
@@ -273,17 +166,21 @@ def with_room(updates: Updates, entries: int) -> Updates:
 
 @njit
 def score_topics(
-    lessons: Lessons, lesson: int, of_labels: Floats, offers: Offers, products: Floats,
+    lessons: Lessons, lesson: int, scoring: Scoring, offers: Offers, products: Floats,
     updates: Updates, dense: DenseUpdates, last: Longs,
 ) -> tuple[Scored, int]:  # fmt: skip
     """Return the scores of the relevant topics and of those that were sent, and the effort."""
     first, relevant = lessons.label_starts[lesson], lessons.label_starts[lesson + 1]
     start, stop = offers.starts[lesson], offers.starts[lesson + 1]
     topics = np.concatenate((lessons.labels[first:relevant], offers.topics[start:stop]))
-    scores = np.concatenate((of_labels[first:relevant], offers.scores[start:stop]))
+    of_labels, marks = scoring.of_labels[first:relevant], scoring.marks[first:relevant]
+    scores = np.concatenate((of_labels, offers.scores[start:stop]))
     count = len(topics)
     slack = np.concatenate((np.zeros(relevant - first), offers.doubts[start:stop]))
-    scored = Scored(topics, scores, np.zeros(count, np.bool_), slack, slack > 0.0)
+    level = np.concatenate((np.zeros(relevant - first, np.uint8), offers.level[start:stop]))
+    for place in range(len(of_labels)):
+        level[place] = class_of(of_labels[place], marks[place], of_labels, marks)
+    scored = Scored(topics, scores, np.zeros(count, np.bool_), slack, slack > 0.0, level)
     if DENSE * count > dense.tau.shape[1]:
         return scored, count + add_to_many(lesson, products, updates, dense, scored)
     return scored, count + add_to_few(lesson, products, updates, dense, last, scored)
@@ -292,17 +189,18 @@ def score_topics(
 @njit
 def resolve(
     lessons: Lessons, lengths: Floats, longest: int, products: Floats, lift: float,
-    of_labels: Floats, offers: Offers, loss: int, margin: float, records: TopicRecords,
-    place_of: Longs, last: Longs,
+    scoring: Scoring, offers: Offers, loss: int, records: TopicRecords, place_of: Longs,
+    last: Longs,
 ) -> Resolved:  # fmt: skip
     """Take the lessons in order until one is not certain, or the effort is `ENOUGH`.
 
-    `of_labels` are the scores of the labels, and `offers` what the shards sent, all by the
+    `scoring` has the scores of the labels, and `offers` is what the shards sent, all by the
     prototypes at the beginning. `lengths` are the Euclidean lengths of the rows of the lessons,
     `longest` is their largest number of terms. `place_of` is the place of each topic among the
     distinct labels, or -1. `last` is -1 for each topic, before and after.
     """
     mass, history = records
+    margin = scoring.margin
     topics, count = len(last), len(lessons.row)
     updates = Updates(
         np.zeros(count + 1, np.int64), np.empty(1024, np.int32), np.empty(1024),
@@ -322,7 +220,7 @@ def resolve(
         known, first = lessons.known[lesson], lessons.label_starts[lesson]
         relevant = lessons.label_starts[lesson + 1] - first
         scored, read = score_topics(
-            lessons, lesson, of_labels, offers, products, updates, dense, last
+            lessons, lesson, scoring, offers, products, updates, dense, last
         )
         effort += read + lesson
         unit = UNIT * (longest + lesson + 16) * lengths[lesson]
@@ -330,9 +228,12 @@ def resolve(
             if scored.touched[k]:
                 # Never 0, so that it is known not to be exact.
                 scored.slack[k] += unit * mass[scored.topics[k]] + SMALLEST
-        if not leads_are_certain(scored, relevant, margin, history):
-            end = ROUNDING
-            break
+        if not leads_are_certain(scored, relevant, margin, history, NO_MOVES):
+            moves = moves_by(lesson, products, updates, dense, last, scored)
+            effort += read + lesson
+            if not leads_are_certain(scored, relevant, margin, history, moves):
+                end = ROUNDING
+                break
         sent[:] = False
         for topic in scored.topics:
             if place_of[topic] >= 0:

@@ -29,18 +29,11 @@ from learners.checks import array_of, check_between, check_extent, count_of, flo
 from learners.growing_array import GrowingArray
 from learners.learner import State
 from learners.segment import Segment
+from learners.sharding.certain_leads import COMPLETE, FALL, RISE, Updates
 from learners.sharding.content_checksum import content_checksum
 from learners.sharding.exchange import DisagreementError, Exchange
-from learners.sharding.lessons import (
-    COMPLETE,
-    FALL,
-    RISE,
-    Offers,
-    Resolved,
-    TopicRecords,
-    Updates,
-    resolve,
-)
+from learners.sharding.lessons import Offers, Resolved, TopicRecords, resolve
+from learners.sharding.level_topics import label_fingerprints
 from learners.sharding.replay import column_lengths, replay, row_lengths, score_rows
 from learners.sharding.rounding_bounds import Words
 from learners.sharding.sparse_stretch import Lessons, Scoring, choose_offers, inner_products
@@ -56,7 +49,9 @@ from learners.sharding.stretch_parts import (
 )
 from learners.sharding.topic_slice import owned
 
-SHORTEST, FIRST, LONGEST = 16, 256, 1024  # lessons of a stretch
+# Lessons of a stretch. Each lesson is corrected by those before, and more topics are sent the longer
+# a stretch is: longer ones take more time than their exchanges save.
+SHORTEST, LONGEST = 16, 256
 MAX_BYTES = 64 << 20  # of the scores of all shards, if all were exchanged
 # The bounds of lengths are sums that grow with every update, so they are measured now and then.
 MEASURE_EVERY = 256  # exchanges
@@ -86,7 +81,7 @@ class MMPShard:
         self.exchanges = 0  # so far, which is the number of the next one
         self.sent_bytes = 0
         self.threads = 1  # one does the work, whatever is set
-        self.stretch = FIRST  # lessons to try next
+        self.stretch = LONGEST  # lessons to try next
         self._measured = 0  # the exchange at which lengths were measured
         self._fall, self._rise = FIRST_FALL, FIRST_RISE
         self._weights = GrowingArray(2)
@@ -136,16 +131,19 @@ class MMPShard:
         initial = np.empty((len(tried), owned(topics, shard, shards)))
         score_rows(rows, lessons.row, self._weights.room, initial)
         self._seconds["score"] += time.perf_counter() - started
-        of_labels, digest = self._swap_label_scores(lessons, initial, topics)
+        of_labels, marks, digest = self._swap_label_scores(segment, lessons, initial)
         started = time.perf_counter()
         lengths = row_lengths(rows, lessons.row)
         products = inner_products(rows, lessons.row, np.full(segment.terms, -1, np.int64))
         distances = np.sqrt((products * products).sum(axis=1))
         least = np.minimum.reduceat(of_labels, lessons.label_starts[:-1])
         limits = self.margin + self._fall * distances
-        scoring = Scoring(of_labels, least, limits, self.margin)
+        scoring = Scoring(of_labels, marks, least, limits, self.margin)
         size = column_size(topics, shards)
-        parcel = choose_offers(lessons, products, self._rise, scoring, initial, shard, shards, size)
+        parcel = choose_offers(
+            rows, lessons, products, self._rise, scoring, initial, self._weights.words, shard,
+            shards, size,
+        )  # fmt: skip
         self._seconds["resolve"] += time.perf_counter() - started
         offers = self._swap_offers(write_parcel(parcel, size), lessons, topics, scoring, digest)
         started = time.perf_counter()
@@ -154,8 +152,8 @@ class MMPShard:
         records = TopicRecords(self._mass.view, self._history)
         longest = int((rows.starts[lessons.row + 1] - rows.starts[lessons.row]).max())
         resolved = resolve(
-            lessons, lengths, longest, products, self._rise, of_labels, offers, self.loss,
-            self.margin, records, place_of, np.full(len(self._history), -1, np.int64),
+            lessons, lengths, longest, products, self._rise, scoring, offers, self.loss, records,
+            place_of, np.full(len(self._history), -1, np.int64),
         )  # fmt: skip
         self._seconds["resolve"] += time.perf_counter() - started
         if resolved.lessons == 0:
@@ -183,34 +181,41 @@ class MMPShard:
         )  # fmt: skip
 
     def _swap_label_scores(
-        self, lessons: Lessons, initial: Floats, topics: int
-    ) -> tuple[Floats, bytes]:
-        """Return the scores of the labels by the prototypes of all shards, and their digest."""
-        shard, shards = self.exchange.shard, self.exchange.shards
+        self, segment: Segment, lessons: Lessons, initial: Floats
+    ) -> tuple[Floats, Words, bytes]:
+        """Return scores and fingerprints of the labels, of all shards, and a digest of them."""
+        shard, shards, topics = self.exchange.shard, self.exchange.shards, segment.topics
         lesson = np.repeat(np.arange(len(lessons.row)), np.diff(lessons.label_starts))
         is_own = lessons.labels % shards == shard
         own_scores = initial[lesson[is_own], lessons.labels[is_own] // shards]
+        own_marks = label_fingerprints(
+            segment.rows, lessons.row, lessons.label_starts, lessons.labels, self._weights.words,
+            shard, shards,
+        )  # fmt: skip
         measured = self.exchanges - self._measured >= MEASURE_EVERY
         columns = owned(topics, shard, shards)
         lengths = np.zeros(0)
         if measured:
             lengths = column_lengths(self._weights.room, self._weights.shape[0], columns)
         digest = self._digest(lessons)
-        part = b"".join((digest, own_scores.tobytes(), lengths.tobytes()))
-        scores = np.empty(len(lessons.labels))
+        sent = (own_marks, own_scores, lengths)
+        part = digest + b"".join(array.tobytes() for array in sent)
+        scores, marks = np.empty(len(lessons.labels)), np.empty(len(lessons.labels), np.uint64)
         place, parts = self._swap(part)
         for sender, received in enumerate(parts):
             data = check_digest(place, sender, received, digest)
             of_sender = lessons.labels % shards == sender
             count = int(of_sender.sum())
             columns = owned(topics, sender, shards) if measured else 0
-            numbers = read_numbers(place, sender, data, count + columns)
+            numbers = read_numbers(place, sender, data[8 * count :], count + columns)
+            marks[of_sender] = np.frombuffer(data[: 8 * count], np.uint64)
             scores[of_sender] = numbers[:count]
             if measured:
                 self._mass.view[sender:topics:shards] = np.abs(numbers[count:])
         if measured:
             self._measured = place.exchange
-        return scores, hashlib.blake2b(b"".join(parts), digest_size=DIGEST_BYTES).digest()
+        digest = hashlib.blake2b(b"".join(parts), digest_size=DIGEST_BYTES).digest()
+        return scores, marks, digest
 
     def _swap_offers(
         self, parcel: bytes, lessons: Lessons, topics: int, scoring: Scoring, digest: bytes
@@ -314,7 +319,8 @@ class MMPShard:
         """Continue from a state that `state` returned."""
         self._check_state(state)
         self.rounds, self.exchanges = int(state["rounds"]), int(state["exchanges"])
-        self.stretch, self._measured = int(state["stretch"]), int(state["measured"])
+        self.stretch = min(int(state["stretch"]), LONGEST)
+        self._measured = int(state["measured"])
         self._fall, self._rise = map(float, state["expected"])
         self._weights.load(state["weights"])
         if self.average:
@@ -326,7 +332,7 @@ class MMPShard:
         """Raise `InvalidArrayError` if this cannot be the state of such a shard."""
         for name in ("rounds", "exchanges", "measured"):
             count_of(state, name)
-        longs(state, "stretch", least=SHORTEST, below=LONGEST + 1)
+        longs(state, "stretch", least=SHORTEST)
         check_between("expected", floats(state, "expected", 2), 0.0)
         mass = floats(state, "mass", None)
         check_between("mass", mass, 0.0)
@@ -371,7 +377,7 @@ def divisible_state(whole: Mapping[str, npt.NDArray[np.generic]]) -> State:
     weights = np.ascontiguousarray(floats(state, "weights", None, None))
     count_of(state, "rounds")
     state["exchanges"], state["measured"] = np.array(0), np.array(0)
-    state["stretch"] = np.array(FIRST)
+    state["stretch"] = np.array(LONGEST)
     state["expected"] = np.array([FIRST_FALL, FIRST_RISE])
     state["mass"] = column_lengths(weights, *weights.shape)
     hashes = [history_of(column) for column in weights.T]

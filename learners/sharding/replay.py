@@ -12,7 +12,7 @@ from learners.arrays import Floats, Longs
 from learners.jit import njit
 from learners.prototypes.kernel import add_outer, score_row
 from learners.segment import Rows, Steps, row_of
-from learners.sharding.lessons import Updates
+from learners.sharding.certain_leads import Updates
 
 # Scoring some topics of a row takes this many times as long, per topic, as scoring all of them.
 SCATTERED = 6

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from learners.arrays import Bytes, Floats, Ints, Longs
 from learners.jit import njit
 from learners.segment import Rows
-from learners.sharding.rounding_bounds import UNIT
+from learners.sharding.level_topics import class_of, fingerprints
+from learners.sharding.rounding_bounds import UNIT, Words
 
 Counts = npt.NDArray[np.uint32]
 Codes = npt.NDArray[np.float32]
@@ -42,6 +43,7 @@ class Scoring(NamedTuple):
     """What all shards know about the scores of the lessons before they choose what to send."""
 
     of_labels: Floats  # the scores of the labels
+    marks: Words  # and their fingerprints: see `learners.sharding.level_topics`
     least: Floats  # of each lesson: the lowest of these
     limits: Floats  # of each lesson: topics are sent unless the lowest leads by more than this
     margin: float
@@ -59,6 +61,7 @@ class Parcel(NamedTuple):
     bounds: Floats  # of each lesson: no topic that was not sent can score more; -inf if all were
     scores: Floats  # exact scores
     columns: Counts  # of these
+    level: Bytes  # of these: the number of the label that they are level with, from 1, or 0
     codes: Codes
     places: Bytes  # columns of the coded scores
 
@@ -145,20 +148,21 @@ def can_be_coded(score: float, base: float, lines: Floats, margin: float) -> boo
 
 @njit
 def choose_offers(
-    lessons: Lessons, products: Floats, lift: float, scoring: Scoring, initial: Floats,
-    shard: int, shards: int, size: int,
+    rows: Rows, lessons: Lessons, products: Floats, lift: float, scoring: Scoring,
+    initial: Floats, weights: Words, shard: int, shards: int, size: int,
 ) -> Parcel:  # fmt: skip
     """Choose the own topics that other shards need to know, except the relevant ones.
 
     These are the topics that the lowest relevant one does not lead by more than the limit of the
     lesson, with the rise that is expected of them within the stretch. Their scores are coded, if
-    that cannot change a decision.
+    that cannot change a decision. `weights` are the own prototypes, as words.
     """
     count, columns = len(lessons.row), initial.shape[1]
-    of_labels, least, limits, margin = scoring
+    of_labels, marks, least, limits, margin = scoring
     exact, coded = np.zeros(count, np.uint32), np.zeros(count, np.uint32)
     bounds = np.full(count, -np.inf)
     scores, exact_columns = np.empty(1024), np.empty(1024, np.uint32)
+    level, found_marks = np.zeros(1024, np.uint8), np.empty(columns, np.uint64)
     codes, places = np.empty(1024, np.float32), np.zeros(4096, np.uint8)
     upper, chosen = np.empty(columns), np.empty(columns, np.int64)
     column_of = np.full(lessons.distinct, -1, np.int64)  # of the own topics among the labels
@@ -191,9 +195,10 @@ def choose_offers(
             exact_columns = np.concatenate(
                 (exact_columns, np.empty(len(exact_columns) + found, np.uint32))
             )
+            level = np.concatenate((level, np.zeros(len(level) + found, np.uint8)))
         if coded_filled + found > len(codes):
             codes = np.concatenate((codes, np.empty(len(codes) + found, np.float32)))
-        lines = of_labels[first:last]
+        lines, start = of_labels[first:last], exact_filled
         kept = 0
         for k in range(found):
             column = chosen[k]
@@ -206,6 +211,12 @@ def choose_offers(
                 scores[exact_filled], exact_columns[exact_filled] = given[column], column
                 exact_filled += 1
         coded[j], exact[j] = kept, found - kept
+        if margin == 0.0:  # otherwise level topics are far from a decision
+            tied = exact_columns[start:exact_filled].astype(np.int64)
+            fingerprints(rows, lessons.row[j], weights, tied, found_marks)
+            for k in range(len(tied)):
+                mark, line_marks = found_marks[k], marks[first:last]
+                level[start + k] = class_of(scores[start + k], mark, lines, line_marks)
         room = coded_columns_size(kept, width, size)
         if place + room > len(places):
             places = np.concatenate((places, np.zeros(len(places) + room, np.uint8)))
@@ -219,5 +230,5 @@ def choose_offers(
         place += room
     return Parcel(
         exact, coded, bounds, scores[:exact_filled], exact_columns[:exact_filled],
-        codes[:coded_filled], places[:place],
+        level[:exact_filled], codes[:coded_filled], places[:place],
     )  # fmt: skip

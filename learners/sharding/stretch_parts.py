@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from learners.arrays import Floats, Ints, Longs
+from learners.arrays import Bytes, Floats, Ints, Longs
 from learners.jit import njit
 from learners.sharding.exchange import DisagreementError
 from learners.sharding.lessons import Offers
@@ -27,6 +27,8 @@ from learners.sharding.topic_slice import owned
 
 DIGEST_BYTES = 16
 SHORT_COLUMNS = 1 << 16  # that many columns or fewer are numbered by two bytes
+
+Numbers = TypeVar("Numbers", Ints, Floats, Bytes)
 
 
 class Place(NamedTuple):
@@ -96,7 +98,7 @@ def read_offers(
         raise refuse(place, sender, "more topics than exist", expected)
     map_sizes = np.minimum(coded.astype(np.int64) * size, (widths + 7) // 8)
     exacts, codeds = int(exact.sum()), int(coded.sum())
-    sizes = (16 * count, 8 * exacts, size * exacts, 4 * codeds, int(map_sizes.sum()))
+    sizes = (16 * count, 8 * exacts, size * exacts, exacts, 4 * codeds, int(map_sizes.sum()))
     ends = list(accumulate(sizes))
     if len(data) != ends[-1]:
         raise refuse(place, sender, f"{len(data)} bytes", f"{ends[-1]} bytes")
@@ -107,9 +109,10 @@ def read_offers(
     if not np.isfinite(scores).all():
         raise refuse(place, sender, "numbers that are not finite", expected)
     columns = np.frombuffer(data[ends[1] : ends[2]], np.dtype(f"<u{size}")).astype(np.uint32)
-    codes = np.frombuffer(data[ends[2] : ends[3]], np.float32)
-    places = np.frombuffer(data[ends[3] :], np.uint8)
-    parcel = Parcel(exact, coded, bounds, scores, columns, codes, places)
+    level = np.frombuffer(data[ends[2] : ends[3]], np.uint8)
+    codes = np.frombuffer(data[ends[3] : ends[4]], np.float32)
+    places = np.frombuffer(data[ends[4] :], np.uint8)
+    parcel = Parcel(exact, coded, bounds, scores, columns, level, codes, places)
     offers, valid = unpack(parcel, lessons, scoring, topics, sender, shards, size)
     if not valid:
         raise refuse(place, sender, "topics or codes that cannot be", expected)
@@ -126,6 +129,7 @@ def unpack(
     entries = len(parcel.scores) + len(parcel.codes)
     starts, found, valid = np.zeros(count + 1, np.int64), np.empty(entries, np.int32), True
     scores, doubts = np.empty(entries), np.zeros(entries)
+    level = np.zeros(entries, np.uint8)
     seen = np.full(topics, -1, np.int64)  # the lesson that a topic was last seen in
     filled = exact = coded = place = 0
     columns = np.empty((topics + shards - 1) // shards, np.int64)
@@ -136,6 +140,11 @@ def unpack(
             column = int(parcel.columns[exact])
             valid &= column < width
             found[filled], scores[filled] = column * shards + shard, parcel.scores[exact]
+            label = lessons.label_starts[j] + int(parcel.level[exact]) - 1
+            if parcel.level[exact] > 0:
+                valid = valid and label < lessons.label_starts[j + 1]
+                valid = valid and scoring.of_labels[label] == scores[filled]
+                level[filled] = parcel.level[exact]
             exact += 1
             filled += 1
         kept = int(parcel.coded[j])
@@ -173,44 +182,37 @@ def unpack(
             valid &= seen[topic] != j
             seen[topic] = j
         starts[j + 1] = filled
-    return Offers(starts, found, scores, doubts, parcel.bounds.copy()), valid
+    return Offers(starts, found, scores, doubts, level, parcel.bounds.copy()), valid
 
 
 @njit
-def merged(
-    starts: Longs, all_starts: Longs, topics: Ints, scores: Floats, doubts: Floats
-) -> tuple[Ints, Floats, Floats]:
-    """Return topics, scores and doubts of all shards, lesson by lesson in the order of the shards.
+def merged(starts: Longs, all_starts: Longs, numbers: Numbers) -> Numbers:
+    """Return the entries of all shards, lesson by lesson in the order of the shards.
 
     Those of shard i and lesson j are at `all_starts[i, j]:all_starts[i, j + 1]`.
     """
-    new_topics, new_scores = np.empty_like(topics), np.empty_like(scores)
-    new_doubts = np.empty_like(doubts)
+    new = np.empty_like(numbers)
     for j in range(len(starts) - 1):
         filled = starts[j]
         for i in range(len(all_starts)):
             first, last = all_starts[i, j], all_starts[i, j + 1]
-            stop = filled + last - first
-            new_topics[filled:stop] = topics[first:last]
-            new_scores[filled:stop] = scores[first:last]
-            new_doubts[filled:stop] = doubts[first:last]
-            filled = stop
-    return new_topics, new_scores, new_doubts
+            new[filled : filled + last - first] = numbers[first:last]
+            filled += last - first
+    return new
 
 
 def join_offers(parts: Sequence[Offers]) -> Offers:
-    """Return the offers of all shards together, lesson by lesson."""
+    """Return the offers of all shards as one."""
     if len(parts) == 1:
         return parts[0]
     starts: Longs = np.sum([part.starts for part in parts], axis=0)
     offsets = np.cumsum([0, *(part.starts[-1] for part in parts[:-1])])
     all_starts = np.stack([part.starts for part in parts]) + offsets[:, None]
-    topics, scores, doubts = merged(
+    return Offers(
         starts,
-        all_starts,
-        np.concatenate([part.topics for part in parts]),
-        np.concatenate([part.scores for part in parts]),
-        np.concatenate([part.doubts for part in parts]),
+        merged(starts, all_starts, np.concatenate([part.topics for part in parts])),
+        merged(starts, all_starts, np.concatenate([part.scores for part in parts])),
+        merged(starts, all_starts, np.concatenate([part.doubts for part in parts])),
+        merged(starts, all_starts, np.concatenate([part.level for part in parts])),
+        np.max([part.bounds for part in parts], axis=0),
     )
-    bounds: Floats = np.max([part.bounds for part in parts], axis=0)
-    return Offers(starts, topics, scores, doubts, bounds)

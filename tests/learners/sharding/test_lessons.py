@@ -6,7 +6,16 @@ import numpy as np
 
 from learners.prototypes.mmp import mmp_coefficients
 from learners.segment import Rows
-from learners.sharding.lessons import Scored, lead_coefficients, leads_are_certain
+from learners.sharding.certain_leads import (
+    NO_MOVES,
+    DenseUpdates,
+    Scored,
+    Updates,
+    leads_are_certain,
+    moves_by,
+)
+from learners.sharding.lessons import lead_coefficients
+from learners.sharding.level_topics import MOST_CLASSES, class_of, fingerprints, label_fingerprints
 from learners.sharding.sparse_stretch import decoded, inner_products
 
 
@@ -26,8 +35,9 @@ def test_rounding_changes_no_decision_that_is_certain() -> None:
         relevant = int(rng.integers(1, known))
         margin = float(rng.choice((0.0, 1.0)))
         topics, history = np.arange(known, dtype=np.int32), past.astype(np.uint64)
-        scored = Scored(topics, values, touched, slack, np.zeros(known, np.bool_))
-        if leads_are_certain(scored, relevant, margin, history):
+        nothing = np.zeros(known, np.uint8)
+        scored = Scored(topics, values, touched, slack, nothing > 0, nothing)
+        if leads_are_certain(scored, relevant, margin, history, NO_MOVES):
             certain += 1
             one, two = (
                 scores[:relevant, None] - scores[relevant:] <= margin for scores in (values, moved)
@@ -47,7 +57,8 @@ def test_coefficients_of_some_topics_equal_those_of_all() -> None:
         near = others[scores[relevant].min() - scores[others] <= margin]
         topics = np.concatenate((relevant, near))
         flags = np.zeros(len(topics), np.bool_)
-        scored = Scored(topics, scores[topics], flags, np.zeros(len(topics)), flags)
+        level = np.zeros(len(topics), np.uint8)
+        scored = Scored(topics, scores[topics], flags, np.zeros(len(topics)), flags, level)
         for loss in (1, 2, 3):
             expected, tau = np.zeros(known), np.empty(len(topics))
             any_expected = mmp_coefficients(scores, known, relevant, loss, margin, expected)
@@ -81,3 +92,92 @@ def test_codes_are_within_their_doubt() -> None:
     for score, base in rng.normal(0.0, 1.0, (2000, 2)) * 10.0 ** rng.integers(-9, 9, (2000, 1)):
         approximate, doubt = decoded(np.float32(score - base), base)
         assert abs(approximate - score) <= doubt / 2
+
+
+def test_fingerprints_are_equal_if_all_weights_of_the_terms_are() -> None:
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        weights = rng.integers(-1, 2, (6, 12)) * 0.1  # few values: many columns are equal somewhere
+        count = int(rng.integers(0, 5))
+        terms = rng.permutation(6)[:count].astype(np.int32)
+        rows = Rows(np.array([0, count]), terms, np.ones(count))
+        columns = rng.permutation(12)[:9].astype(np.int64)
+        found = np.empty(12, np.uint64)
+        fingerprints(rows, 0, weights.view(np.uint64), columns, found)
+        for a in range(9):
+            for b in range(9):
+                same = weights[terms, columns[a]].tobytes() == weights[terms, columns[b]].tobytes()
+                assert (found[a] == found[b]) == same
+        labels, shard = np.sort(rng.permutation(24)[:5]).astype(np.int32), seed % 2
+        marks = label_fingerprints(
+            rows, np.array([0]), np.array([0, 5]), labels, weights.view(np.uint64), shard, 2
+        )
+        own = labels[labels % 2 == shard] // 2
+        fingerprints(rows, 0, weights.view(np.uint64), own.astype(np.int64), found)
+        assert marks.tolist() == found[: len(own)].tolist()
+
+
+def test_a_topic_is_of_the_class_of_the_first_label_that_is_level() -> None:
+    scores, marks = np.array([1.0, 2.0, 2.0, 2.0]), np.array([7, 7, 8, 8], np.uint64)
+    cases = ((2.0, 8, 3), (2.0, 7, 2), (1.0, 8, 0), (1.0, 7, 1), (3.0, 7, 0))
+    for score, mark, expected in cases:
+        assert class_of(score, np.uint64(mark), scores, marks) == expected
+    many = np.arange(300.0), np.zeros(300, np.uint64)
+    assert class_of(float(MOST_CLASSES - 1), np.uint64(0), *many) == MOST_CLASSES
+    assert class_of(float(MOST_CLASSES), np.uint64(0), *many) == 0
+
+
+def test_moves_are_equal_if_all_updates_that_matter_are() -> None:
+    """Sparse updates as chains and dense ones as rows, against lists of what happened."""
+    equal = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        topics, lesson = 8, int(rng.integers(1, 7))
+        is_dense = rng.random(lesson) < 0.4
+        tau = (rng.integers(-1, 2, (lesson, topics)) / 2.0).astype(np.float64)
+        products = np.zeros((lesson + 1, lesson + 1))
+        products[lesson, :lesson] = rng.integers(0, 2, lesson)
+        starts, entries = [0], list[tuple[int, float, int, int]]()
+        last, dense = np.full(topics, -1, np.int64), DenseUpdates(np.full(lesson, -1), tau.copy())
+        for i in range(lesson):
+            for topic in np.flatnonzero(tau[i]):
+                entries.append((int(topic), tau[i, topic], int(last[topic]), i))
+                if not is_dense[i]:
+                    last[topic] = len(entries) - 1
+            dense.place[i] = i if is_dense[i] else -1
+            starts.append(len(entries))
+        table = np.array(entries).reshape(-1, 4).T
+        updates = Updates(
+            np.array(starts), table[0].astype(np.int32), np.ascontiguousarray(table[1]),
+            table[2].astype(np.int64), table[3].astype(np.int32),
+        )  # fmt: skip
+        level = rng.integers(0, 2, topics).astype(np.uint8)
+        nothing = np.zeros(topics)
+        order = rng.permutation(topics).astype(np.int32)
+        scored = Scored(order, nothing, nothing > 0, nothing, nothing > 0, level)
+        moves = moves_by(lesson, products, updates, dense, last, scored)
+        for a in range(topics):
+            for b in range(topics):
+                if level[a] and level[b]:
+                    mattering = products[lesson, :lesson] != 0.0
+                    same = np.array_equal(tau[mattering, order[a]], tau[mattering, order[b]])
+                    assert (moves[a] == moves[b]) == same
+                    equal += a != b and same
+    assert equal > 100
+
+
+def test_level_topics_are_certain_while_they_move_alike() -> None:
+    scores, slack = np.array([1.0, 1.0, 1.0]), np.full(3, 1e-12)
+    topics, history = np.arange(3, dtype=np.int32), np.array([1, 2, 3], np.uint64)
+    no = np.zeros(3, np.bool_)
+
+    def certain(level: list[int], moves: list[int]) -> bool:
+        scored = Scored(topics, scores, no, slack, no, np.array(level, np.uint8))
+        return bool(leads_are_certain(scored, 1, 0.0, history, np.array(moves, np.uint64)))
+
+    assert certain([1, 1, 1], [5, 5, 5])
+    assert not certain([1, 1, 1], [])
+    assert not certain([1, 1, 1], [5, 5, 6])
+    assert not certain([1, 1, 0], [5, 5, 5])
+    assert not certain([1, 1, 2], [5, 5, 5])
+    assert not certain([0, 0, 0], [5, 5, 5])

@@ -178,6 +178,16 @@ def test_most_topics_are_never_sent(options: Options, shards: int) -> None:
     assert sent < 8 * 300 * 6 * 200 / 2
 
 
+@pytest.mark.parametrize("loss", [1, 2, 3])
+def test_a_new_lane_needs_few_exchanges(loss: int) -> None:
+    """At first nearly all topics are level. Shards know which ones are, to the last bit."""
+    options = Options(loss)
+    learner, together = undivided(options), Together(options, 2)
+    follow_both(learner, together, topical_segment(1, 300, 200, first=300))
+    assert_same_model(learner, together)
+    assert together.shards[0].exchanges <= 10  # with ties that are not known it is about 56
+
+
 @pytest.mark.parametrize("options", [Options(1), Options(3, 0.5, True)])
 def test_shards_continue_from_their_states(options: Options) -> None:
     """Shards that start from states in the middle, as after a crash, do what the first ones did."""
