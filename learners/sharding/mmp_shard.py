@@ -49,8 +49,8 @@ from learners.sharding.stretch_parts import (
 )
 from learners.sharding.topic_slice import owned
 
-# Lessons of a stretch. Each lesson is corrected by those before, and more topics are sent the longer
-# a stretch is: longer ones take more time than their exchanges save.
+# Lessons of a stretch. Each lesson is corrected by those before, and the longer a stretch is, the
+# more topics are sent. So longer ones take more time than their exchanges save.
 SHORTEST, LONGEST = 16, 256
 MAX_BYTES = 64 << 20  # of the scores of all shards, if all were exchanged
 # The bounds of lengths are sums that grow with every update, so they are measured now and then.
