@@ -135,14 +135,19 @@ def decoded(code: np.float32, base: float) -> tuple[float, float]:
 
 @njit
 def can_be_coded(score: float, base: float, lines: Floats, margin: float) -> bool:
-    """Return whether the code of a score leaves no doubt on which side of the lines it is."""
+    """Return whether the code of a score leaves no doubt on which side of the lines it is.
+
+    Nor does the rounding of the comparison, which is more if a line is about the margin: their
+    difference, and the distance from it, are tiny then.
+    """
     distance = abs(score - base)
     if len(lines) > MANY_LINES or not SHORTEST_DISTANCE < distance < LONGEST_DISTANCE:
         return False
     approximate, doubt = decoded(np.float32(score - base), base)
     doubtful = False
     for line in lines:
-        doubtful |= abs(line - margin - approximate) <= 4.0 * doubt
+        rounding = UNIT * (abs(line) + margin + abs(approximate))
+        doubtful |= abs(line - margin - approximate) <= 4.0 * (doubt + rounding)
     return not doubtful
 
 

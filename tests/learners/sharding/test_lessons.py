@@ -16,7 +16,7 @@ from learners.sharding.certain_leads import (
 )
 from learners.sharding.lessons import lead_coefficients
 from learners.sharding.level_topics import MOST_CLASSES, class_of, fingerprints, label_fingerprints
-from learners.sharding.sparse_stretch import decoded, inner_products
+from learners.sharding.sparse_stretch import can_be_coded, decoded, inner_products
 
 
 def test_rounding_changes_no_decision_that_is_certain() -> None:
@@ -92,6 +92,29 @@ def test_codes_are_within_their_doubt() -> None:
     for score, base in rng.normal(0.0, 1.0, (2000, 2)) * 10.0 ** rng.integers(-9, 9, (2000, 1)):
         approximate, doubt = decoded(np.float32(score - base), base)
         assert abs(approximate - score) <= doubt / 2
+
+
+def test_a_score_that_is_coded_decides_its_first_lesson() -> None:
+    """Otherwise shards could not go on: scores at the beginning of a stretch must decide."""
+    rng = np.random.default_rng(8)
+    coded = 0
+    for _ in range(4000):
+        margin = rng.choice([0.0, 0.5, 1e-9])
+        unit = 2.0 ** -float(rng.integers(20, 60))
+        line = margin + float(rng.integers(-3, 4)) * unit  # often next to the margin
+        score = float(rng.integers(-5, 6)) * unit * rng.choice([1.0, 1e-3, 1e3])
+        base, lines = line - margin, np.array([line])
+        if not can_be_coded(score, base, lines, margin):
+            continue
+        coded += 1
+        approximate, doubt = decoded(np.float32(score - base), base)
+        scored = Scored(
+            np.arange(2, dtype=np.int32), np.array([line, approximate]), np.zeros(2, np.bool_),
+            np.array([0.0, doubt]), np.array([False, True]), np.zeros(2, np.uint8),
+        )  # fmt: skip
+        assert leads_are_certain(scored, 1, margin, np.zeros(2, np.uint64), NO_MOVES)
+        assert (line - score <= margin) == (line - approximate <= margin)
+    assert coded > 1000
 
 
 def test_fingerprints_are_equal_if_all_weights_of_the_terms_are() -> None:
