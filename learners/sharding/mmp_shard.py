@@ -319,8 +319,7 @@ class MMPShard:
         """Continue from a state that `state` returned."""
         self._check_state(state)
         self.rounds, self.exchanges = int(state["rounds"]), int(state["exchanges"])
-        self.stretch = min(int(state["stretch"]), LONGEST)
-        self._measured = int(state["measured"])
+        self.stretch, self._measured = int(state["stretch"]), int(state["measured"])
         self._fall, self._rise = map(float, state["expected"])
         self._weights.load(state["weights"])
         if self.average:
@@ -332,7 +331,7 @@ class MMPShard:
         """Raise `InvalidArrayError` if this cannot be the state of such a shard."""
         for name in ("rounds", "exchanges", "measured"):
             count_of(state, name)
-        longs(state, "stretch", least=SHORTEST)
+        longs(state, "stretch", least=SHORTEST, below=LONGEST + 1)
         check_between("expected", floats(state, "expected", 2), 0.0)
         mass = floats(state, "mass", None)
         check_between("mass", mass, 0.0)
