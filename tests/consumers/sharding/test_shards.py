@@ -115,9 +115,9 @@ def test_records_that_wait_are_one_block(broker: str, tmp_path: Path) -> None:
         for name in list(streaming.processes):
             assert streaming.end(name) == 0, streaming.log(name)[-3000:]
         blocks = end_of(streaming, streaming.stream.blocks)
-        # Without joining it would be four exchanges per record, of two shards. How many records
-        # wait together depends on how fast the client fetches them.
-        assert end_of(streaming, streaming.stream.scores) < 8 * blocks * 2 / 3
+        # Without joining it would be at least four exchanges per record, of two shards. How many
+        # records wait together depends on how fast the client fetches them.
+        assert end_of(streaming, streaming.stream.scores) < 8 * blocks * 0.9
         assert_as_one(streaming, published, events, {FIRST: 2})
 
 

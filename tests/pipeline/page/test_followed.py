@@ -136,4 +136,6 @@ def test_a_hundred_thousand_rounds_without_growing(view: Viewer) -> None:
         assert len(drawn(page)[0]["x"]) < 128 + 64 * 10
     assert max(nodes) < 1_060
     assert max(nodes[1:]) - min(nodes[1:]) < 60  # ticks of the axes come and go
-    assert max(sizes[2:]) < 60_000
+    # A page that is slow at first gets all points of the first rounds at once.
+    assert max(sizes) < 200_000
+    assert max(sizes[-3:]) < 60_000
