@@ -16,9 +16,10 @@ from learners.sharding.level_topics import mixed
 from learners.sharding.rounding_bounds import UNIT, Words
 from learners.sharding.sparse_stretch import Lessons
 
-# Why a stretch ended: after its last lesson, or before one that the scores at hand do not decide. A
-# topic that was not sent may be too high because the relevant ones fell, or because it rose.
-COMPLETE, ROUNDING, FALL, RISE = 0, 1, 2, 3
+# Why a stretch ended: after its last lesson, before one that the scores at hand do not decide, or
+# because it took too much effort. A topic that was not sent may be too high because the relevant
+# ones fell, or because it rose.
+COMPLETE, ROUNDING, FALL, RISE, EFFORT = 0, 1, 2, 3, 4
 NO_MOVES = np.zeros(0, np.uint64)
 
 

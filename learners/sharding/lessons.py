@@ -17,6 +17,7 @@ from learners.arrays import Bytes, Floats, Ints, Longs
 from learners.jit import njit
 from learners.sharding.certain_leads import (
     COMPLETE,
+    EFFORT,
     NO_MOVES,
     ROUNDING,
     DenseUpdates,
@@ -31,7 +32,6 @@ from learners.sharding.level_topics import class_of
 from learners.sharding.rounding_bounds import UNIT, Words
 from learners.sharding.sparse_stretch import SMALLEST, Lessons, Scoring
 
-EFFORT = 4  # the fifth reason why a stretch ends, beside those of `certain_leads`
 # Effort (in numbers read) that takes longer than an exchange: from here on, exchange again.
 ENOUGH = 16_000_000
 DENSE = 8  # a loop over whole vectors is this many times as fast as one over scattered numbers

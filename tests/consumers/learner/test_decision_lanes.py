@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from pathlib import Path
 
 import orjson
@@ -15,13 +14,8 @@ from pipeline.engine.engine import Engine
 from pipeline.snapshots.restoring import restore_engine
 from tests.consumers.learner.test_lanes import end_all
 from tests.consumers.learner.test_ordinal_lanes import replayed, scattered
-from tests.consumers.learner.test_stacker_lanes import (
-    bring_up,
-    newer_snapshot,
-    places_of,
-    snapshots_of,
-)
 from tests.support.kafka_stream import SMALL, Streaming, assert_exact
+from tests.support.killed_learners import learn_over_kills, places_of
 
 MICRO, MACRO = "soft-arow:assign=micro,risk=0.3", "mmp:loss=1,assign=macro,risk=0.5,name=macro"
 PRECISE = "perceptron:average=true,assign=precision:0.8,name=precise"
@@ -38,20 +32,7 @@ def test_decisions_over_kills_equal_the_embedded_replay(
     settings = f"{SMALL.replace('block = 40', 'block = 15')}\nmax_pending = 50"
     with Streaming(broker, tmp_path, LANES, settings=settings, every=0.2) as streaming:
         streaming.start("tokenize-0")
-        place = 0
-        for _ in range(7):
-            bring_up(streaming, "learn")
-            before = max(snapshots_of(streaming, MICRO), default=0)
-            for _ in range(rng.randrange(2, 6)):
-                more = rng.randrange(20, 80)
-                streaming.produce(events[place : place + more])
-                place += more
-                time.sleep(rng.uniform(0.0, 0.4))
-            if rng.random() < 0.7:
-                assert newer_snapshot(streaming, MICRO, before), streaming.log("learn")
-            streaming.kill("learn")
-        bring_up(streaming, "learn")
-        streaming.produce(events[place:])
+        learn_over_kills(streaming, MICRO, events, rng)
         streaming.wait_learned()
         published = streaming.rankings(len(rankings))
         end_all(streaming)

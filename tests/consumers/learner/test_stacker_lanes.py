@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import time
 from pathlib import Path
 
@@ -16,11 +15,17 @@ from consumers.kafka.log_reader import describe_log
 from consumers.kafka.offsets import committed_offset
 from consumers.kafka_names import lane_consumer_group
 from consumers.settings import ConfigError
-from pipeline.snapshots.folder import SnapshotFolder
 from tests.consumers.learner.test_lanes import by_lane, end_all, expected_of
 from tests.consumers.learner.test_live_page import page_update
 from tests.consumers.learner.test_ordinal_lanes import documents_in, replayed, scattered
 from tests.support.kafka_stream import SMALL, Streaming, assert_exact, eventually
+from tests.support.killed_learners import (
+    bring_up,
+    learn_over_kills,
+    newer_snapshot,
+    places_of,
+    snapshots_of,
+)
 from tests.support.ports import free_port
 
 FIRST, SECOND = "mmp:loss=1", "perceptron:average=true,norm=l2"
@@ -29,31 +34,6 @@ ALL = "svm-map:refit=20,window=50"
 TWO = f"svm-map:of=[{SPARSE},{SECOND}],refit=7,window=30,depth=3"
 STACKED = f"svm-map:of=[{FIRST},{SECOND}],refit=20,window=50,name=stacked"
 SLOW = f"svm-map:of=[{FIRST},{SECOND}],refit=1,window=60,name=slow"  # trains in every round
-
-
-def places_of(streaming: Streaming, lane: str, worker: str = "learn") -> list[int]:
-    """The offsets of the log at which a lane resumed, one per start of its worker."""
-    resumed = re.findall(r": (\S.*): resuming at offset ([0-9]+) of the log", streaming.log(worker))
-    return [int(place) for names, place in resumed if lane in names]
-
-
-def bring_up(streaming: Streaming, worker: str) -> None:
-    """Start a worker, and wait until it has resumed."""
-    log = streaming.folder / f"{worker}.log"
-    before = log.read_text().count("resuming at offset") if log.exists() else 0
-    streaming.start(worker)
-    assert eventually(lambda: streaming.log(worker).count("resuming at offset") > before, 120)
-
-
-def snapshots_of(streaming: Streaming, lane: str) -> list[int]:
-    """The offsets of the snapshots of a lane, newest first."""
-    folder = SnapshotFolder(streaming.config.snapshots.folder / streaming.name)
-    return [s.position for _, s in folder.descriptions([]) if lane in s.lanes]
-
-
-def newer_snapshot(streaming: Streaming, lane: str, position: int) -> bool:
-    """Whether a snapshot of a lane beyond this offset appears."""
-    return eventually(lambda: max(snapshots_of(streaming, lane), default=0) > position, 60)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -67,20 +47,7 @@ def test_stackers_over_kills_equal_the_embedded_replay(
     settings = f"{SMALL.replace('block = 40', 'block = 15')}\nmax_pending = 50"
     with Streaming(broker, tmp_path, lanes, settings=settings, every=0.2) as streaming:
         streaming.start("tokenize-0")
-        place = 0
-        for _ in range(7):
-            bring_up(streaming, "learn")
-            before = max(snapshots_of(streaming, FIRST), default=0)
-            for _ in range(rng.randrange(2, 6)):  # it has some of them, then, and not the others
-                more = rng.randrange(20, 80)
-                streaming.produce(events[place : place + more])
-                place += more
-                time.sleep(rng.uniform(0.0, 0.4))
-            if rng.random() < 0.7:  # so that the next one does not always begin where this one did
-                assert newer_snapshot(streaming, FIRST, before), streaming.log("learn")
-            streaming.kill("learn")
-        bring_up(streaming, "learn")
-        streaming.produce(events[place:])
+        learn_over_kills(streaming, FIRST, events, rng)
         streaming.wait_learned()
         published = streaming.rankings(len(rankings))
         end_all(streaming)
