@@ -1,12 +1,12 @@
-"""A barrier at which the threads of one kernel meet: all go on when the last one has come.
+"""A barrier at which threads, or processes that share memory, meet while they run one kernel.
 
-Each thread counts its own arrivals in a cache line that nobody else writes to, and waits until the
-counts of all others are as high. An arrival is stored with release order and read with acquire
-order. So whatever a thread wrote before it arrived, all others see after the barrier, also on
-processors that reorder memory operations, such as ARM.
+Each member says how far it is in a cache line that nobody else writes to, and waits until all
+others are as far. Its place is stored with release order and read with acquire order. So whatever a
+member wrote before it came to a place, all others see when they have met there, also on processors
+that reorder memory operations, such as ARM.
 
-A thread that waits for long gives its core to others, because the thread that it waits for may
-need the core. If a thread fails it calls `give_up`, and the others wait no longer.
+A member that waits for long gives its core to others, because the one that it waits for may need
+the core. If a thread fails it calls `give_up`, and the others wait no longer.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from numba.extending import intrinsic
 from learners.arrays import Longs
 from learners.jit import njit
 
-# Numbers from one count to the next: two cache lines, because processors fetch lines in pairs.
+# Numbers from one place to the next: two cache lines, because processors fetch lines in pairs.
 SPACING = 16
-SPINS = 2000  # reads of a count before the core is given to others, a few microseconds
+SPINS = 2000  # reads of a place before the core is given to others, a few microseconds
+FOREVER = 1 << 62
 
 # The system's function that lets other threads run. Compiled code refers to it by name, so that
 # kernels can be cached.
@@ -33,14 +34,14 @@ YIELD = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
 INT64 = ir.IntType(64)
 
 
-def new_barrier(threads: int) -> Longs:
-    """The counts of a barrier for this many threads, then a flag that one of them gave up."""
-    return np.zeros((threads + 1) * SPACING, np.int64)
+def new_barrier(members: int) -> Longs:
+    """The places of so many members, then a flag that one of them gave up."""
+    return np.zeros((members + 1) * SPACING, np.int64)
 
 
-def give_up(counts: Longs) -> None:
-    """Let every thread pass the barrier, now and always; `meet` then returns False."""
-    counts[len(counts) - SPACING] = 1
+def give_up(barrier: Longs) -> None:
+    """Let nobody wait any more; `meet` then returns False."""
+    barrier[len(barrier) - SPACING] = 1
 
 
 if TYPE_CHECKING:
@@ -96,17 +97,21 @@ else:
 
 
 @njit
-def meet(counts: Longs, number: int) -> bool:
-    """Arrive as thread `number` and wait for all others; False if one of them gave up."""
-    arrivals = counts[number * SPACING] + 1
-    store_release(counts, number * SPACING, arrivals)
-    threads = len(counts) // SPACING - 1
-    for other in range(threads):
+def meet(barrier: Longs, number: int, place: int, patience: int) -> bool:
+    """Come to a place as member `number`, and wait until all others are there or beyond.
+
+    Returns False if one of them gave up, or if the core was given to others `patience` times. Then
+    the same place can be tried again.
+    """
+    if barrier[number * SPACING] < place:
+        store_release(barrier, number * SPACING, place)
+    members = len(barrier) // SPACING - 1
+    for other in range(members):
         spins = 0
-        while load_acquire(counts, other * SPACING) < arrivals:
+        while load_acquire(barrier, other * SPACING) < place:
             spins += 1
             if spins >= SPINS:
-                if load_acquire(counts, threads * SPACING) != 0:
+                if load_acquire(barrier, members * SPACING) != 0 or spins - SPINS >= patience:
                     return False
                 yield_core()
     return True

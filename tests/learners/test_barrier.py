@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from learners.arrays import Longs
-from learners.barrier import SPACING, give_up, meet, new_barrier
+from learners.barrier import FOREVER, SPACING, give_up, meet, new_barrier
 from learners.jit import njit
 from learners.threads import run_together
 from tests.conftest import REPOSITORY
@@ -21,7 +21,7 @@ from tests.conftest import REPOSITORY
 CACHED = """
 import numpy as np
 from learners.barrier import meet, new_barrier
-print(meet(new_barrier(1), 0), sum(meet.stats.cache_hits.values()))
+print(meet(new_barrier(1), 0, 1, 1), sum(meet.stats.cache_hits.values()))
 """
 
 
@@ -31,11 +31,11 @@ def late_or_early(barrier: Longs, number: int, rounds: int, written: Longs) -> i
     wrong = 0
     for i in range(rounds):
         written[number * SPACING] = i
-        if not meet(barrier, number):
+        if not meet(barrier, number, 2 * i + 1, FOREVER):
             return -1
         for other in range(len(written) // SPACING):
             wrong += written[other * SPACING] != i
-        if not meet(barrier, number):
+        if not meet(barrier, number, 2 * i + 2, FOREVER):
             return -1
     return wrong
 
