@@ -55,6 +55,7 @@ class LaneSettings(Section):
     spec: str
     publish: bool = True
     shards: Annotated[int, Field(ge=1, le=MAX_SHARDS)] = 1
+    shared_memory: bool = True
 
     @field_validator("spec")
     @classmethod

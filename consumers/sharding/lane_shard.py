@@ -8,8 +8,9 @@ there.
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import orjson
 
@@ -19,11 +20,16 @@ from consumers.kafka.log_reader import LogReader
 from consumers.settings import Config
 from consumers.sharding.score_exchange import KafkaExchange
 from consumers.sharding.shared_blocks import SharedBlocks
+from consumers.sharding.shared_place import SharedPlace
 from consumers.stream_settings import StreamSettings
 from learners.learner import Learner
+from learners.sharding.exchange import APART, Sent
+from learners.sharding.meeting_place import MeetingPlace
 from learners.sharding.shard import Shard
 from learners.specs import LaneSpec
 from pipeline.follower import Follower
+
+log = logging.getLogger(__name__)
 
 PROTOCOL = 2  # what shards exchange: payloads of another version are ignored
 
@@ -36,9 +42,24 @@ class DeferredExchange:
         self.shards = assignment.shards
         self.opened: KafkaExchange | None = None
 
-    def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
+    def swap(
+        self, number: int, part: bytes, *, adopt: bool = False, mark: int = APART
+    ) -> list[bytes]:
         """See `Exchange.swap`."""
-        return self.connection.swap(number, part, adopt=adopt)
+        return self.connection.swap(number, part, adopt=adopt, mark=mark)
+
+    def sent(self, number: int) -> Sent | None:
+        """See `Exchange.sent`."""
+        return self.connection.sent(number)
+
+    def look(self, number: int, missing: Sequence[int], seconds: float) -> Sent | None:
+        """See `Exchange.look`."""
+        return self.connection.look(number, missing, seconds)
+
+    @property
+    def place(self) -> MeetingPlace | None:
+        """See `Exchange.place`."""
+        return self.connection.place
 
     @property
     def connection(self) -> KafkaExchange:
@@ -59,6 +80,7 @@ class LaneShard:
         self._first_offset = 0  # the offset of the log at which exchanges are counted from 0
         self._settings: dict[str, object] = {}
         self._blocks: SharedBlocks | None = None
+        self._place: SharedPlace | None = None
 
     def build(self, spec: LaneSpec) -> Learner:
         """The learner of this shard."""
@@ -85,10 +107,28 @@ class LaneShard:
         epoch = hashlib.blake2b(orjson.dumps(facts), digest_size=8).hexdigest()
         self.close()
         self._blocks = SharedBlocks(reader, kept.get("block", 1))
+        self._place = self._open_place(epoch)
         self._exchange.opened = KafkaExchange(
             self._config.kafka, self._stream.scores, self._stream.name, self.assignment.lane, epoch,
             self.assignment.shard, shards, kept["scores"], stop, waiting, self._blocks.backlog,
+            self._place,
         )  # fmt: skip
+
+    def _open_place(self, epoch: str) -> SharedPlace | None:
+        """The memory where shards on this machine meet, if there can be one."""
+        lane, shard, shards = self.assignment.lane, self.assignment.shard, self.assignment.shards
+        settings = {one.parsed.name: one for one in self._stream.lanes}[lane]
+        if not settings.shared_memory:
+            return None
+        facts = orjson.dumps([self._stream.name, lane, epoch])
+        try:
+            return SharedPlace(hashlib.blake2b(facts, digest_size=16).hexdigest(), shard, shards)
+        except OSError as error:
+            log.warning(
+                "lane %s: there is no memory that shards on this machine could share, so they "
+                "exchange everything over Kafka: %s", lane, error,
+            )  # fmt: skip
+            return None
 
     def next_blocks(
         self, timeout_ms: int, is_due_between: Callable[[int, int], bool]
@@ -116,3 +156,6 @@ class LaneShard:
         if self._exchange.opened is not None:
             self._exchange.opened.close()
             self._exchange.opened = None
+        if self._place is not None:
+            self._place.close()
+            self._place = None

@@ -14,6 +14,9 @@ Duplicates arrive later; they are ignored.
 
 With each payload a shard says how many records of the log wait for it. What shard 0 says decides
 how many records all shards take next as one block (`shared_blocks`).
+
+Shards on one machine need not exchange anything while they take a segment (`meeting_place`). Then
+one exchange records what they found, so that a restart finds it.
 """
 
 from __future__ import annotations
@@ -37,11 +40,14 @@ from consumers.kafka.workarounds import discard_producer
 from consumers.settings import KafkaSettings
 from consumers.sharding.score_records import ExchangeParts, ScoreRecords, split
 from consumers.task import Task
+from learners.sharding.exchange import APART, OutvotedError, Sent
+from learners.sharding.meeting_place import MeetingPlace
 
 POLL_MS = 100  # how soon a request to stop, or a record that was not written, is noticed
 # Memory: the payloads of one exchange (MAX_PAYLOAD_BYTES per shard) and the records of one poll.
 RECORDS_PER_POLL = 16
 LOG_AFTER_S, LOG_AGAIN_S = 3.0, 30.0
+LOOK_AFTER_S = 0.2  # how long a shard waits in shared memory before it looks into the topic
 # A producer of kafka-python that finds no broker for its very first record waits for ever; one that
 # has written before gives up by itself.
 GIVE_UP_S = 30.0
@@ -78,11 +84,13 @@ class KafkaExchange:
         stop: threading.Event,
         waiting: Callable[[float], None] = lambda seconds: None,
         own_backlog: Callable[[], int] = lambda: 0,
+        place: MeetingPlace | None = None,
     ) -> None:
         if not 0 <= shard < shards:
             raise ValueError(f"there is no shard {shard} of {shards}; they are numbered from 0")
         self.shard = shard
         self.shards = shards
+        self.place = place
         self.waiting_for: tuple[int, ...] = ()  # the shards whose payload is missing now
         self.backlog = 0  # of shard 0, in the last exchange
         self._lane = lane
@@ -94,6 +102,8 @@ class KafkaExchange:
         self._records = ScoreRecords(topic, stream, lane, epoch, shards)
         self._unread: deque[Message] = deque()
         self._next: int | None = None  # the number of the next exchange
+        self._parts: ExchangeParts | None = None  # of it, if something of it may have been read
+        self._memory_wait: ExchangeWait | None = None
         self._failed = False
         self._watch = TopicWatch(settings, topic)
         self._last_check = time.monotonic()
@@ -136,25 +146,81 @@ class KafkaExchange:
             "from Kafka."
         )
 
-    def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
+    def swap(
+        self, number: int, part: bytes, *, adopt: bool = False, mark: int = APART
+    ) -> list[bytes]:
         """Send the payload of this shard in exchange `number`; returns the payloads of all shards.
 
         With `adopt`, another payload that this shard sent before a restart counts, not this one.
-        Raises `StoppedError` if asked to stop meanwhile.
+        Raises `StoppedError` if asked to stop meanwhile, and `OutvotedError` if the first payload
+        in the topic has another mark. The exchange can be tried again then.
         """
+        parts = self._parts_of(number)
+        self._end_memory_wait(number)
+        self._failed = True
+        self._began = time.monotonic()
+        parts.give(split(number, self.shard, part, self._own_backlog(), mark), adopt=adopt)
+        try:
+            self._collect(parts, mark)
+        except OutvotedError:
+            self._failed = False
+            raise
+        self._next, self._parts, self._failed = number + 1, None, False
+        self._restart_offset = self._offset
+        self.backlog = parts.backlog
+        return parts.payloads()
+
+    def _parts_of(self, number: int) -> ExchangeParts:
+        """What has arrived of an exchange, which must be the next one."""
         if self._failed:
             raise ValueError(f"exchange {self._next} was not completed; restart the exchange")
         if self._next not in (None, number):
             raise ValueError(f"expected exchange {self._next}, got {number}")
-        self._next, self._failed = number, True
+        self._next = number
+        if self._parts is None:
+            self._parts = ExchangeParts(number, self.shard, self.shards)
+        return self._parts
+
+    def sent(self, number: int) -> Sent | None:
+        """What was sent in the next exchange, as far as it is known; see `Exchange.sent`.
+
+        After a restart, that is all that was in the topic then.
+        """
+        parts = self._parts_of(number)
         self._began = time.monotonic()
-        own = split(number, self.shard, part, self._own_backlog())
-        parts = ExchangeParts(self.shards, own, adopt=adopt)
-        self._collect(parts)
-        self._next, self._failed = number + 1, False
-        self._restart_offset = self._offset
-        self.backlog = parts.backlog
-        return parts.payloads()
+        self._read_into(parts)
+        while parts.sent() is None and not self._has_caught_up():
+            self._poll(())
+            self._read_into(parts)
+        return parts.sent()
+
+    def _end_memory_wait(self, number: int) -> None:
+        """Log that a shard is there again that this one has waited for in shared memory."""
+        if self._memory_wait is not None:
+            self._memory_wait.check(number, ())
+            self._memory_wait = None
+
+    def look(self, number: int, missing: Sequence[int], seconds: float) -> Sent | None:
+        """Look around while this shard waits in shared memory; see `Exchange.look`."""
+        if self._stop.is_set():
+            raise self._stopped()
+        if seconds < LOOK_AFTER_S or not missing:
+            self._end_memory_wait(number)
+            return None
+        if self._memory_wait is None:
+            self._memory_wait = ExchangeWait(
+                self._lane, self.shard, self.shards, self._bootstrap, seconds
+            )
+        parts = self._parts_of(number)
+        self._began = time.monotonic() - seconds
+        self.waiting_for = tuple(missing)
+        try:
+            self._poll(())
+        finally:
+            self.waiting_for = ()
+        self._read_into(parts)
+        self._memory_wait.check(number, missing)
+        return parts.sent()
 
     def position(self, number: int) -> int:
         """The offset where a restart must begin, to find exchange `number` and all later ones.
@@ -165,12 +231,14 @@ class KafkaExchange:
             raise ValueError(f"expected exchange {self._next}, got {number}")
         return self._restart_offset
 
-    def _collect(self, parts: ExchangeParts) -> None:
+    def _collect(self, parts: ExchangeParts, mark: int) -> None:
         """Read until the exchange is complete; send own parts once they are known to be missing."""
         futures: list[SendFuture] | None = None
         wait = ExchangeWait(self._lane, self.shard, self.shards, self._bootstrap)
         try:
             while not parts.complete:
+                if parts.mark not in (None, mark):
+                    raise OutvotedError
                 if futures is None and self._has_caught_up():
                     futures = self._send_missing(parts)
                     wait.restart()
@@ -180,7 +248,9 @@ class KafkaExchange:
                     if self._unread and self.shard in parts.missing:
                         wait.restart()  # the broker answers, and there is much to read
                 self._read_into(parts)
-                wait.check(parts)
+                wait.check(parts.number, parts.missing)
+            if parts.mark != mark:
+                raise OutvotedError
         finally:
             self.waiting_for = ()
 
@@ -210,7 +280,7 @@ class KafkaExchange:
             if error is not None:
                 raise error
         if self._stop.is_set():
-            raise StoppedError(f"lane {self._lane}: stopped while waiting for other shards")
+            raise self._stopped()
         self._waiting(time.monotonic() - self._began)
         try:
             polled = self._consumer.poll(POLL_MS, max_records=RECORDS_PER_POLL)
@@ -219,6 +289,9 @@ class KafkaExchange:
         self._unread.extend(polled.get(self._source, ()))
         if not self._unread and self._is_gone():
             raise self._lost("was deleted")
+
+    def _stopped(self) -> StoppedError:
+        return StoppedError(f"lane {self._lane}: stopped while waiting for other shards")
 
     def _is_gone(self) -> bool:
         """Whether the topic was deleted; a thread asks now and then, because that may take long."""
@@ -254,48 +327,51 @@ class KafkaExchange:
 class ExchangeWait:
     """Logs which shards an exchange waits for, if it takes long."""
 
-    def __init__(self, lane: str, shard: int, shards: int, bootstrap: str) -> None:
+    def __init__(
+        self, lane: str, shard: int, shards: int, bootstrap: str, seconds: float = 0.0
+    ) -> None:
         self._lane = lane
         self._shard = shard
         self._shards = shards
         self._bootstrap = bootstrap
         self._logged: set[str] = set()
-        self._began = time.monotonic()
-        self.restart()
+        self._began = time.monotonic() - seconds
+        self._since = self._began
+        self._log_at = self._since + LOG_AFTER_S
 
     def restart(self) -> None:
         """Measure the time from now on."""
         self._since = time.monotonic()
         self._log_at = self._since + LOG_AFTER_S
 
-    def check(self, parts: ExchangeParts) -> None:
-        """Log what the exchange waits for, or that the wait is over.
+    def check(self, number: int, missing: Sequence[int]) -> None:
+        """Log which shards exchange `number` waits for, or that the wait is over.
 
         Raises `KafkaTimeoutError` if the broker is away for too long: another client may find it.
         """
         now = time.monotonic()
-        exchange = f"(exchange {parts.number})"
-        if parts.complete and self._logged:
+        exchange = f"(exchange {number})"
+        if not missing and self._logged:
             log.warning(
                 "lane %s: heard from %s again after %.0f s %s",
                 self._lane, ", ".join(sorted(self._logged)), now - self._began, exchange,
             )  # fmt: skip
-        elif not parts.complete and now >= self._log_at:
-            missing = self._missing(parts)
-            self._logged.update(missing)
+        elif missing and now >= self._log_at:
+            names = self._names(missing)
+            self._logged.update(names)
             self._log_at = now + LOG_AGAIN_S
             log.warning(
                 "lane %s: waiting for %s for %.0f s %s",
-                self._lane, ", ".join(missing), now - self._since, exchange,
+                self._lane, ", ".join(names), now - self._since, exchange,
             )  # fmt: skip
-        if self._shard in parts.missing and now - self._since > GIVE_UP_S:
+        if self._shard in missing and now - self._since > GIVE_UP_S:
             raise KafkaTimeoutError(
                 f"lane {self._lane}: nothing came from the broker at {self._bootstrap} "
                 f"for {GIVE_UP_S:.0f} s {exchange}"
             )
 
-    def _missing(self, parts: ExchangeParts) -> list[str]:
+    def _names(self, missing: Sequence[int]) -> list[str]:
         """The other shards that are missing; the broker, if not even own records come back."""
-        if self._shard in parts.missing:
+        if self._shard in missing:
             return [f"the broker at {self._bootstrap}"]
-        return [f"shard {shard}/{self._shards}" for shard in parts.missing]
+        return [f"shard {shard}/{self._shards}" for shard in missing]

@@ -2,9 +2,12 @@
 
 The key of a record is a JSON array: stream, lane, epoch, number of the exchange, shard, part. The
 value is a container (`pipeline.storage.container`) of kind WRSC: the number of parts and bytes of
-the whole payload, the backlog, and the bytes of this part. The backlog is how many records of the
-log waited for the shard when it sent the payload. It is no part of the payload: a shard that sends
-a payload again after a restart may have another one, and the first in the topic counts.
+the whole payload, the backlog, the mark, and the bytes of this part. The backlog is how many
+records of the log waited for the shard when it sent the payload. It is no part of the payload: a
+shard that sends a payload again after a restart may have another one, and the first in the topic
+counts. The mark says whether the shards have taken the segment together
+(`learners.sharding.exchange`). Here, too, the first record of an exchange counts, whichever shard
+sent it: records of the exchange with another mark are ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import orjson
 
 from consumers.kafka.client_types import Message
 from consumers.kafka.clients import PART_BYTES
-from learners.sharding.exchange import DisagreementError
+from learners.sharding.exchange import APART, TOGETHER, DisagreementError, Sent
 from pipeline.storage.container import DamagedError, pack, unpack
 
 KIND, VERSION = b"WRSC", 1
@@ -37,9 +40,12 @@ class PayloadPart(NamedTuple):
     size: int  # of the payload
     content: bytes
     backlog: int = 0  # records of the log that wait behind the current block
+    mark: int = APART
 
 
-def split(number: int, shard: int, payload: bytes, backlog: int = 0) -> list[PayloadPart]:
+def split(
+    number: int, shard: int, payload: bytes, backlog: int = 0, mark: int = APART
+) -> list[PayloadPart]:
     """Split a payload into parts; an empty payload is one part."""
     size = len(payload)
     if size > MAX_PAYLOAD_BYTES:
@@ -48,11 +54,10 @@ def split(number: int, shard: int, payload: bytes, backlog: int = 0) -> list[Pay
             "possible. Make the blocks of the stream smaller."
         )
     starts = range(0, max(size, 1), PART_BYTES)
+    contents = [payload[start : start + PART_BYTES] for start in starts]
     return [
-        PayloadPart(
-            number, shard, part, len(starts), size, payload[start : start + PART_BYTES], backlog
-        )
-        for part, start in enumerate(starts)
+        PayloadPart(number, shard, part, len(starts), size, content, backlog, mark)
+        for part, content in enumerate(contents)
     ]
 
 
@@ -69,6 +74,8 @@ class ScoreRecords:
         """The key and value of the record of a part."""
         key = self._prefix + b"%d,%d,%d]" % (part.number, part.shard, part.part)
         content = {"parts": part.parts, "bytes": part.size, "backlog": part.backlog}
+        if part.mark != APART:
+            content["mark"] = part.mark
         scores = np.frombuffer(part.content, np.uint8)
         return key, pack(KIND, VERSION, content, {"scores": scores})
 
@@ -90,14 +97,15 @@ class ScoreRecords:
             return None
         name = self.describe(message)
         content, arrays = unpack(message.value or b"", KIND, VERSION, name)
-        values = [content.get("parts"), content.get("bytes"), content.get("backlog", 0)]
+        names = {"parts": None, "bytes": None, "backlog": 0, "mark": APART}
+        values = [content.get(name, default) for name, default in names.items()]
         numbers = [value for value in values if type(value) is int]
         scores = arrays.get("scores")
         if len(numbers) < len(values) or scores is None:
             raise DamagedError(
-                f"{name} is damaged: parts, bytes, backlog or scores are missing or no number"
+                f"{name} is damaged: parts, bytes, backlog, mark or scores are missing or no number"
             )
-        parts, size, backlog = numbers
+        parts, size, backlog, mark = numbers
         if scores.dtype != np.uint8 or scores.ndim != 1:
             raise DamagedError(
                 f"{name} is damaged: scores are {scores.dtype.name} of {scores.ndim} dimensions, "
@@ -112,7 +120,9 @@ class ScoreRecords:
             raise DamagedError(
                 f"{name} is damaged: a backlog of {backlog}; it must be from 0 to {MAX_BACKLOG}"
             )
-        return PayloadPart(number, shard, part, parts, size, scores.tobytes(), backlog)
+        if mark not in (APART, TOGETHER):
+            raise DamagedError(f"{name} is damaged: its mark is {mark}; it must be 0 or 1")
+        return PayloadPart(number, shard, part, parts, size, scores.tobytes(), backlog, mark)
 
     def _numbers(self, key: bytes, message: Message) -> tuple[int, int, int]:
         """The number of the exchange, the shard and the part, from the key."""
@@ -129,19 +139,27 @@ class ScoreRecords:
 
 
 class ExchangeParts:
-    """The parts of one exchange that have arrived so far.
+    """The parts of one exchange that have arrived so far, at one of its shards."""
 
-    `own` are the parts that this shard sends; they are compared with what arrives from this shard,
-    unless it adopts what it has sent before a restart.
-    """
-
-    def __init__(self, shards: int, own: list[PayloadPart], *, adopt: bool = False) -> None:
-        self.number = own[0].number
-        self._shard = own[0].shard
-        self._own = own
-        self._adopts = adopt
+    def __init__(self, number: int, shard: int, shards: int) -> None:
+        self.number = number
+        self.mark: int | None = None  # of the first record
+        self._shard = shard
+        self._own: list[PayloadPart] = []
+        self._adopts = True
         self._arrived: list[dict[int, PayloadPart]] = [{} for _ in range(shards)]
         self._missing = dict.fromkeys(range(shards))
+
+    def give(self, own: list[PayloadPart], *, adopt: bool = False) -> None:
+        """Take the parts that this shard sends.
+
+        They are compared with what arrives from this shard, and with what has arrived already,
+        unless it adopts what it has sent before a restart.
+        """
+        self._own, self._adopts = own, adopt
+        if own[0].mark == self.mark:
+            for part in self._arrived[self._shard].values():
+                self._compare(part, "the scores topic")
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -158,6 +176,19 @@ class ExchangeParts:
 
         Raises `DisagreementError` if the part contradicts one that has arrived before.
         """
+        if self.mark is None:
+            self.mark = part.mark
+        if part.mark != self.mark:
+            return
+        self._compare(part, name)
+        arrived = self._arrived[part.shard]
+        arrived.setdefault(part.part, part)
+        if part.shard in self._missing and len(arrived) == part.parts:
+            self._check_size(part, name)
+            del self._missing[part.shard]
+
+    def _compare(self, part: PayloadPart, name: str) -> None:
+        """Compare a part with what the shard has sent before, or what this shard sends."""
         arrived = self._arrived[part.shard]
         if part.shard == self._shard and not self._adopts:
             known = self._own[part.part] if part.part < len(self._own) else self._own[0]
@@ -171,10 +202,6 @@ class ExchangeParts:
                 "with the same configuration in all shards. If they do already, start all shards "
                 "over: empty their snapshot folders, and delete this topic."
             )
-        arrived.setdefault(part.part, part)
-        if part.shard in self._missing and len(arrived) == part.parts:
-            self._check_size(part, name)
-            del self._missing[part.shard]
 
     def _check_size(self, last: PayloadPart, name: str) -> None:
         size = sum(len(part.content) for part in self._arrived[last.shard].values())
@@ -193,9 +220,18 @@ class ExchangeParts:
         """The backlog of shard 0, once its payload is complete."""
         return self._arrived[0][0].backlog
 
+    def sent(self) -> Sent | None:
+        """What has been sent so far, if anything."""
+        if self.mark is None:
+            return None
+        complete = (n for n in range(len(self._arrived)) if n not in self._missing)
+        first = next(complete, None)
+        return Sent(self.mark, None if first is None else self._payload(first))
+
     def payloads(self) -> list[bytes]:
         """The payload of each shard, once all are complete."""
-        return [
-            b"".join(parts[number].content for number in range(len(parts)))
-            for parts in self._arrived
-        ]
+        return [self._payload(shard) for shard in range(len(self._arrived))]
+
+    def _payload(self, shard: int) -> bytes:
+        parts = self._arrived[shard]
+        return b"".join(parts[number].content for number in range(len(parts)))

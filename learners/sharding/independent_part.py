@@ -13,11 +13,14 @@ from learners.checks import count_of
 from learners.learner import Learner, State
 from learners.scores import DenseScores
 from learners.segment import Segment
+from learners.sharding.gathering import Gathering
 from learners.sharding.topic_slice import TopicSlice
 
 
 class IndependentPart:
     """A whole learner that follows a stream of the shard's own topics."""
+
+    learns_alone = True
 
     def __init__(self, learner: Learner, own: TopicSlice) -> None:
         self.exchanges = self.sent_bytes = 0
@@ -27,12 +30,26 @@ class IndependentPart:
         self._seconds = 0.0
         learner.number_topics(own.shard, own.shards)
 
-    def learn(self, segment: Segment, own: Floats) -> None:
-        """Take all steps; see `ShardPart.learn`."""
+    def begin(self, segment: Segment, own: Floats) -> None:
+        """Take all steps, which needs no other shards."""
         started = time.perf_counter()
         self._learner.threads = self.threads
         self._learner.follow(self._own.segment(segment), DenseScores(own))
         self._seconds += time.perf_counter() - started
+
+    def take_apart(self, segment: Segment, own: Floats) -> None:
+        """Nothing is left to do."""
+
+    def take_together(self, segment: Segment, own: Floats, gathering: Gathering) -> bytes:
+        """Nothing is left to do."""
+        return b""
+
+    def recall(self, segment: Segment, own: Floats, minutes: memoryview) -> None:
+        """Nothing is left to do."""
+
+    def minutes_bytes(self, segment: Segment) -> int:
+        """It meets nobody to learn."""
+        return 0
 
     def forget(self, keep: Longs) -> None:
         """Drop the terms that left the vocabulary."""

@@ -10,12 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.arrays import Floats, Ints, Longs
+from learners.barrier import meet, new_barrier
 from learners.learner import Learner, State
 from learners.scores import DenseScores, RowScores
 from learners.segment import Segment
 from learners.sharding.exchange import ThreadExchange
 from learners.sharding.parts import divided_state, joined_state, new_part
+from learners.sharding.shard_part import ShardPart
 from learners.sharding.topic_slice import owned
+
+
+def learn_apart(part: ShardPart, segment: Segment, own: Floats) -> None:
+    """Let a shard take the steps with its own topics, and exchange what it needs for that."""
+    part.begin(segment, own)
+    part.take_apart(segment, own)
 
 
 class Shards(Learner):
@@ -42,7 +50,7 @@ class Shards(Learner):
         shards = len(self._parts)
         own = [np.zeros((len(table), owned(segment.topics, n, shards))) for n in range(shards)]
         tasks = [
-            self._pool.submit(self._exchange.run, part.learn, segment, of_part)
+            self._pool.submit(self._exchange.run, learn_apart, part, segment, of_part)
             for part, of_part in zip(self._parts, own, strict=True)
         ]
         errors = [error for task in tasks if (error := task.exception()) is not None]
@@ -82,6 +90,11 @@ class Shards(Learner):
                 return None
             weights[:, place] = own
         return weights
+
+    def warm_up(self) -> None:
+        """Compile what shards need that meet in shared memory."""
+        self._whole.warm_up()
+        meet(new_barrier(1), 0, 1, 1)
 
     def timings(self) -> dict[str, float]:
         """Return the mean of the shards' timings."""

@@ -1,7 +1,8 @@
 """How one shard of MMP learns: it keeps the prototypes of every N-th topic.
 
 How far topics move depends on the scores of the relevant topics, and of the topics that are level
-with or above them. So the shards take the lessons of a segment in stretches:
+with or above them. Shards on one machine tell each other about every document, in memory that they
+share: see `learners.prototypes.mmp_slice`. Others take the lessons of a segment in stretches:
 
 1. Each shard scores the documents of the stretch with its own prototypes, as they are now.
 2. The shards exchange the scores of the relevant topics.
@@ -19,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -28,15 +30,26 @@ from learners.arrays import Floats, Ints, Longs
 from learners.checks import array_of, check_between, check_extent, count_of, floats, longs
 from learners.growing_array import GrowingArray
 from learners.learner import State
+from learners.prototypes.kernel import Prototypes
+from learners.prototypes.mmp_slice import Attendance, Meeting, Minutes, follow_mmp_slice
 from learners.segment import Segment
-from learners.sharding.certain_leads import COMPLETE, FALL, RISE, Updates
+from learners.sharding.certain_leads import Updates
 from learners.sharding.content_checksum import content_checksum
 from learners.sharding.exchange import DisagreementError, Exchange
-from learners.sharding.lessons import Offers, Resolved, TopicRecords, resolve
+from learners.sharding.gathering import Gathering
+from learners.sharding.lessons import Offers, TopicRecords, resolve
 from learners.sharding.level_topics import label_fingerprints
+from learners.sharding.mmp_meeting import (
+    LABEL_BYTES,
+    hold_meeting,
+    label_count,
+    recall_meeting,
+    topics_of,
+)
 from learners.sharding.replay import column_lengths, replay, row_lengths, score_rows
 from learners.sharding.rounding_bounds import Words
 from learners.sharding.sparse_stretch import Lessons, Scoring, choose_offers, inner_products
+from learners.sharding.stretch_expectation import LONGEST, SHORTEST, Expectation
 from learners.sharding.stretch_parts import (
     DIGEST_BYTES,
     Place,
@@ -47,18 +60,13 @@ from learners.sharding.stretch_parts import (
     read_offers,
     write_parcel,
 )
-from learners.sharding.topic_slice import owned
+from learners.sharding.topic_slice import TopicSlice, owned
+from learners.update_rule import MMP_RULE, UpdateRule
 
-# Lessons of a stretch. Each lesson is corrected by those before, and the longer a stretch is, the
-# more topics are sent. So longer ones take more time than their exchanges save.
-SHORTEST, LONGEST = 16, 256
 MAX_BYTES = 64 << 20  # of the scores of all shards, if all were exchanged
 # The bounds of lengths are sums that grow with every update, so they are measured now and then.
 MEASURE_EVERY = 256  # exchanges
-# How far topics are expected to move within a stretch: see `_expect`.
-FIRST_FALL, FIRST_RISE = 0.0, 1.0
-GROWTH, DECAY = 1.1, 0.95
-LEAST_RISE, MOST_MOVE = 1e-6, 1e12
+UNMEASURED = float(np.finfo(np.float64).max)  # a bound that is right, but useless
 NO_UPDATES = Updates(
     np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int64),
     np.zeros(0, np.int32),
@@ -73,27 +81,33 @@ class MMPShard:
         "rounds", "exchanges", "stretch", "measured", "expected", "mass", "history",
     )  # fmt: skip
     topic_axes: ClassVar[dict[str, int]] = {"weights": 1, "lagging": 1}
+    learns_alone = False
 
     def __init__(self, exchange: Exchange, loss: int, margin: float, average: bool) -> None:
         self.exchange = exchange
         self.loss, self.margin, self.average = loss, margin, average
         self.rounds = 0
+        self._begun = 0  # rounds at the beginning of a segment
         self.exchanges = 0  # so far, which is the number of the next one
         self.sent_bytes = 0
         self.threads = 1  # one does the work, whatever is set
-        self.stretch = LONGEST  # lessons to try next
+        self._expected = Expectation()
         self._measured = 0  # the exchange at which lengths were measured
-        self._fall, self._rise = FIRST_FALL, FIRST_RISE
         self._weights = GrowingArray(2)
         self._lagging = GrowingArray(2)
-        self._mass = GrowingArray(1)  # of all topics, like `_history`: see `TopicRecords`
+        # Of all topics: see `TopicRecords`.
+        self._mass = GrowingArray(1)
         self._history: Words = np.zeros(0, np.uint64)
         self._content = b""  # checksum of the current segment
-        self._seconds = {"score": 0.0, "wait": 0.0, "resolve": 0.0, "update": 0.0}
+        self._seconds = {"learn": 0.0, "score": 0.0, "wait": 0.0, "resolve": 0.0, "update": 0.0}
 
-    def learn(self, segment: Segment, own: Floats) -> None:
-        """Take all steps; write the scores of its own topics for every ranking step to `own`."""
+    def begin(self, segment: Segment, own: Floats) -> None:
+        """Make room for new terms and topics."""
         self._grow(segment)
+        self._begun = self.rounds
+
+    def take_apart(self, segment: Segment, own: Floats) -> None:
+        """Take all steps in stretches; write the own scores of every ranking step to `own`."""
         steps = segment.steps
         labels = np.diff(steps.label_starts)
         # Without pairs of a relevant and an irrelevant topic, no topic moves.
@@ -103,7 +117,7 @@ class MMPShard:
         most = max(1, MAX_BYTES // (8 * max(1, segment.topics)))
         step = lesson = 0
         while lesson < len(lesson_steps):
-            tried = lesson_steps[lesson : lesson + min(self.stretch, most)]
+            tried = lesson_steps[lesson : lesson + min(self._expected.stretch, most)]
             taken = self._take(segment, step, tried, own)
             step, lesson = int(tried[taken - 1]) + 1, lesson + taken
         nothing = np.zeros((0, self._weights.room.shape[1]))
@@ -118,6 +132,40 @@ class MMPShard:
         missing = segment.topics - len(self._history)
         if missing > 0:
             self._history = np.concatenate((self._history, np.zeros(missing, np.uint64)))
+
+    def take_together(self, segment: Segment, own: Floats, gathering: Gathering) -> bytes:
+        """Take all steps in step with the other shards; return the minutes."""
+        return hold_meeting(segment, gathering, partial(self._follow, segment, own))
+
+    def recall(self, segment: Segment, own: Floats, minutes: memoryview) -> None:
+        """Take all steps by the minutes of a meeting."""
+        take = partial(self._follow, segment, own)
+        recall_meeting(segment, self.exchange.shard, minutes, take)
+
+    def minutes_bytes(self, segment: Segment) -> int:
+        """Some numbers for each label."""
+        return LABEL_BYTES * label_count(segment.steps)
+
+    def _follow(
+        self, segment: Segment, own: Floats, meeting: Meeting, minutes: Minutes,
+        attendance: Attendance, begin: int,
+    ) -> int:  # fmt: skip
+        """Take the steps from `begin` on; return the step where it waits, or their number."""
+        started = time.perf_counter()
+        if begin == 0:
+            self.rounds = self._begun
+        topics = topics_of(segment.steps, TopicSlice(self.exchange.shard, self.exchange.shards))
+        rule = UpdateRule(MMP_RULE, self.loss, self.margin, self.average)
+        model = Prototypes(self._weights.room, self._lagging.room)
+        step, self.rounds = follow_mmp_slice(
+            segment.rows, segment.steps, topics, rule, self.rounds, model, own, meeting, minutes,
+            attendance, begin,
+        )  # fmt: skip
+        # A shard does not learn how the topics of others have moved.
+        self._mass.view[:] = UNMEASURED
+        self._history = np.arange(1, len(self._history) + 1, dtype=np.uint64)
+        self._seconds["learn"] += time.perf_counter() - started
+        return step
 
     def _take(self, segment: Segment, start: int, tried: Longs, own: Floats) -> int:
         """Take the lessons that are certain, at least one, and the steps before; return how many.
@@ -137,12 +185,13 @@ class MMPShard:
         products = inner_products(rows, lessons.row, np.full(segment.terms, -1, np.int64))
         distances = np.sqrt((products * products).sum(axis=1))
         least = np.minimum.reduceat(of_labels, lessons.label_starts[:-1])
-        limits = self.margin + self._fall * distances
+        limits = self.margin + self._expected.fall * distances
         scoring = Scoring(of_labels, marks, least, limits, self.margin)
         size = column_size(topics, shards)
+        rise = self._expected.rise
         parcel = choose_offers(
-            rows, lessons, products, self._rise, scoring, initial, self._weights.words, shard,
-            shards, size,
+            rows, lessons, products, rise, scoring, initial, self._weights.words, shard, shards,
+            size,
         )  # fmt: skip
         self._seconds["resolve"] += time.perf_counter() - started
         offers = self._swap_offers(write_parcel(parcel, size), lessons, topics, scoring, digest)
@@ -152,7 +201,7 @@ class MMPShard:
         records = TopicRecords(self._mass.view, self._history)
         longest = int((rows.starts[lessons.row + 1] - rows.starts[lessons.row]).max())
         resolved = resolve(
-            lessons, lengths, longest, products, self._rise, scoring, offers, self.loss, records,
+            lessons, lengths, longest, products, rise, scoring, offers, self.loss, records,
             place_of, np.full(len(self._history), -1, np.int64),
         )  # fmt: skip
         self._seconds["resolve"] += time.perf_counter() - started
@@ -162,7 +211,7 @@ class MMPShard:
                 "decide a step whose scores are exact. Start all shards over: empty their snapshot "
                 "folders, and delete the scores topic."
             )
-        self._expect(resolved, least, distances)
+        self._expected.update(resolved, least, distances, self.loss)
         taken = tried[: resolved.lessons]
         self._replay(segment, start, int(taken[-1]) + 1, taken, initial, resolved.updates, own)
         return resolved.lessons
@@ -193,6 +242,7 @@ class MMPShard:
             shard, shards,
         )  # fmt: skip
         measured = self.exchanges - self._measured >= MEASURE_EVERY
+        measured = measured or bool((self._mass.view == UNMEASURED).any())
         columns = owned(topics, shard, shards)
         lengths = np.zeros(0)
         if measured:
@@ -245,37 +295,12 @@ class MMPShard:
     def _digest(self, lessons: Lessons) -> bytes:
         """Return a digest of everything that must be equal in all shards at this point."""
         digest = hashlib.blake2b(self._content, digest_size=DIGEST_BYTES)
-        counts = (self.loss, self.rounds, self.exchanges, self._measured, self.stretch)
+        counts = (self.loss, self.rounds, self.exchanges, self._measured, self._expected.stretch)
         digest.update(np.array(counts).tobytes())
-        expected = (self.margin, self._fall, self._rise)
+        expected = (self.margin, self._expected.fall, self._expected.rise)
         for array in (np.array(expected), lessons.row, self._mass.view, self._history):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.digest()
-
-    def _expect(self, resolved: Resolved, least: Floats, distances: Floats) -> None:
-        """Choose what to expect of the next stretch, equal in all shards.
-
-        The reserve of a lesson is `_fall` times the length of its inner products with the lessons
-        before. A label is expected to rise by `_rise` times its inner products with documents that
-        have the label. Both grow when they were not enough, and shrink slowly otherwise. With
-        `loss=1`, no tau is above 1, so a rise of 1 is always enough.
-        """
-        taken, end = resolved.lessons, resolved.end
-        if end == FALL:
-            fallen = max(0.0, float(least[taken]) - resolved.needed)
-            # Inner products may be too small to divide by.
-            needed = fallen / max(float(distances[taken]), fallen / MOST_MOVE, 1e-300)
-            self._fall = min(max(GROWTH * self._fall, needed), MOST_MOVE)
-        elif end == RISE:
-            self._rise = min(self._rise * max(GROWTH, resolved.needed), MOST_MOVE)
-        else:
-            self._fall *= DECAY
-            self._rise = self._rise if self.loss == 1 else max(DECAY * self._rise, LEAST_RISE)
-        if end == COMPLETE:
-            longer = max(2 * taken, self.stretch)
-        else:
-            longer = max(taken + taken // 2, self.stretch // 2)
-        self.stretch = max(SHORTEST, min(longer, LONGEST))
 
     def _replay(
         self, segment: Segment, start: int, stop: int, taken: Longs, initial: Floats,
@@ -304,9 +329,9 @@ class MMPShard:
         state: State = {
             "rounds": np.array(self.rounds),
             "exchanges": np.array(self.exchanges),
-            "stretch": np.array(self.stretch),
+            "stretch": np.array(self._expected.stretch),
             "measured": np.array(self._measured),
-            "expected": np.array([self._fall, self._rise]),
+            "expected": np.array([self._expected.fall, self._expected.rise]),
             "weights": self._weights.copy(),
             "mass": self._mass.copy(),
             "history": self._history.view(np.int64).copy(),
@@ -319,8 +344,8 @@ class MMPShard:
         """Continue from a state that `state` returned."""
         self._check_state(state)
         self.rounds, self.exchanges = int(state["rounds"]), int(state["exchanges"])
-        self.stretch, self._measured = int(state["stretch"]), int(state["measured"])
-        self._fall, self._rise = map(float, state["expected"])
+        self._measured = int(state["measured"])
+        self._expected = Expectation(int(state["stretch"]), *map(float, state["expected"]))
         self._weights.load(state["weights"])
         if self.average:
             self._lagging.load(state["lagging"])
@@ -347,7 +372,7 @@ class MMPShard:
         check_extent("mass", self._mass.shape[0], topics, "topics")
 
     def timings(self) -> dict[str, float]:
-        """Return the seconds spent on scoring, waiting, taking the lessons, and replaying."""
+        """Return the seconds spent together, and apart on scoring, waiting, lessons and replay."""
         return dict(self._seconds)
 
     def column(self, terms: Ints, column: int) -> Floats:
@@ -366,29 +391,3 @@ class MMPShard:
         """The prototypes of its own topics, and two numbers for each of all topics."""
         columns = owned(topics, self.exchange.shard, self.exchange.shards)
         return (2 if self.average else 1) * 8 * terms * columns + 2 * 8 * topics
-
-
-def divisible_state(whole: Mapping[str, npt.NDArray[np.generic]]) -> State:
-    """Return the state of an undivided MMP with what its shards share; others as they are."""
-    state = dict(whole)
-    if "mass" in state:
-        return state
-    weights = np.ascontiguousarray(floats(state, "weights", None, None))
-    count_of(state, "rounds")
-    state["exchanges"], state["measured"] = np.array(0), np.array(0)
-    state["stretch"] = np.array(LONGEST)
-    state["expected"] = np.array([FIRST_FALL, FIRST_RISE])
-    state["mass"] = column_lengths(weights, *weights.shape)
-    hashes = [history_of(column) for column in weights.T]
-    state["history"] = np.array(hashes, np.uint64).view(np.int64)
-    return state
-
-
-def history_of(weights: Floats) -> int:
-    """Return a hash that stands for the unknown history of a prototype; 0 if it is zero.
-
-    Prototypes with different content get different hashes.
-    """
-    if not weights.any():
-        return 0
-    return int.from_bytes(hashlib.blake2b(weights.tobytes(), digest_size=8).digest(), "little") | 1

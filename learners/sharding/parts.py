@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.learner import Learner, State
+from learners.sharding.divisible_mmp import divisible_state
 from learners.sharding.exchange import Exchange
 from learners.sharding.independent_part import IndependentPart
-from learners.sharding.mmp_shard import MMPShard, divisible_state
+from learners.sharding.mmp_shard import MMPShard
 from learners.sharding.shard_part import ShardPart
 from learners.sharding.shard_state import shard_state, whole_state
 from learners.sharding.topic_slice import TopicSlice

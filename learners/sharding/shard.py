@@ -19,11 +19,22 @@ import numpy.typing as npt
 from learners.arrays import Ints, Longs
 from learners.learner import Learner, State
 from learners.scores import RowScores, no_places
-from learners.segment import Segment
+from learners.segment import Segment, Steps
 from learners.sharding.content_checksum import CHECKSUM_BYTES, content_checksum
-from learners.sharding.exchange import DisagreementError, Exchange
+from learners.sharding.exchange import (
+    TOGETHER,
+    DisagreementError,
+    Exchange,
+    NoLongerTogetherError,
+    OutvotedError,
+)
+from learners.sharding.gathering import MAX_EXCHANGES, MAX_STEPS, Gathering
+from learners.sharding.joint_record import Joint, pack_joint, unpack_joint
+from learners.sharding.meeting_place import MAX_FOUND_BYTES, MAX_LABELS
+from learners.sharding.mmp_meeting import label_count
 from learners.sharding.rankings_exchange import (
     Before,
+    Found,
     RankedSteps,
     best_of_shards,
     count_before,
@@ -34,6 +45,7 @@ from learners.sharding.rankings_exchange import (
     total,
 )
 from learners.sharding.rankings_payload import (
+    WIDTH_BYTES,
     pack_before,
     pack_found,
     unpack_before,
@@ -44,6 +56,8 @@ from learners.sharding.shard_scores import ShardScores
 from learners.sharding.topic_slice import TopicSlice, owned
 
 T = TypeVar("T")
+# Exchanges payload 0 or 1 of the exchange of rankings; returns those of all shards.
+Swap = Callable[[bytes, int], list[memoryview]]
 
 
 class Shard(Learner):
@@ -80,65 +94,188 @@ class Shard(Learner):
         """Take the steps with its own topics, then find the rankings; see `Learner.follow`."""
         table = ShardScores.expect(scores, segment)
         self.part.threads = self.threads
-        self.part.learn(segment, table.own)
+        self.part.begin(segment, table.own)
         if len(segment.steps):
-            self._rank(segment, table)
+            checksum = content_checksum(segment, self.part.exchanges)
+            while not self._try(segment, table, checksum):
+                pass  # another shard was first to say how the segment is taken
 
-    def _rank(self, segment: Segment, scores: ShardScores) -> None:
-        steps, started, waited = segment.steps, time.perf_counter(), self._seconds["wait"]
-        checksum = content_checksum(segment, self.part.exchanges)
+    def _try(self, segment: Segment, table: ShardScores, checksum: bytes) -> bool:
+        """Take the segment as the first payload says, or else together if that is possible."""
+        number = self.part.exchanges
+        sent = self.exchange.sent(number)
+        try:
+            if sent is not None and sent.mark == TOGETHER:
+                return self._recall(segment, table, checksum, sent.payload)
+            if sent is None and self._take_together(segment, table, checksum):
+                return True
+            self.part.take_apart(segment, table.own)
+            self._rank(segment, table, self._swap_apart(segment))
+        except OutvotedError:
+            return False
+        return True
+
+    def _take_together(self, segment: Segment, table: ShardScores, checksum: bytes) -> bool:
+        """Take the segment in memory that all shards share; return False if they do not."""
+        place, number = self.exchange.place, self.part.exchanges
+        if place is None or not self._fits(segment.steps) or not place.everyone_is_here():
+            return False
+        gathering = Gathering(self.exchange, number, len(segment.steps), place.arrays)
+        credentials = checksum + self.top.to_bytes(8, "little")
+        if not gathering.begin(credentials, place.everyone_is_here):
+            return False
+        try:
+            minutes = self.part.take_together(segment, table.own, gathering)
+            joint = self._rank(segment, table, self._swap_together(gathering))
+            self._record(checksum + minutes + pack_joint(joint))
+        except OutvotedError:
+            if self.part.learns_alone:
+                raise
+            raise NoLongerTogetherError(
+                f"another shard does not find the memory of the shards, and takes exchange {number}"
+                " apart, which this shard has taken together with it"
+            ) from None
+        self._seconds["wait"] += gathering.waited
+        return True
+
+    def _fits(self, steps: Steps) -> bool:
+        """Whether the memory is large enough for these steps; all shards find the same."""
+        labels, rankings = label_count(steps), int((~steps.learn).sum())
+        width = owned(int(steps.known.max()), 0, self._own.shards)
+        width = min(width, self.top) if self.top else width
+        return (
+            len(steps) <= MAX_STEPS
+            and self.part.exchanges < MAX_EXCHANGES
+            and labels <= MAX_LABELS
+            and WIDTH_BYTES + 12 * rankings * width + 8 * labels <= MAX_FOUND_BYTES
+        )
+
+    def _recall(
+        self, segment: Segment, table: ShardScores, checksum: bytes, record: bytes | None
+    ) -> bool:
+        """Take a segment that the shards have taken together, by their record of it."""
+        if record is None:  # the rest of it is still on its way
+            return self._take_together(segment, table, checksum) or self._wait()
+        self._check(checksum, record, "another")
+        end = CHECKSUM_BYTES + self.part.minutes_bytes(segment)
+        view = memoryview(record)
+        try:
+            self.part.recall(segment, table.own, view[CHECKSUM_BYTES:end])
+            joint = unpack_joint(view[end:], segment.steps)
+        except ValueError as error:
+            raise self._impossible("another shard", error) from None
+        rows = ranked_steps(segment.steps, 1).rows
+        self._write(segment.steps, rows, joint, table)
+        self._record(record)
+        return True
+
+    def _wait(self) -> bool:
+        """Wait a moment; returns False."""
+        others = [shard for shard in range(self._own.shards) if shard != self._own.shard]
+        self.exchange.look(self.part.exchanges, others, 1.0)
+        return False
+
+    def _record(self, record: bytes) -> None:
+        """Exchange the record of a segment, which must be the same of all shards."""
+        self.part.sent_bytes += len(record)
+        started = time.perf_counter()
+        records = self.exchange.swap(self.part.exchanges, record, mark=TOGETHER)
+        self._seconds["wait"] += time.perf_counter() - started
+        for shard, other in enumerate(records):
+            if other != record:
+                raise self._disagreement(f"shard {shard}")
+        self.part.exchanges += 1
+
+    def _rank(self, segment: Segment, table: ShardScores, swap: Swap) -> Joint:
+        """Find the rankings and the places of the labels, with the other shards."""
+        started, waited = time.perf_counter(), self._seconds["wait"]
+        steps = segment.steps
         ranked = ranked_steps(steps, self._own.shards)
-        payload = pack_found(find(scores.own, ranked, self.top, self._own))
-        found = self._swap(payload, checksum, unpack_found, ranked, adopt=True)
-        order, values = best_of_shards(found, ranked)
-        width = min(order.shape[1], scores.order.shape[1])
-        scores.order[ranked.rows, :width] = order[:, :width]
-        scores.values[ranked.rows, :width] = values[:, :width]
+        payload = pack_found(find(table.own, ranked, self.top, self._own))
+        found = [
+            self._unpack(shard, part, unpack_found, ranked)
+            for shard, part in enumerate(swap(payload, 0))
+        ]
         relevant = label_scores(found, ranked)
-        places = no_places(steps)
+        before = Before(*np.zeros((2, len(relevant)), np.int32))
         if len(relevant):
-            before = Before(*np.zeros((2, len(relevant)), np.int32))
-            count_before(steps, scores.own, relevant, self._own, before)
-            counted = self._swap(pack_before(before), checksum, unpack_before, ranked)
-            place_labels(steps, relevant, total(counted), places)
-        scores.set_places(places)
+            count_before(steps, table.own, relevant, self._own, before)
+            counted = [
+                self._unpack(shard, part, unpack_before, ranked)
+                for shard, part in enumerate(swap(pack_before(before), 1))
+            ]
+            before = total(counted)
+        joint = Joint(Found(*best_of_shards(found, ranked), relevant), before)
+        self._write(steps, ranked.rows, joint, table)
         taken = time.perf_counter() - started
         self._seconds["rank"] += taken - (self._seconds["wait"] - waited)
+        return joint
 
-    def _swap(
-        self, payload: bytes, checksum: bytes,
-        unpack: Callable[[memoryview, RankedSteps, TopicSlice], T], ranked: RankedSteps, *,
-        adopt: bool = False,
-    ) -> list[T]:  # fmt: skip
-        """Exchange payloads with all shards; return what each of them sent, after checks."""
-        self.part.sent_bytes += len(checksum) + len(payload)
-        started = time.perf_counter()
-        parts = self.exchange.swap(self.part.exchanges, checksum + payload, adopt=adopt)
-        self._seconds["wait"] += time.perf_counter() - started
-        received = []
-        for shard, part in enumerate(parts):
-            self._check(shard, part, checksum)
-            try:
-                own = TopicSlice(shard, self._own.shards)
-                received.append(unpack(memoryview(part)[CHECKSUM_BYTES:], ranked, own))
-            except ValueError as error:
-                raise DisagreementError(
-                    f"shard {shard} of {self._own.shards} sent {error}, in exchange "
-                    f"{self.part.exchanges}. Start all shards over: empty their snapshot folders, "
-                    "and delete the scores topic."
-                ) from None
-        self.part.exchanges += 1
-        return received
+    def _write(self, steps: Steps, rows: slice | Ints, joint: Joint, table: ShardScores) -> None:
+        """Write rankings and places of labels into the table of scores."""
+        order, values, relevant = joint.found
+        width = min(order.shape[1], table.order.shape[1])
+        table.order[rows, :width] = order[:, :width]
+        table.values[rows, :width] = values[:, :width]
+        places = no_places(steps)
+        if len(relevant):
+            place_labels(steps, relevant, joint.before, places)
+        table.set_places(places)
 
-    def _check(self, shard: int, part: bytes, checksum: bytes) -> None:
+    def _swap_apart(self, segment: Segment) -> Swap:
+        """Exchange a payload of a segment with all shards."""
+        checksum = content_checksum(segment, self.part.exchanges)
+
+        def swap(payload: bytes, index: int) -> list[memoryview]:
+            self.part.sent_bytes += len(checksum) + len(payload)
+            started = time.perf_counter()
+            # The first payload depends on `top`, which may have been changed.
+            number, adopt = self.part.exchanges, index == 0
+            parts = self.exchange.swap(number, checksum + payload, adopt=adopt)
+            self._seconds["wait"] += time.perf_counter() - started
+            for shard, part in enumerate(parts):
+                self._check(checksum, part, f"shard {shard}")
+            self.part.exchanges += 1
+            return [memoryview(part)[CHECKSUM_BYTES:] for part in parts]
+
+        return swap
+
+    def _swap_together(self, gathering: Gathering) -> Swap:
+        """Exchange a payload of a segment in the memory that all shards share."""
+
+        def swap(payload: bytes, index: int) -> list[memoryview]:
+            return [memoryview(part) for part in gathering.swap(payload, index)]
+
+        return swap
+
+    def _unpack(
+        self, shard: int, part: memoryview,
+        unpack: Callable[[memoryview, RankedSteps, TopicSlice], T], ranked: RankedSteps,
+    ) -> T:  # fmt: skip
+        """Return what a shard sent, after checks."""
+        try:
+            return unpack(part, ranked, TopicSlice(shard, self._own.shards))
+        except ValueError as error:
+            raise self._impossible(f"shard {shard} of {self._own.shards}", error) from None
+
+    def _impossible(self, sender: str, error: ValueError) -> DisagreementError:
+        return DisagreementError(
+            f"{sender} sent {error}, in exchange {self.part.exchanges}. Start all shards over: "
+            "empty their snapshot folders, and delete the scores topic."
+        )
+
+    def _check(self, checksum: bytes, part: bytes, sender: str) -> None:
         """Raise DisagreementError if another shard's checksum differs."""
         if part[:CHECKSUM_BYTES] != checksum:
-            raise DisagreementError(
-                f"shards {self._own.shard} and {shard} of {self._own.shards} do not compute the "
-                f"same, as exchange {self.part.exchanges} shows. All shards need the same version, "
-                "the same configuration, and machines of one kind (logarithms may differ in their "
-                "last bit between processors)."
-            )
+            raise self._disagreement(sender)
+
+    def _disagreement(self, sender: str) -> DisagreementError:
+        return DisagreementError(
+            f"shard {self._own.shard} of {self._own.shards} and {sender} do not compute the same, "
+            f"as exchange {self.part.exchanges} shows. All shards need the same version, the same "
+            "configuration, and machines of one kind (logarithms may differ in their last bit "
+            "between processors)."
+        )
 
     def forget(self, keep: Longs) -> None:
         """Drop the terms that left the vocabulary."""

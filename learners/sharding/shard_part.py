@@ -11,6 +11,7 @@ import numpy.typing as npt
 from learners.arrays import Floats, Ints, Longs
 from learners.learner import State
 from learners.segment import Segment
+from learners.sharding.gathering import Gathering
 
 
 class ShardPart(Protocol):
@@ -22,9 +23,26 @@ class ShardPart(Protocol):
     exchanges: int  # so far, which is the number of the next one
     sent_bytes: int  # in these exchanges
     threads: int  # see `Learner.threads`
+    learns_alone: bool  # it needs the other shards for rankings only
 
-    def learn(self, segment: Segment, own: Floats) -> None:
-        """Take all steps; write the scores of its own topics, which are exact, to `own`."""
+    def begin(self, segment: Segment, own: Floats) -> None:
+        """Do what needs no other shards. Then comes one of the three methods below.
+
+        After that, all steps are taken, and the scores of its own topics, which are exact, are in
+        `own`.
+        """
+
+    def take_apart(self, segment: Segment, own: Floats) -> None:
+        """Do the rest by exchanges. Raises `OutvotedError` before anything has changed."""
+
+    def take_together(self, segment: Segment, own: Floats, gathering: Gathering) -> bytes:
+        """Do the rest in memory that the shards share; return the minutes of the meeting."""
+
+    def recall(self, segment: Segment, own: Floats, minutes: memoryview) -> None:
+        """Do the rest by the minutes of a meeting; raises ValueError if they cannot be right."""
+
+    def minutes_bytes(self, segment: Segment) -> int:
+        """How long the minutes of a meeting about this segment are."""
 
     def column(self, terms: Ints, column: int) -> Floats | None:
         """The weights of terms for one of its own topics; None if it has no weights."""

@@ -1,6 +1,7 @@
 """A lane of many topics, whole and in shards: the time per document, and what shards send.
 
-- Two shards as two processes over a real broker, beside one process, on the same machine.
+- Two shards as two processes over a real broker, beside one process, on the same machine. They meet
+  in shared memory, or exchange everything as if they were on two machines.
 - One of N shards without the load of the others, which have sent their payloads before.
 - MMP after many documents: what its shards send depends on how good the rankings are.
 """
@@ -21,14 +22,16 @@ from kafka.admin import NewTopic
 from consumers.kafka.clients import new_admin
 from consumers.settings import KafkaSettings
 from consumers.sharding.score_exchange import KafkaExchange
+from consumers.sharding.shared_place import SharedPlace
 from deploy.kafka import Cluster
 from learners.learner import Learner
 from learners.scores import Scores
 from learners.segment import Rows, Segment, Steps
-from learners.sharding.exchange import Exchange, ThreadExchange
+from learners.sharding.exchange import APART, Exchange, ThreadExchange
 from learners.sharding.parts import divided_state
 from learners.sharding.shard import Shard
 from learners.specs import parse_spec
+from tests.support.apart_exchange import ApartExchange
 
 TOPICS, FEATURES, TERMS = 5_000, 50_000, 100
 BLOCK = 512
@@ -150,7 +153,7 @@ class Recorder:
         follow(new_shard(spec, member), segments)
 
 
-class Recording:
+class Recording(ApartExchange):
     """One shard's access to recorded exchanges."""
 
     def __init__(self, exchange: Exchange, parts: dict[int, list[bytes]]) -> None:
@@ -158,7 +161,9 @@ class Recording:
         self._exchange = exchange
         self._parts = parts
 
-    def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
+    def swap(
+        self, number: int, part: bytes, *, adopt: bool = False, mark: int = APART
+    ) -> list[bytes]:
         """See `Exchange.swap`."""
         parts = self._exchange.swap(number, part, adopt=adopt)
         if self.shard == 0:
@@ -166,14 +171,16 @@ class Recording:
         return parts
 
 
-class Replayed:
+class Replayed(ApartExchange):
     """The exchange of a shard that runs alone: the others have sent everything already."""
 
     def __init__(self, shard: int, shards: int, parts: dict[int, list[bytes]]) -> None:
         self.shard, self.shards = shard, shards
         self._parts = parts
 
-    def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
+    def swap(
+        self, number: int, part: bytes, *, adopt: bool = False, mark: int = APART
+    ) -> list[bytes]:
         """See `Exchange.swap`."""
         parts = self._parts[number]
         if parts[self.shard] != part:
@@ -197,13 +204,14 @@ def alone(spec: str, segments: Sequence[Segment], shards: int) -> Measured:
 
 def shard_process(
     bootstrap: str, topic: str, spec: str, documents: int, shard: int, shards: int,
-    state: Path | None,
+    state: Path | None, together: bool,
 ) -> Measured:  # fmt: skip
     """One shard of several as a process, over a broker; it may begin with a stored state."""
     segments = list(blocks(documents)) if state is None else mature_blocks()
+    place = SharedPlace(topic, shard, shards) if together else None
     exchange = KafkaExchange(
         KafkaSettings(bootstrap=bootstrap), topic, "bench", spec, "bench", shard, shards, None,
-        threading.Event(),
+        threading.Event(), place=place,
     )  # fmt: skip
     try:
         learner = new_shard(spec, exchange)
@@ -213,6 +221,8 @@ def shard_process(
         return follow(learner, segments)
     finally:
         exchange.close()
+        if place is not None:
+            place.close()
 
 
 def mature_blocks() -> list[Segment]:
@@ -233,20 +243,28 @@ def run_mature(bootstrap: str, spec: str, folder: Path) -> None:
     learner.threads = 1
     one = follow(learner, mature_blocks())
     del learner
-    two = over_broker(bootstrap, spec, MATURE, 2, folder)
-    slowest = max(one.microseconds for one in two)
-    sent = sum(one.sent for one in two) / two[0].documents
-    print(
-        f"  {spec} after {MATURE:,} documents: one thread {one.microseconds:,.0f}, 2 shards over "
-        f"Kafka {slowest:,.0f}, ratio {one.microseconds / slowest:.2f}, {sent:,.0f} B, "
-        f"{8 * TOPICS / sent:.1f} times fewer",
-        flush=True,
+    line = f"  {spec} after {MATURE:,} documents: one thread {one.microseconds:,.0f}"
+    for together in (True, False):
+        two = over_broker(bootstrap, spec, MATURE, 2, folder, together=together)
+        line += f"    {compared(one, two)}"
+    print(line, flush=True)
+
+
+def compared(one: Measured, shards: Sequence[Measured]) -> str:
+    """The time of the slowest of several shards, compared with one process, and what all send."""
+    slowest = max(shard.microseconds for shard in shards)
+    waiting = min(100 * shard.waiting / shard.seconds for shard in shards)
+    sent = sum(shard.sent for shard in shards) / shards[0].documents
+    return (
+        f"{slowest:,.0f} (waiting {waiting:.0f} %), ratio {one.microseconds / slowest:.2f}, "
+        f"{sent:,.0f} B, {8 * TOPICS / sent:.1f} times fewer"
     )
 
 
 def over_broker(
-    bootstrap: str, spec: str, documents: int, shards: int, state: Path | None = None
-) -> list[Measured]:
+    bootstrap: str, spec: str, documents: int, shards: int, state: Path | None = None, *,
+    together: bool = True,
+) -> list[Measured]:  # fmt: skip
     """All shards as processes, over a real broker."""
     topic = f"scores-{time.time_ns()}"
     admin = new_admin(KafkaSettings(bootstrap=bootstrap))
@@ -255,7 +273,9 @@ def over_broker(
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(shards, context) as pool:
         tasks = [
-            pool.submit(shard_process, bootstrap, topic, spec, documents, number, shards, state)
+            pool.submit(
+                shard_process, bootstrap, topic, spec, documents, number, shards, state, together
+            )
             for number in range(shards)
         ]
         return [task.result() for task in tasks]
@@ -269,22 +289,21 @@ def run(documents: int, folder: Path) -> None:
         f"Lanes of {TOPICS:,} topics, {FEATURES:,} features, documents of {terms:.0f} terms in "
         f"blocks of {BLOCK}; the second half of {len(segments) * BLOCK:,} documents"
     )
-    print("  us/document              one thread   all cores   2 shards over Kafka   ratio")
+    print(
+        "  us/document              one thread   all cores   2 shards   ratio   bytes   "
+        "without shared memory   ratio   bytes"
+    )
     with Cluster(folder / "kafka") as cluster:
         for spec in LANES:
             whole(spec, segments[:2], 1)  # compiled
             for _ in range(TURNS):
                 one = whole(spec, segments, 1)
                 cores = whole(spec, segments, 0)
-                two = over_broker(cluster.bootstrap, spec, documents, 2)
-                slowest = max(one.microseconds for one in two)
-                waiting = min(100 * one.waiting / one.seconds for one in two)
-                print(
-                    f"  {spec:22} {one.microseconds:11,.0f} {cores.microseconds:11,.0f} "
-                    f"{slowest:12,.0f} (waiting {waiting:.0f} %) "
-                    f"{one.microseconds / slowest:9.2f}",
-                    flush=True,
-                )
+                line = f"  {spec:22} {one.microseconds:11,.0f} {cores.microseconds:11,.0f}"
+                for together in (True, False):
+                    two = over_broker(cluster.bootstrap, spec, documents, 2, together=together)
+                    line += f"    {compared(one, two)}"
+                print(line, flush=True)
         for spec in LANES:
             if spec.startswith("mmp"):
                 run_mature(cluster.bootstrap, spec, folder)

@@ -93,13 +93,16 @@ class Streaming:
         lanes: Iterable[str],
         watched: Iterable[str] = (),
         shards: Mapping[str, int] | None = None,
+        *,
+        shared_memory: bool = True,
     ) -> None:
         """Write the configuration: published lanes, and lanes that are only watched.
 
-        `shards` gives the number of shards of published lanes that have more than one.
+        `shards` gives the number of shards of published lanes that have more than one. Without
+        shared memory, they are as if on several machines.
         """
-        divided = shards or {}
-        specs = [f'{{spec = "{lane}", shards = {divided.get(lane, 1)}}}' for lane in lanes]
+        divided, meet = shards or {}, "" if shared_memory else ", shared_memory = false"
+        specs = [f'{{spec = "{lane}", shards = {divided.get(lane, 1)}{meet}}}' for lane in lanes]
         specs += [f'{{spec = "{lane}", publish = false}}' for lane in watched]
         self.text = CONFIG.format(
             bootstrap=self.bootstrap,

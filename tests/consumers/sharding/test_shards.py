@@ -85,8 +85,12 @@ def events(request: pytest.FixtureRequest, shared_corpus: Callable[[str], Path])
     return list(islice(open_source(f"{request.param}:{shared_corpus(request.param)}"), 1500))
 
 
-def test_shards_rank_as_one(broker: str, tmp_path: Path, events: list[bytes]) -> None:
+@pytest.mark.parametrize("shared_memory", [True, False])
+def test_shards_rank_as_one(
+    broker: str, tmp_path: Path, events: list[bytes], shared_memory: bool
+) -> None:
     with Streaming(broker, tmp_path, SHARDS, 2, shards=SHARDS) as streaming:
+        streaming.configure(SHARDS, shards=SHARDS, shared_memory=shared_memory)
         for name in (*workers(SHARDS), "tokenize-0"):
             streaming.start(name)
         streaming.produce(events)
@@ -102,6 +106,7 @@ def test_records_that_wait_are_one_block(broker: str, tmp_path: Path) -> None:
     source = iter(open_source("synthetic:900,topics=30"))
     events = list[bytes]()
     with Streaming(broker, tmp_path, [FIRST], 1, shards={FIRST: 2}) as streaming:
+        streaming.configure([FIRST], shards={FIRST: 2}, shared_memory=False)
         streaming.start("tokenize-0")
         while (written := end_of(streaming, streaming.stream.blocks)) < 40:
             some = list(islice(source, 5))
@@ -131,9 +136,16 @@ def end_of(streaming: Streaming, topic: str) -> int:
     return describe_log(streaming.config.kafka, topic).end
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_killed_shards_lose_and_double_nothing(seed: int, tmp_path: Path) -> None:
-    """Shards, tokenizers and the broker are killed at random moments."""
+@pytest.mark.parametrize(
+    ("seed", "memory"), [(1, [True]), (2, [False]), (3, [True, False])], ids=str
+)
+def test_killed_shards_lose_and_double_nothing(
+    seed: int, memory: list[bool], tmp_path: Path
+) -> None:
+    """Shards, tokenizers and the broker are killed at random moments.
+
+    Shards meet in shared memory, or do not, or now and then do not find it when they start.
+    """
     need_kafka()
     rng = random.Random(seed)
     names = [*workers(SHARDS), "tokenize-0"]
@@ -141,6 +153,7 @@ def test_killed_shards_lose_and_double_nothing(seed: int, tmp_path: Path) -> Non
         Cluster(tmp_path / "kafka") as cluster,
         Streaming(cluster.bootstrap, tmp_path, SHARDS, 2, shards=SHARDS) as streaming,
     ):
+        streaming.configure(SHARDS, shards=SHARDS, shared_memory=memory[0])
         for name in names:
             streaming.start(name)
         with Flow(streaming, open_source("synthetic:50000,topics=30"), 0.01) as flow:
@@ -152,6 +165,7 @@ def test_killed_shards_lose_and_double_nothing(seed: int, tmp_path: Path) -> Non
                     continue
                 for name in rng.sample(names, rng.choice((1, 1, 2, 4))):
                     streaming.kill(name)
+                    streaming.configure(SHARDS, shards=SHARDS, shared_memory=rng.choice(memory))
                     streaming.start(name)
         # The last to be killed may have nothing left to do, and still be starting: these need all.
         last = list(open_source("synthetic:40,topics=30,seed=7"))

@@ -134,8 +134,8 @@ class ScoreRecordsTarget(Target):
         return self._joined([(key, checked(value)) for key, value in self._split(data)])
 
     def run(self, data: bytes) -> str:
-        own = split(4, 0, bytes(40))
-        exchange = ExchangeParts(self.shards, own)
+        exchange = ExchangeParts(4, 0, self.shards)
+        exchange.give(split(4, 0, bytes(40)))
         outcome = ""
         for offset, (key, value) in enumerate(self._split(data)):
             message = cast("Message", ConsumedRecord("scores", 0, offset, 0, value, key))

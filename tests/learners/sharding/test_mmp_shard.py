@@ -18,9 +18,12 @@ from learners.prototypes.mmp import MMP
 from learners.scores import DenseScores
 from learners.segment import Rows, Segment, Steps
 from learners.sharding import mmp_shard
-from learners.sharding.exchange import DisagreementError, Exchange, ThreadExchange
-from learners.sharding.mmp_shard import MMPShard, divisible_state
+from learners.sharding.divisible_mmp import divisible_state
+from learners.sharding.exchange import APART, DisagreementError, Exchange, ThreadExchange
+from learners.sharding.local_shards import learn_apart
+from learners.sharding.mmp_shard import MMPShard
 from learners.sharding.topic_slice import owned
+from tests.support.apart_exchange import ApartExchange
 from tests.support.random_streams import Stream, random_stream
 
 KINDS = {"any": (), "whole": (-1.0, 1.0, 1.0, 2.0), "tenths": (0.1, 0.2, 0.7), "ones": (1.0,)}
@@ -56,7 +59,7 @@ class Together:
         ]
         with ThreadPoolExecutor(count) as pool:
             tasks = [
-                pool.submit(self.exchange.run, shard.learn, segment, part)
+                pool.submit(self.exchange.run, learn_apart, shard, segment, part)
                 for shard, part in zip(self.shards, parts, strict=True)
             ]
         for task in tasks:
@@ -251,7 +254,7 @@ def damaged(part: bytes, rng: random.Random) -> bytes:
     return bytes(changed)
 
 
-class Forged:
+class Forged(ApartExchange):
     """The exchange of shard 0 of 2, whose other shard sends what a function makes of a part."""
 
     shard, shards = 0, 2
@@ -259,20 +262,24 @@ class Forged:
     def __init__(self, others: list[bytes], forge: Callable[[int, bytes], bytes]) -> None:
         self._others, self._forge = others, forge
 
-    def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
+    def swap(
+        self, number: int, part: bytes, *, adopt: bool = False, mark: int = APART
+    ) -> list[bytes]:
         if number >= len(self._others):
             raise NoMorePartsError
         return [part, self._forge(number, self._others[number])]
 
 
-class Recorded:
+class Recorded(ApartExchange):
     """The exchange of one shard, which remembers what shard 1 sent."""
 
     def __init__(self, exchange: Exchange, parts: list[bytes]) -> None:
         self._exchange, self._parts = exchange, parts
         self.shard, self.shards = exchange.shard, exchange.shards
 
-    def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
+    def swap(
+        self, number: int, part: bytes, *, adopt: bool = False, mark: int = APART
+    ) -> list[bytes]:
         parts = self._exchange.swap(number, part)
         self._parts.append(parts[1])
         return parts
@@ -311,7 +318,7 @@ def test_random_changes_are_refused_or_harmless(sent_by_shard_1: list[bytes]) ->
         shard = MMPShard(Forged(sent_by_shard_1, forge), *Options())
         own = np.zeros((len(segment.rows), owned(segment.topics, 0, 2)))
         try:
-            shard.learn(segment, own)
+            learn_apart(shard, segment, own)
         except DisagreementError:
             refused += 1
         except NoMorePartsError:
@@ -341,7 +348,8 @@ def test_numbers_that_cannot_be_scores_are_refused(
     segment = topical_segment(1, 40, 40)
     shard = MMPShard(Forged(sent_by_shard_1, forge), *Options())
     with pytest.raises(DisagreementError, match=message):
-        shard.learn(segment, np.zeros((len(segment.rows), owned(segment.topics, 0, 2))))
+        own = np.zeros((len(segment.rows), owned(segment.topics, 0, 2)))
+        learn_apart(shard, segment, own)
 
 
 def test_states_that_cannot_be_are_refused() -> None:

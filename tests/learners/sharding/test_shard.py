@@ -16,12 +16,13 @@ from learners.options import OptionError
 from learners.scores import DenseScores, Places
 from learners.segment import Rows, Segment, Steps
 from learners.sharding.content_checksum import CHECKSUM_BYTES
-from learners.sharding.exchange import DisagreementError, ThreadExchange
+from learners.sharding.exchange import APART, DisagreementError, ThreadExchange
 from learners.sharding.local_shards import Shards
 from learners.sharding.parts import divided_state, joined_state
 from learners.sharding.shard_scores import ShardScores
 from learners.specs import LEARNERS, parse_spec
 from tests.learners.test_twins import SPECS, follow
+from tests.support.apart_exchange import ApartExchange
 from tests.support.random_streams import Stream, random_stream
 
 DIVISIBLE = [s for s in SPECS if not parse_spec(s).whole_learner().unshardable]
@@ -200,7 +201,7 @@ def test_states_that_do_not_fit_together_are_refused() -> None:
 def test_a_shard_that_fails_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     learner = with_shards("mmp", 3)
     with monkeypatch.context() as patched:
-        patched.setattr(learner._parts[1], "learn", lambda *_: 1 // 0)
+        patched.setattr(learner._parts[1], "begin", lambda *_: 1 // 0)
         with pytest.raises(ZeroDivisionError):
             follow(learner, random_stream(1), [])
 
@@ -218,7 +219,7 @@ def test_instances_of_a_kernel_cannot_be_divided() -> None:
         parse_spec("mmp:kernel=poly2,shards=2")
 
 
-class Forged:
+class Forged(ApartExchange):
     """The exchange of shard 0 of 2, whose other shard sends what a function makes of its part."""
 
     shard, shards = 0, 2
@@ -226,7 +227,9 @@ class Forged:
     def __init__(self, forge: Callable[[int, bytes], bytes]) -> None:
         self._forge = forge
 
-    def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
+    def swap(
+        self, number: int, part: bytes, *, adopt: bool = False, mark: int = APART
+    ) -> list[bytes]:
         return [part, part[:DIGEST] + self._forge(number, part)]
 
 
@@ -297,7 +300,9 @@ def test_payloads_that_cannot_be_are_refused(number: int, payload: bytes, messag
 
 def test_shards_that_follow_different_documents_disagree() -> None:
     class Other(Forged):
-        def swap(self, number: int, part: bytes, *, adopt: bool = False) -> list[bytes]:
+        def swap(
+            self, number: int, part: bytes, *, adopt: bool = False, mark: int = APART
+        ) -> list[bytes]:
             return [part, bytes(DIGEST) + part[DIGEST:]]
 
     shard = parse_spec("perceptron").new_shard(Other(lambda number, part: part), 0)

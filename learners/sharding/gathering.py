@@ -1,0 +1,83 @@
+"""Shards take a segment together, in memory that they share.
+
+The shards come to the place of the segment, and go on when all have come with the same credentials.
+From then on every number has its place in the memory, and a shard that was killed takes its seat
+again where the others wait for it.
+
+The segment is taken apart if a shard is not there, or has sent a payload that says so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from learners.barrier import SPACING, meet
+from learners.sharding.exchange import APART, Exchange, OutvotedError, Sent
+from learners.sharding.meeting_place import SharedArrays
+
+# Places on the barrier: those of exchange k begin at (k + 1) * PLACES. Each step has two of them.
+PLACES = 1 << 24
+MAX_STEPS = PLACES // 2 - 4
+MAX_EXCHANGES = 1 << 38
+PATIENCE = 10_000  # how often a core is given to others before a shard looks around: some ms
+
+
+class Gathering:
+    """The meeting of the shards about one segment, of so many steps, as one of them sees it."""
+
+    def __init__(self, exchange: Exchange, number: int, steps: int, arrays: SharedArrays) -> None:
+        self._exchange = exchange
+        self.shard = exchange.shard
+        self._number = number
+        self.arrays = arrays
+        self.begun = (number + 1) * PLACES  # memory is empty, that is 0, at first
+        self._after_steps = self.begun + 2 * steps + 2
+        self.waited = 0.0  # seconds
+
+    def begin(self, credentials: bytes, everyone_is_here: Callable[[], bool]) -> bool:
+        """Wait for all shards; return whether all take this segment together.
+
+        They do if all have the same credentials, which say what they take and how.
+
+        Raises `OutvotedError` if a payload of this exchange arrives before they have come.
+        """
+        shard, sums = self.shard, self.arrays.credentials
+        sums[shard, : len(credentials)] = np.frombuffer(credentials, np.uint8)
+        came = time.monotonic()
+        while not meet(self.arrays.barrier, shard, self.begun, PATIENCE):
+            if self._look(self.begun, came) is not None:
+                raise OutvotedError
+            if not everyone_is_here():
+                return False
+        self.waited += time.monotonic() - came
+        return all(bytes(one[: len(credentials)]) == credentials for one in sums)
+
+    def wait_at(self, step: int, since: float) -> None:
+        """Look around while the kernel waits at a step. Raises `OutvotedError` if taken apart."""
+        self._look_for_apart(self.begun + 2 * step + 1, since)
+
+    def swap(self, payload: bytes, index: int) -> list[bytes]:
+        """Write payload `index` of this shard, and return those of all shards."""
+        shard, sizes = self.shard, self.arrays.sizes
+        area = (self.arrays.found, self.arrays.before)[index]
+        area[shard, : len(payload)] = np.frombuffer(payload, np.uint8)
+        sizes[shard, index] = len(payload)
+        place, came = self._after_steps + index, time.monotonic()
+        while not meet(self.arrays.barrier, shard, place, PATIENCE):
+            self._look_for_apart(place, came)
+        self.waited += time.monotonic() - came
+        return [bytes(row[:size]) for row, size in zip(area, sizes[:, index], strict=True)]
+
+    def _look_for_apart(self, place: int, since: float) -> None:
+        sent = self._look(place, since)
+        if sent is not None and sent.mark == APART:
+            raise OutvotedError
+
+    def _look(self, place: int, since: float) -> Sent | None:
+        """Look around while this shard waits for others at a place."""
+        places = self.arrays.barrier[::SPACING][: self._exchange.shards]
+        missing = np.flatnonzero(places < place).tolist()
+        return self._exchange.look(self._number, missing, time.monotonic() - since)
