@@ -124,9 +124,9 @@ class LaneShard:
         try:
             return SharedPlace(hashlib.blake2b(facts, digest_size=16).hexdigest(), shard, shards)
         except OSError as error:
-            log.warning(
-                "lane %s: there is no memory that shards on this machine could share, so they "
-                "exchange everything over Kafka: %s", lane, error,
+            log.info(
+                "lane %s: there is no memory that shards on this machine could share: %s", lane,
+                error,
             )  # fmt: skip
             return None
 

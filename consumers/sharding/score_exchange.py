@@ -40,7 +40,7 @@ from consumers.kafka.workarounds import discard_producer
 from consumers.settings import KafkaSettings
 from consumers.sharding.score_records import ExchangeParts, ScoreRecords, split
 from consumers.task import Task
-from learners.sharding.exchange import APART, OutvotedError, Sent
+from learners.sharding.exchange import APART, TOGETHER, OutvotedError, Sent
 from learners.sharding.meeting_place import MeetingPlace
 
 POLL_MS = 100  # how soon a request to stop, or a record that was not written, is noticed
@@ -104,6 +104,7 @@ class KafkaExchange:
         self._next: int | None = None  # the number of the next exchange
         self._parts: ExchangeParts | None = None  # of it, if something of it may have been read
         self._memory_wait: ExchangeWait | None = None
+        self._mark: int | None = None  # of the last exchange
         self._failed = False
         self._watch = TopicWatch(settings, topic)
         self._last_check = time.monotonic()
@@ -168,7 +169,15 @@ class KafkaExchange:
         self._next, self._parts, self._failed = number + 1, None, False
         self._restart_offset = self._offset
         self.backlog = parts.backlog
+        self._log_mark(mark)
         return parts.payloads()
+
+    def _log_mark(self, mark: int) -> None:
+        """Log how the shards take their segments, when that has changed."""
+        if mark != self._mark:
+            self._mark = mark
+            way = "meet in shared memory" if mark == TOGETHER else "exchange everything over Kafka"
+            log.info("lane %s: the shards %s", self._lane, way)
 
     def _parts_of(self, number: int) -> ExchangeParts:
         """What has arrived of an exchange, which must be the next one."""

@@ -116,6 +116,7 @@ def run_backlog(
     with Streaming(
         cluster.bootstrap, folder, lanes, PARTITIONS, (), settings, 60, shards=lanes
     ) as streaming:
+        streaming.configure(lanes, shards=lanes, shared_memory=False)  # as on several machines
         workers = [f"learn@{lane}#{i}" for i in range(shards)] if shards > 1 else ["learn"]
         for name in workers:
             streaming.start(name, program=("consumers",))

@@ -99,6 +99,8 @@ def test_shards_rank_as_one(
         for name in list(streaming.processes):
             assert streaming.end(name) == 0, streaming.log(name)[-3000:]
         assert_as_one(streaming, published, events, SHARDS)
+        for name in workers(SHARDS):
+            assert ("meet in shared memory" in streaming.log(name)) == shared_memory
 
 
 def test_records_that_wait_are_one_block(broker: str, tmp_path: Path) -> None:
