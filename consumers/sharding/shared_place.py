@@ -2,7 +2,8 @@
 
 It is a file in a folder of the user below /dev/shm, which is memory. A lock that the system frees
 when a process ends, however it ends, tells which shards are there. The first to come begins with
-empty memory. A shard that comes back while others are there finds what they, and it, have written.
+empty memory, and removes memory of other lanes that was left behind. A shard that comes back while
+others are there finds what they, and it, have written.
 
 Shards in containers, or on several machines, do not see each other there. They take their segments
 by exchanges.
@@ -15,7 +16,7 @@ import mmap
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from learners.sharding.meeting_place import arrays_in, bytes_for
@@ -34,12 +35,13 @@ class SharedPlace:
         """Open the memory called `name`; raises OSError if there is none for this shard."""
         self._shard = shard
         folder = users_folder() if folder is None else folder
+        remove_unused(folder, name)
         self._path = folder / f"{name}.memory"
         self._files: list[int] = []  # a lock for all that happens here, and one of each shard
         try:
             for suffix in ("lock", *range(shards)):
                 self._files.append(open_file(folder / f"{name}.{suffix}"))
-            with self._alone():
+            with alone(self._files[0]):
                 self._memory = self._open_memory(shards)
         except BaseException:
             self._close_files()
@@ -49,7 +51,7 @@ class SharedPlace:
     def _open_memory(self, shards: int) -> mmap.mmap:
         path = self._path
         is_first = not any(self._is_here(shard) for shard in range(shards))
-        if not self._lock(self._shard):
+        if not lock(self._files[1 + self._shard]):
             raise PlaceError(f"{path} is used by another process as shard {self._shard}")
         size = bytes_for(shards)
         file = open_file(path)
@@ -66,34 +68,15 @@ class SharedPlace:
 
     def everyone_is_here(self) -> bool:
         """Whether all shards have opened this memory."""
-        with self._alone():
+        with alone(self._files[0]):
             return all(self._is_here(n) for n in range(len(self._files) - 1) if n != self._shard)
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Let no other process look at the locks of the shards meanwhile."""
-        fcntl.flock(self._files[0], fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            fcntl.flock(self._files[0], fcntl.LOCK_UN)
-
     def _is_here(self, shard: int) -> bool:
-        if not self._lock(shard):
-            return True
-        fcntl.flock(self._files[1 + shard], fcntl.LOCK_UN)
-        return False
-
-    def _lock(self, shard: int) -> bool:
-        try:
-            fcntl.flock(self._files[1 + shard], fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+        return is_locked(self._files[1 + shard])
 
     def close(self) -> None:
         """Leave the memory; the last one to leave removes it."""
-        with self._alone():
+        with alone(self._files[0]):
             fcntl.flock(self._files[1 + self._shard], fcntl.LOCK_UN)
             if not any(self._is_here(shard) for shard in range(len(self._files) - 1)):
                 self._path.unlink(missing_ok=True)
@@ -103,6 +86,48 @@ class SharedPlace:
         for file in self._files:
             os.close(file)
         self._files = []
+
+
+@contextmanager
+def alone(file: int) -> Iterator[None]:
+    """Hold the lock for all that happens in a place: nobody else looks at the shards' locks."""
+    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def lock(file: int) -> bool:
+    """Take the lock of a shard; return whether it was free."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_locked(file: int) -> bool:
+    """Whether the lock of a shard is taken."""
+    if not lock(file):
+        return True
+    fcntl.flock(file, fcntl.LOCK_UN)
+    return False
+
+
+def remove_unused(folder: Path, name: str) -> None:
+    """Remove the memory of all other lanes whose shards have ended without removing it."""
+    for memory in folder.glob("*.memory"):
+        if memory.stem == name:
+            continue
+        with ExitStack() as stack:
+            files = [folder / f"{memory.stem}.lock", *folder.glob(f"{memory.stem}.[0-9]*")]
+            opened = [open_file(path) for path in files]
+            for file in opened:
+                stack.callback(os.close, file)
+            stack.enter_context(alone(opened[0]))
+            if not any(map(is_locked, opened[1:])):
+                memory.unlink(missing_ok=True)
 
 
 def users_folder() -> Path:

@@ -70,6 +70,18 @@ def test_the_first_one_begins_with_empty_memory(tmp_path: Path) -> None:
     assert not (tmp_path / "lane.memory").exists()
 
 
+def test_memory_that_was_left_behind_is_removed(tmp_path: Path) -> None:
+    """By any lane that starts, but not while a shard uses it."""
+    process = other_process(tmp_path)
+    SharedPlace("another", 0, 2, tmp_path).close()
+    assert (tmp_path / "lane.memory").exists()
+    process.kill()
+    process.communicate()
+    another = SharedPlace("another", 0, 2, tmp_path)
+    assert [path.name for path in tmp_path.glob("*.memory")] == ["another.memory"]
+    another.close()
+
+
 def test_a_shard_is_there_once(tmp_path: Path) -> None:
     place = SharedPlace("lane", 0, 2, tmp_path)
     with pytest.raises(PlaceError, match="another process as shard 0"):
