@@ -130,7 +130,7 @@ SHARD_SECONDS = {
     "learn": counter(
         "shard_learn_seconds",
         LANE,
-        "Time that a shard spent on scoring and learning alone (all learners but mmp).",
+        "Time that a shard spent on scoring and learning, alone or in shared memory.",
     ),
     "rank": counter(
         "shard_rank_seconds", LANE, "Time that a shard spent on finding rankings with the others."
@@ -138,7 +138,7 @@ SHARD_SECONDS = {
     "score": counter(
         "shard_score_seconds",
         LANE,
-        "Time that a shard of mmp spent on scoring with its prototypes.",
+        "Time that a shard of mmp without shared memory spent on scoring.",
     ),
     "wait": counter(
         "shard_wait_seconds", LANE, "Time that a shard spent on waiting for other shards."
@@ -146,10 +146,12 @@ SHARD_SECONDS = {
     "resolve": counter(
         "shard_resolve_seconds",
         LANE,
-        "Time that a shard of mmp spent on deciding which topics move.",
+        "Time that a shard of mmp without shared memory spent on deciding which topics move.",
     ),
     "update": counter(
-        "shard_update_seconds", LANE, "Time that a shard of mmp spent on updating its prototypes."
+        "shard_update_seconds",
+        LANE,
+        "Time that a shard of mmp without shared memory spent on updating its prototypes.",
     ),
 }
 DOCUMENTS = counter("documents", SHARD, "Documents ranked.")
