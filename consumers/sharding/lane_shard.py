@@ -11,6 +11,7 @@ import hashlib
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, nullcontext
 
 import orjson
 
@@ -153,9 +154,8 @@ class LaneShard:
 
     def close(self) -> None:
         """Disconnect from the other shards."""
-        if self._exchange.opened is not None:
-            self._exchange.opened.close()
-            self._exchange.opened = None
-        if self._place is not None:
-            self._place.close()
-            self._place = None
+        place, self._place = self._place, None
+        opened, self._exchange.opened = self._exchange.opened, None
+        with closing(place) if place is not None else nullcontext():
+            if opened is not None:
+                opened.close()

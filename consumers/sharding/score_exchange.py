@@ -191,16 +191,20 @@ class KafkaExchange:
         return self._parts
 
     def sent(self, number: int) -> Sent | None:
-        """What was sent in the next exchange, as far as it is known; see `Exchange.sent`.
+        """The first payload of the next exchange, if it is known; see `Exchange.sent`.
 
-        After a restart, that is all that was in the topic then.
+        After a restart, everything is known that was in the topic then.
         """
         parts = self._parts_of(number)
         self._began = time.monotonic()
+        wait = ExchangeWait(self._lane, self.shard, self.shards, self._bootstrap)
         self._read_into(parts)
         while parts.sent() is None and not self._has_caught_up():
             self._poll(())
+            if self._unread:
+                wait.restart()
             self._read_into(parts)
+            wait.check(number, (self.shard,))
         return parts.sent()
 
     def _end_memory_wait(self, number: int) -> None:

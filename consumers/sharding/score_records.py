@@ -6,8 +6,8 @@ the whole payload, the backlog, the mark, and the bytes of this part. The backlo
 records of the log waited for the shard when it sent the payload. It is no part of the payload: a
 shard that sends a payload again after a restart may have another one, and the first in the topic
 counts. The mark says whether the shards have taken the segment together
-(`learners.sharding.exchange`). Here, too, the first record of an exchange counts, whichever shard
-sent it: records of the exchange with another mark are ignored.
+(`learners.sharding.exchange`). The payload of an exchange that is complete first decides, whichever
+shard sent it: payloads with the other mark do not count.
 """
 
 from __future__ import annotations
@@ -143,12 +143,13 @@ class ExchangeParts:
 
     def __init__(self, number: int, shard: int, shards: int) -> None:
         self.number = number
-        self.mark: int | None = None  # of the first record
         self._shard = shard
+        self._shards = shards
         self._own: list[PayloadPart] = []
         self._adopts = True
-        self._arrived: list[dict[int, PayloadPart]] = [{} for _ in range(shards)]
-        self._missing = dict.fromkeys(range(shards))
+        # By shard and mark, because a shard may have sent payloads with both.
+        self._arrived: dict[tuple[int, int], dict[int, PayloadPart]] = {}
+        self._complete: dict[tuple[int, int], None] = {}  # the first one decides
 
     def give(self, own: list[PayloadPart], *, adopt: bool = False) -> None:
         """Take the parts that this shard sends.
@@ -157,54 +158,59 @@ class ExchangeParts:
         unless it adopts what it has sent before a restart.
         """
         self._own, self._adopts = own, adopt
-        if own[0].mark == self.mark:
-            for part in self._arrived[self._shard].values():
-                self._compare(part, "the scores topic")
+        for part in self._of(self._shard, own[0].mark).values():
+            self._compare(part, "the scores topic")
+
+    def _of(self, shard: int, mark: int) -> dict[int, PayloadPart]:
+        return self._arrived.get((shard, mark), {})
+
+    @property
+    def mark(self) -> int | None:
+        """The mark of the exchange, once a payload is complete."""
+        return next((mark for _, mark in self._complete), None)
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """The shards whose payload is not complete yet."""
-        return tuple(self._missing)
+        """The shards whose payload, with the mark of the exchange, is not complete yet."""
+        mark = self.mark
+        return tuple(n for n in range(self._shards) if (n, mark) not in self._complete)
 
     @property
     def complete(self) -> bool:
         """Whether the payloads of all shards are complete."""
-        return not self._missing
+        return not self.missing
 
     def add(self, part: PayloadPart, name: str) -> None:
         """Add a part from the record called `name`; a repeated part is ignored.
 
         Raises `DisagreementError` if the part contradicts one that has arrived before.
         """
-        if self.mark is None:
-            self.mark = part.mark
-        if part.mark != self.mark:
-            return
         self._compare(part, name)
-        arrived = self._arrived[part.shard]
+        of_shard = (part.shard, part.mark)
+        arrived = self._arrived.setdefault(of_shard, {})
         arrived.setdefault(part.part, part)
-        if part.shard in self._missing and len(arrived) == part.parts:
+        if of_shard not in self._complete and len(arrived) == part.parts:
             self._check_size(part, name)
-            del self._missing[part.shard]
+            self._complete[of_shard] = None
 
     def _compare(self, part: PayloadPart, name: str) -> None:
         """Compare a part with what the shard has sent before, or what this shard sends."""
-        arrived = self._arrived[part.shard]
-        if part.shard == self._shard and not self._adopts:
-            known = self._own[part.part] if part.part < len(self._own) else self._own[0]
+        arrived, own = self._of(part.shard, part.mark), self._own
+        if part.shard == self._shard and not self._adopts and own[0].mark == part.mark:
+            known = own[part.part] if part.part < len(own) else own[0]
         else:
             known = arrived.get(part.part) or next(iter(arrived.values()), part)
         alike = known.part != part.part or known.content == part.content
         if not alike or (known.parts, known.size) != (part.parts, part.size):
             raise DisagreementError(
-                f"{name} contradicts what shard {part.shard}/{len(self._arrived)} sent before in "
+                f"{name} contradicts what shard {part.shard}/{self._shards} sent before in "
                 f"exchange {part.number}: the shards do not compute the same. Run the same version "
                 "with the same configuration in all shards. If they do already, start all shards "
                 "over: empty their snapshot folders, and delete this topic."
             )
 
     def _check_size(self, last: PayloadPart, name: str) -> None:
-        size = sum(len(part.content) for part in self._arrived[last.shard].values())
+        size = sum(len(part.content) for part in self._of(last.shard, last.mark).values())
         if size != last.size:
             raise DamagedError(
                 f"{name} or an earlier part is damaged: the {last.parts} parts of shard "
@@ -213,25 +219,26 @@ class ExchangeParts:
 
     def own_missing(self) -> Iterator[PayloadPart]:
         """The parts of this shard that have not arrived."""
-        return (part for part in self._own if part.part not in self._arrived[self._shard])
+        arrived = self._of(self._shard, self._own[0].mark)
+        return (part for part in self._own if part.part not in arrived)
 
     @property
     def backlog(self) -> int:
-        """The backlog of shard 0, once its payload is complete."""
-        return self._arrived[0][0].backlog
+        """The backlog of shard 0, once all payloads are complete."""
+        return self._decided(0)[0].backlog
 
     def sent(self) -> Sent | None:
-        """What has been sent so far, if anything."""
-        if self.mark is None:
-            return None
-        complete = (n for n in range(len(self._arrived)) if n not in self._missing)
-        first = next(complete, None)
-        return Sent(self.mark, None if first is None else self._payload(first))
+        """The payload that was complete first, if there is one."""
+        first = next(iter(self._complete), None)
+        return None if first is None else Sent(first[1], self._payload(first[0]))
 
     def payloads(self) -> list[bytes]:
         """The payload of each shard, once all are complete."""
-        return [self._payload(shard) for shard in range(len(self._arrived))]
+        return [self._payload(shard) for shard in range(self._shards)]
+
+    def _decided(self, shard: int) -> dict[int, PayloadPart]:
+        return {} if self.mark is None else self._of(shard, self.mark)
 
     def _payload(self, shard: int) -> bytes:
-        parts = self._arrived[shard]
+        parts = self._decided(shard)
         return b"".join(parts[number].content for number in range(len(parts)))

@@ -54,10 +54,11 @@ class SharedPlace:
         if not lock(self._files[1 + self._shard]):
             raise PlaceError(f"{path} is used by another process as shard {self._shard}")
         size = bytes_for(shards)
+        if is_first:  # a new file: if somebody uses the old one after all, it does no harm
+            path.unlink(missing_ok=True)
         file = open_file(path)
         try:
             if is_first:
-                os.truncate(file, 0)
                 # Memory that is only promised would end the process when it is used.
                 os.posix_fallocate(file, 0, size)
             if os.fstat(file).st_size != size:

@@ -11,7 +11,7 @@ from learners.sharding.meeting_place import MeetingPlace, ThreadPlace
 P = ParamSpec("P")
 
 # What the first exchange of a segment is: shards have taken it together, in memory that they
-# share, or they take it apart, by exchanges. The first payload that was sent decides.
+# share, or they take it apart, by exchanges. The first payload of the exchange decides.
 APART, TOGETHER = 0, 1
 
 
@@ -28,10 +28,10 @@ class NoLongerTogetherError(TimeoutError):
 
 
 class Sent(NamedTuple):
-    """What the topic holds of an exchange that this shard has no part in yet."""
+    """The first payload of an exchange, which decides how the segment is taken."""
 
     mark: int
-    payload: bytes | None  # of the first shard whose payload is complete
+    payload: bytes
 
 
 class Exchange(Protocol):
@@ -56,7 +56,7 @@ class Exchange(Protocol):
         """
 
     def sent(self, number: int) -> Sent | None:
-        """What is known to have been sent in exchange `number`, which is the next one."""
+        """The first payload of exchange `number`, which is the next one, if it is known."""
 
     def look(self, number: int, missing: Sequence[int], seconds: float) -> Sent | None:
         """As `sent`; called now and then by a shard that waits for others in their place.

@@ -4,7 +4,7 @@ The shards come to the place of the segment, and go on when all have come with t
 From then on every number has its place in the memory, and a shard that was killed takes its seat
 again where the others wait for it.
 
-The segment is taken apart if a shard is not there, or has sent a payload that says so.
+The segment is taken apart if a shard is not there, or if the first payload says so.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from learners.arrays import Longs
 from learners.barrier import SPACING, meet
-from learners.sharding.exchange import APART, Exchange, OutvotedError, Sent
+from learners.sharding.exchange import Exchange, OutvotedError, Sent
 from learners.sharding.meeting_place import SharedArrays
 
 # Places on the barrier: those of exchange k begin at (k + 1) * PLACES. Each step has two of them.
@@ -48,16 +49,30 @@ class Gathering:
         sums[shard, : len(credentials)] = np.frombuffer(credentials, np.uint8)
         came = time.monotonic()
         while not meet(self.arrays.barrier, shard, self.begun, PATIENCE):
-            if self._look(self.begun, came) is not None:
+            if self._look(came) is not None:
                 raise OutvotedError
             if not everyone_is_here():
                 return False
         self.waited += time.monotonic() - came
         return all(bytes(one[: len(credentials)]) == credentials for one in sums)
 
-    def wait_at(self, step: int, since: float) -> None:
-        """Look around while the kernel waits at a step. Raises `OutvotedError` if taken apart."""
-        self._look_for_apart(self.begun + 2 * step + 1, since)
+    def wait(self, since: float) -> None:
+        """Look around while this shard waits for others since some time.
+
+        Raises `OutvotedError` if they do not come: the exchange is decided, whether they have taken
+        the segment apart, or have recalled it from a record.
+        """
+        decided = self._look(since) is not None
+        if decided and self._missing():
+            raise OutvotedError
+
+    def end(self) -> None:
+        """Raise `OutvotedError` if a shard has gone on to another segment meanwhile.
+
+        It has recalled this one then, and has not taken part in all of it.
+        """
+        if (self._places() >= self.begun + PLACES).any():
+            raise OutvotedError
 
     def swap(self, payload: bytes, index: int) -> list[bytes]:
         """Write payload `index` of this shard, and return those of all shards."""
@@ -67,17 +82,20 @@ class Gathering:
         sizes[shard, index] = len(payload)
         place, came = self._after_steps + index, time.monotonic()
         while not meet(self.arrays.barrier, shard, place, PATIENCE):
-            self._look_for_apart(place, came)
+            self.wait(came)
         self.waited += time.monotonic() - came
         return [bytes(row[:size]) for row, size in zip(area, sizes[:, index], strict=True)]
 
-    def _look_for_apart(self, place: int, since: float) -> None:
-        sent = self._look(place, since)
-        if sent is not None and sent.mark == APART:
-            raise OutvotedError
+    def _look(self, since: float) -> Sent | None:
+        """Look around while this shard waits for others."""
+        return self._exchange.look(self._number, self._missing(), time.monotonic() - since)
 
-    def _look(self, place: int, since: float) -> Sent | None:
-        """Look around while this shard waits for others at a place."""
-        places = self.arrays.barrier[::SPACING][: self._exchange.shards]
-        missing = np.flatnonzero(places < place).tolist()
-        return self._exchange.look(self._number, missing, time.monotonic() - since)
+    def _missing(self) -> list[int]:
+        """The shards that are not yet where this one waits."""
+        places = self._places()
+        missing: list[int] = np.flatnonzero(places < places[self.shard]).tolist()
+        return missing
+
+    def _places(self) -> Longs:
+        """Where each shard is."""
+        return self.arrays.barrier[::SPACING][: self._exchange.shards]

@@ -45,7 +45,7 @@ def hold_meeting(segment: Segment, gathering: Gathering, take: Take) -> bytes:
     while (step := take(meeting, minutes, attendance, step)) < len(segment.steps):
         if step != waits_at:
             came, waits_at = time.monotonic(), step
-        gathering.wait_at(step, came)
+        gathering.wait(came)
     return b"".join(array.tobytes() for array in minutes)
 
 

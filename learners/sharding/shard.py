@@ -106,7 +106,8 @@ class Shard(Learner):
         sent = self.exchange.sent(number)
         try:
             if sent is not None and sent.mark == TOGETHER:
-                return self._recall(segment, table, checksum, sent.payload)
+                self._recall(segment, table, checksum, sent.payload)
+                return True
             if sent is None and self._take_together(segment, table, checksum):
                 return True
             self.part.take_apart(segment, table.own)
@@ -127,13 +128,14 @@ class Shard(Learner):
         try:
             minutes = self.part.take_together(segment, table.own, gathering)
             joint = self._rank(segment, table, self._swap_together(gathering))
+            gathering.end()
             self._record(checksum + minutes + pack_joint(joint))
         except OutvotedError:
             if self.part.learns_alone:
                 raise
             raise NoLongerTogetherError(
-                f"another shard does not find the memory of the shards, and takes exchange {number}"
-                " apart, which this shard has taken together with it"
+                f"exchange {number}, which this shard has begun in shared memory, is decided "
+                "without it: another shard is on another machine now, or has the record of it"
             ) from None
         self._seconds["wait"] += gathering.waited
         return True
@@ -150,12 +152,8 @@ class Shard(Learner):
             and WIDTH_BYTES + 12 * rankings * width + 8 * labels <= MAX_FOUND_BYTES
         )
 
-    def _recall(
-        self, segment: Segment, table: ShardScores, checksum: bytes, record: bytes | None
-    ) -> bool:
+    def _recall(self, segment: Segment, table: ShardScores, checksum: bytes, record: bytes) -> None:
         """Take a segment that the shards have taken together, by their record of it."""
-        if record is None:  # the rest of it is still on its way
-            return self._take_together(segment, table, checksum) or self._wait()
         self._check(checksum, record, "another")
         end = CHECKSUM_BYTES + self.part.minutes_bytes(segment)
         view = memoryview(record)
@@ -167,13 +165,6 @@ class Shard(Learner):
         rows = ranked_steps(segment.steps, 1).rows
         self._write(segment.steps, rows, joint, table)
         self._record(record)
-        return True
-
-    def _wait(self) -> bool:
-        """Wait a moment; returns False."""
-        others = [shard for shard in range(self._own.shards) if shard != self._own.shard]
-        self.exchange.look(self.part.exchanges, others, 1.0)
-        return False
 
     def _record(self, record: bytes) -> None:
         """Exchange the record of a segment, which must be the same of all shards."""

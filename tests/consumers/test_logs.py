@@ -187,7 +187,8 @@ def test_settings_are_readable_and_without_secrets(
     assert lines[2].startswith('metrics: host = "127.0.0.1", ')
     assert lines[3].startswith('stream newswire: documents = ["newswire.documents"], ')
     assert lines[4] == (
-        'stream newswire, lane mmp:loss=1: spec = "mmp:loss=1", publish = true, shards = 2'
+        'stream newswire, lane mmp:loss=1: spec = "mmp:loss=1", publish = true, shards = 2, '
+        "shared_memory = true"
     )
     set_up_logging(WORKER, LogLevel.DEBUG, LogFormat.JSON)
     log_settings(config)

@@ -125,7 +125,7 @@ class Life:
         """See `Exchange.look`."""
         if seconds > TIMEOUT_S:
             raise TimeoutError(f"shard {self.shard} waits for {missing} in exchange {number}")
-        return self.sent(number)
+        return self.sent(number) if missing else None
 
 
 def in_threads(works: Sequence[Callable[[], None]]) -> None:

@@ -54,18 +54,37 @@ def test_a_race_is_decided_by_the_topic(shards: Shards) -> None:
         assert marks[0] == marks[1]
 
 
-def test_a_restart_knows_what_was_sent(shards: Shards) -> None:
-    """Also the first part of a payload, whose shard was killed before it had sent the rest."""
+def test_a_payload_decides_when_it_is_complete(shards: Shards) -> None:
+    """A shard that was killed between two parts of its payload has decided nothing."""
     parts = split(0, 1, bytes(PART_BYTES + 1), mark=TOGETHER)
     shards.write(*record_of(shards, parts[0]))
     exchange = shards.new(0, 2)
-    assert exchange.sent(0) == Sent(TOGETHER, None)
+    assert exchange.sent(0) is None
+    shards.write(*record_of(shards, split(0, 1, b"one")[0]))
     shards.write(*record_of(shards, parts[1]))
     deadline = time.monotonic() + 30
-    sent = exchange.look(0, [1], 1.0)
-    while (sent is None or sent.payload is None) and time.monotonic() < deadline:
-        sent = exchange.look(0, [1], 1.0)
-    assert sent == Sent(TOGETHER, bytes(PART_BYTES + 1))
+    while (sent := exchange.look(0, [1], 1.0)) is None and time.monotonic() < deadline:
+        pass
+    assert sent == Sent(APART, b"one")
+    assert exchange.swap(0, b"zero") == [b"zero", b"one"]
+
+
+def test_a_restart_knows_all_that_was_sent(shards: Shards) -> None:
+    """Also a payload of many parts, of which several polls are needed."""
+    payload = bytes(20 * PART_BYTES)
+    for part in split(0, 1, payload, mark=TOGETHER):
+        shards.write(*record_of(shards, part))
+    assert shards.new(0, 2).sent(0) == Sent(TOGETHER, payload)
+
+
+def test_an_own_payload_with_the_other_mark_may_come_late() -> None:
+    """It was sent before a restart, and the broker has shown it only now."""
+    parts = ExchangeParts(0, 0, 2)
+    parts.give(split(0, 0, b"apart"))
+    parts.add(split(0, 1, b"one", mark=TOGETHER)[0], "a record")
+    parts.add(split(0, 0, b"zero", mark=TOGETHER)[0], "another")
+    assert parts.mark == TOGETHER
+    assert parts.payloads() == [b"zero", b"one"]
 
 
 def test_a_shard_that_waits_in_memory_says_so_and_can_be_stopped(

@@ -132,9 +132,12 @@ def test_only_a_folder_of_the_user_is_used(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
+    """One in the place of the memory is replaced; others are refused."""
     target = tmp_path / "target"
     target.write_bytes(b"something of somebody")
     (tmp_path / "lane.memory").symlink_to(target)
+    SharedPlace("lane", 0, 2, tmp_path).close()
+    (tmp_path / "other.lock").symlink_to(target)
     with pytest.raises(OSError, match="symbolic links"):
-        SharedPlace("lane", 0, 2, tmp_path)
+        SharedPlace("other", 0, 2, tmp_path)
     assert target.read_bytes() == b"something of somebody"

@@ -18,7 +18,7 @@ import pytest
 from learners.learner import State
 from learners.scores import DenseScores, StoredScores
 from learners.segment import Segment
-from learners.sharding import gathering
+from learners.sharding import gathering, mmp_meeting
 from learners.sharding.content_checksum import CHECKSUM_BYTES, content_checksum
 from learners.sharding.exchange import (
     TOGETHER,
@@ -188,7 +188,8 @@ class MortalShard:
 def test_shards_are_killed_where_they_meet(
     spec: str, shards: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gathering, "PATIENCE", 100)
+    for module in (gathering, mmp_meeting):
+        monkeypatch.setattr(module, "PATIENCE", 100)
     for seed in range(6):
         rng = random.Random(seed)
         stream = random_stream(seed, 80, values=(-1.0, 1.0, 1.0, 2.0) if seed % 2 else ())
