@@ -65,6 +65,10 @@ class Steps(NamedTuple):
         """The number of steps, not of fields."""
         return len(self.row)
 
+    def label_count(self) -> int:
+        """How many labels the steps have."""
+        return int(self.label_starts[-1] - self.label_starts[0])
+
     def between(self, start: int, stop: int) -> Steps:
         """The steps from `start` up to `stop`, as views; `labels` stays whole."""
         some = slice(start, stop)

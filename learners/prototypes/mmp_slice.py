@@ -233,7 +233,7 @@ def follow_together(
 ) -> int:  # fmt: skip
     """Take the steps of a segment, one thread per slice; return the number of rounds so far."""
     steps = segment.steps
-    labels = int(steps.label_starts[-1] - steps.label_starts[0])
+    labels = steps.label_count()
     apart = labels + 2 * SPACING  # no two threads write to the same cache line
     barrier = new_barrier(len(slices))
     meeting = Meeting(barrier, np.zeros(labels), np.zeros((len(slices), apart), np.int32))

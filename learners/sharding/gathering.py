@@ -41,12 +41,11 @@ class Gathering:
     def begin(self, credentials: bytes, everyone_is_here: Callable[[], bool]) -> bool:
         """Wait for all shards; return whether all take this segment together.
 
-        They do if all have the same credentials, which say what they take and how.
-
-        Raises `OutvotedError` if a payload of this exchange arrives before they have come.
+        They do if all have the same credentials, which say what they take and how. Raises
+        `OutvotedError` if a payload of this exchange arrives before they have come.
         """
-        shard, sums = self.shard, self.arrays.credentials
-        sums[shard, : len(credentials)] = np.frombuffer(credentials, np.uint8)
+        shard, of_all = self.shard, self.arrays.credentials
+        of_all[shard, : len(credentials)] = np.frombuffer(credentials, np.uint8)
         came = time.monotonic()
         while not meet(self.arrays.barrier, shard, self.begun, PATIENCE):
             if self._look(came) is not None:
@@ -54,10 +53,10 @@ class Gathering:
             if not everyone_is_here():
                 return False
         self.waited += time.monotonic() - came
-        return all(bytes(one[: len(credentials)]) == credentials for one in sums)
+        return all(bytes(one[: len(credentials)]) == credentials for one in of_all)
 
     def wait(self, since: float) -> None:
-        """Look around while this shard waits for others since some time.
+        """Look around while this shard waits for others, which it has done since a time.
 
         Raises `OutvotedError` if they do not come: the exchange is decided, whether they have taken
         the segment apart, or have recalled it from a record.

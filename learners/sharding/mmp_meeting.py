@@ -24,11 +24,6 @@ LABEL_BYTES = 8 + 4  # in the minutes
 Take = Callable[[Meeting, Minutes, Attendance, int], int]
 
 
-def label_count(steps: Steps) -> int:
-    """How many labels the steps have."""
-    return int(steps.label_starts[-1] - steps.label_starts[0])
-
-
 def topics_of(steps: Steps, own: TopicSlice) -> OwnTopics:
     """The topics of a shard, as the kernel sees them."""
     labels = steps.labels[steps.label_starts[0] : steps.label_starts[-1]]
@@ -38,7 +33,7 @@ def topics_of(steps: Steps, own: TopicSlice) -> OwnTopics:
 
 def hold_meeting(segment: Segment, gathering: Gathering, take: Take) -> bytes:
     """Take all steps in step with the other shards; return the minutes."""
-    minutes = new_minutes(label_count(segment.steps))
+    minutes = new_minutes(segment.steps.label_count())
     meeting = gathering.arrays.meeting
     attendance = Attendance(gathering.shard, gathering.begun, PATIENCE, False)
     came, waits_at, step = time.monotonic(), -1, 0
@@ -51,7 +46,7 @@ def hold_meeting(segment: Segment, gathering: Gathering, take: Take) -> bytes:
 
 def recall_meeting(segment: Segment, shard: int, minutes: memoryview, take: Take) -> None:
     """Take all steps by the minutes; raises ValueError if they cannot be right."""
-    labels = label_count(segment.steps)
+    labels = segment.steps.label_count()
     leads, gained = np.frombuffer(minutes[: 8 * labels]), minutes[8 * labels :]
     read = Minutes(leads.copy(), np.frombuffer(gained, np.int32).copy())
     if not np.isfinite(read.leads).all():

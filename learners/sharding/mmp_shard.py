@@ -42,7 +42,6 @@ from learners.sharding.level_topics import label_fingerprints
 from learners.sharding.mmp_meeting import (
     LABEL_BYTES,
     hold_meeting,
-    label_count,
     recall_meeting,
     topics_of,
 )
@@ -144,7 +143,7 @@ class MMPShard:
 
     def minutes_bytes(self, segment: Segment) -> int:
         """Some numbers for each label."""
-        return LABEL_BYTES * label_count(segment.steps)
+        return LABEL_BYTES * segment.steps.label_count()
 
     def _follow(
         self, segment: Segment, own: Floats, meeting: Meeting, minutes: Minutes,

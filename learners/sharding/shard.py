@@ -31,7 +31,6 @@ from learners.sharding.exchange import (
 from learners.sharding.gathering import MAX_EXCHANGES, MAX_STEPS, Gathering
 from learners.sharding.joint_record import Joint, pack_joint, unpack_joint
 from learners.sharding.meeting_place import MAX_FOUND_BYTES, MAX_LABELS
-from learners.sharding.mmp_meeting import label_count
 from learners.sharding.rankings_exchange import (
     Before,
     Found,
@@ -142,7 +141,7 @@ class Shard(Learner):
 
     def _fits(self, steps: Steps) -> bool:
         """Whether the memory is large enough for these steps; all shards find the same."""
-        labels, rankings = label_count(steps), int((~steps.learn).sum())
+        labels, rankings = steps.label_count(), int((~steps.learn).sum())
         width = owned(int(steps.known.max()), 0, self._own.shards)
         width = min(width, self.top) if self.top else width
         return (

@@ -13,7 +13,7 @@ import pytest
 
 from learners.learner import Learner
 from learners.options import OptionError
-from learners.scores import DenseScores, Places
+from learners.scores import DenseScores
 from learners.segment import Rows, Segment, Steps
 from learners.sharding.content_checksum import CHECKSUM_BYTES
 from learners.sharding.exchange import APART, DisagreementError, ThreadExchange
@@ -24,6 +24,7 @@ from learners.specs import LEARNERS, parse_spec
 from tests.learners.test_twins import SPECS, follow
 from tests.support.apart_exchange import ApartExchange
 from tests.support.random_streams import Stream, random_stream
+from tests.support.shard_rankings import Kept, Rankings, take, whole_rankings
 
 DIVISIBLE = [s for s in SPECS if not parse_spec(s).whole_learner().unshardable]
 KINDS = {"any": (), "whole": (-1.0, 1.0, 1.0, 2.0), "tenths": (0.1, 0.2, 0.7, -0.3)}
@@ -107,29 +108,17 @@ def test_shards_forget_terms_too(spec: str) -> None:
 
 
 def rankings_of(
-    spec: str, stream: Stream, shards: int, top: int, cuts: list[int]
-) -> list[list[tuple[list[object], Places]]]:
-    """Of each shard and each segment: the best topics with their scores, and the places."""
+    spec: str, stream: Stream, shards: int, top: int, edges: list[int]
+) -> list[Rankings]:
+    """The rankings of each shard."""
     exchange = ThreadExchange(shards)
-    found: list[list[tuple[list[object], Places]]] = [[] for _ in range(shards)]
-    edges = [0, *sorted(cuts), len(stream.happenings)]
+    found: list[Rankings] = [[] for _ in range(shards)]
 
     def work(number: int) -> None:
         learner = parse_spec(spec).new_shard(exchange.member(number), top)
-        kept: dict[int, object] = {}
+        kept: Kept = {}
         for start, stop in pairwise(edges):
-            segment, rows = stream.segment(start, stop), stream.rows(start, stop)
-            scores = ShardScores.expect(learner.new_scores(len(rows), segment.topics))
-            for place, row in enumerate(rows):
-                if row in kept:
-                    scores.put(place, kept[row])  # type: ignore[arg-type]
-            learner.follow(segment, scores)
-            ranked = segment.steps.row[~segment.steps.learn]
-            for row in ranked:
-                known = int(segment.steps.known[(segment.steps.row == row)][0])
-                kept[rows[row]] = scores.keep(int(row), known)
-            best = [array[ranked].tolist() for array in (scores.order, scores.values)]
-            found[number].append((best, scores.places(segment.steps)))
+            found[number].append(take(learner, stream, start, stop, kept))
 
     with ThreadPoolExecutor(shards) as pool:
         tasks = [pool.submit(exchange.run, work, number) for number in range(shards)]
@@ -144,32 +133,10 @@ def rankings_of(
 def test_shards_rank_and_measure_as_one(spec: str, top: int) -> None:
     for seed, shards in ((0, 2), (1, 3), (2, 5)):
         stream = random_stream(seed, 60, whole_numbers=seed == 1)
-        cuts = random_cuts(seed, stream)
-        edges = [0, *sorted(cuts), len(stream.happenings)]
-        learner, kept = parse_spec(spec).build(), dict[int, list[float]]()
-        expected = []
-        for start, stop in pairwise(edges):
-            segment, rows = stream.segment(start, stop), stream.rows(start, stop)
-            scores = DenseScores.new(len(rows), segment.topics)
-            for place, row in enumerate(rows):
-                scores.matrix[place, : len(kept.get(row, ()))] = kept.get(row, ())
-            learner.follow(segment, scores)
-            steps = segment.steps
-            ranked, known = steps.row[~steps.learn], steps.known[~steps.learn]
-            kept |= {
-                rows[row]: scores.matrix[row, :n].tolist()
-                for row, n in zip(ranked, known, strict=True)
-            }
-            width = min(top, segment.topics) if top else segment.topics
-            order, values = DenseScores(scores.matrix[ranked]).best(known, width)
-            expected.append(([order.tolist(), values.tolist()], scores.places(steps)))
-        for of_shard in rankings_of(spec, stream, shards, top, cuts):
-            for (best, places), (expected_best, expected_places) in zip(
-                of_shard, expected, strict=True
-            ):
-                assert best == expected_best, (seed, shards)
-                for one, other in zip(places, expected_places, strict=True):
-                    np.testing.assert_array_equal(one, other)
+        edges = [0, *sorted(random_cuts(seed, stream)), len(stream.happenings)]
+        expected, _ = whole_rankings(spec, stream, edges, top)
+        for of_shard in rankings_of(spec, stream, shards, top, edges):
+            assert of_shard == expected, (seed, shards)
 
 
 def test_a_state_divided_and_joined_is_the_same() -> None:

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from learners.learner import State
-from learners.scores import DenseScores, StoredScores
 from learners.segment import Segment
 from learners.sharding import gathering, mmp_meeting
 from learners.sharding.content_checksum import CHECKSUM_BYTES, content_checksum
@@ -31,11 +30,11 @@ from learners.sharding.meeting_place import MAX_LABELS, ThreadPlace
 from learners.sharding.mmp_shard import MMPShard
 from learners.sharding.parts import joined_state
 from learners.sharding.shard import Shard
-from learners.sharding.shard_scores import ShardScores
 from learners.specs import parse_spec
 from tests.learners.sharding.test_shard import DIVISIBLE, KINDS
 from tests.support.apart_exchange import ApartExchange
 from tests.support.random_streams import Stream, random_stream
+from tests.support.shard_rankings import Kept, Rankings, take, whole_rankings
 from tests.support.shard_topic import (
     KilledError,
     Life,
@@ -47,51 +46,11 @@ from tests.support.shard_topic import (
 
 MMP = ["mmp:loss=1", "mmp:loss=2,margin=0.5", "mmp:loss=3,average=true", "mmp:margin=0.3"]
 
-# Of each segment: the best topics of each document with their scores, and the places of labels.
-Rankings = list[tuple[object, ...]]
-Kept = dict[int, StoredScores]
-
 
 def edges_of(stream: Stream, rng: random.Random) -> list[int]:
     length = len(stream.happenings)
     cuts = {rng.randrange(length) for _ in range(rng.choice((0, 2, 20)))}
     return sorted({0, length, *cuts})
-
-
-def whole_rankings(spec: str, stream: Stream, edges: list[int], top: int) -> tuple[Rankings, State]:
-    """The rankings and the model of the undivided learner."""
-    learner, kept, rankings = parse_spec(spec).build(), dict[int, list[float]](), Rankings()
-    for start, stop in pairwise(edges):
-        segment, rows = stream.segment(start, stop), stream.rows(start, stop)
-        scores = DenseScores.new(len(rows), segment.topics)
-        for place, row in enumerate(rows):
-            scores.matrix[place, : len(kept.get(row, ()))] = kept.get(row, ())
-        learner.follow(segment, scores)
-        steps = segment.steps
-        ranked, known = steps.row[~steps.learn], steps.known[~steps.learn]
-        for row, count in zip(ranked, known, strict=True):
-            kept[rows[row]] = scores.matrix[row, :count].tolist()
-        width = min(top, segment.topics) if top else segment.topics
-        best = DenseScores(scores.matrix[ranked]).best(known, width)
-        places = scores.places(steps)
-        rankings.append(tuple(array.tolist() for array in (*best, *places)))
-    return rankings, learner.state()
-
-
-def take(shard: Shard, stream: Stream, start: int, stop: int, kept: Kept) -> tuple[object, ...]:
-    """Let a shard follow a segment; returns its rankings."""
-    segment, rows = stream.segment(start, stop), stream.rows(start, stop)
-    scores = ShardScores.expect(shard.new_scores(len(rows), segment.topics))
-    for place, row in enumerate(rows):
-        if row in kept:
-            scores.put(place, kept[row])
-    shard.follow(segment, scores)
-    steps = segment.steps
-    ranked = steps.row[~steps.learn]
-    for row in ranked:
-        kept[rows[row]] = scores.keep(int(row), int(steps.known[steps.row == row][0]))
-    found = (scores.order[ranked], scores.values[ranked], *scores.places(steps))
-    return tuple(array.tolist() for array in found)
 
 
 @pytest.mark.parametrize("spec", DIVISIBLE)
@@ -100,7 +59,7 @@ def take(shard: Shard, stream: Stream, start: int, stop: int, kept: Kept) -> tup
 def test_shards_that_meet_equal_an_undivided_learner(
     spec: str, kind: str, always: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Together always, or now and then: what shards know of each other is found out anew then."""
+    """Together always, or only at times. Shards then measure the prototypes of others again."""
     if not always:
         monkeypatch.setattr(Shard, "_fits", lambda self, _: self.part.exchanges * 7 % 3 != 0)
     for seed, shards, top in ((0, 2, 3), (1, 3, 1), (2, 5, 0)):
