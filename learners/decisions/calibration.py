@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from learners.arrays import Bools, Floats, Ints
+from learners.arrays import Bools, Floats, Ints, Longs
 from learners.decisions.decided import CANDIDATES
 from learners.decisions.fading import faded
 from learners.jit import njit, njit_inline
@@ -65,6 +65,8 @@ class CalibrationWorkspace(NamedTuple):
 
     features: Floats  # candidates x features
     scaled: Floats  # scores in relation to recent ones
+    likely: Floats  # probabilities by the present weights
+    order: Longs  # places by falling probability
     reduced: Floats  # features x features
 
 
@@ -74,6 +76,8 @@ def new_workspace() -> CalibrationWorkspace:
     return CalibrationWorkspace(
         np.zeros((CANDIDATES, FEATURES)),
         np.zeros(CANDIDATES),
+        np.zeros(CANDIDATES),
+        np.zeros(CANDIDATES, np.int64),
         np.zeros((FEATURES, FEATURES)),
     )
 
@@ -84,65 +88,67 @@ def limited(value: float, most: float) -> float:
     return min(max(value, -most), most)
 
 
-@njit
-def scale_scores(scores: Floats, count: int, scale: Floats, scaled: Floats) -> float:
-    """Write scores in relation to recent ones; return their mean."""
+@njit_inline
+def scale_scores(scores: Floats, row: int, count: int, scale: Floats, scaled: Floats) -> float:
+    """Write the scores of a row in relation to recent ones; return their mean."""
     average = scale[AVERAGE]
     unit = 1.0 / math.sqrt(scale[VARIANCE]) if scale[VARIANCE] > 0.0 else 1.0
     total = 0.0
     for place in range(count):
-        scaled[place] = limited((limited(scores[place], MOST_SCORE) - average) * unit, MOST_SCALED)
+        score = limited(scores[row, place], MOST_SCORE)
+        scaled[place] = limited((score - average) * unit, MOST_SCALED)
         total += scaled[place]
     return total / max(count, 1)
 
 
-@njit
+@njit_inline
 def estimate(
-    topics: Ints, scores: Floats, count: int, least: int, model: Calibration,
-    work: CalibrationWorkspace, likely: Floats,
+    topics: Ints, scores: Floats, row: int, count: int, least: int, model: Calibration,
+    work: CalibrationWorkspace,
 ) -> int:  # fmt: skip
-    """Write how likely candidates are relevant, up to an unlikely one; return how many these are.
+    """Estimate how likely candidates of a row are, up to an unlikely one; return their number.
 
     At least the first `least` of the `count` candidates get a probability. The features of all
-    that get one are left in `work`.
+    that get one, and the probabilities, are left in `work`.
     """
     weights, by_topic = model.weights, model.topics
-    features, scaled = work.features, work.scaled
-    mean = scale_scores(scores, count, model.scale, scaled)
+    features, scaled, likely = work.features, work.scaled, work.likely
+    mean = scale_scores(scores, row, count, model.scale, scaled)
     for place in range(count):
         score = scaled[place]
-        row = features[place]
-        row[CONSTANT], row[SCORE], row[MEAN] = 1.0, score, mean
-        row[BELOW_BEST] = scaled[0] - score
-        row[ABOVE_NEXT] = score - scaled[place + 1] if place + 1 < count else 0.0
-        row[BELOW_PREVIOUS] = scaled[place - 1] - score if place > 0 else 0.0
-        row[PLACE], row[FIRST] = LOG_PLACES[place], 1.0 if place == 0 else 0.0
-        row[HIGH], row[LOW] = max(score - HIGH_FROM, 0.0), max(-score, 0.0)
-        topic = topics[place]
+        features[place, CONSTANT], features[place, SCORE], features[place, MEAN] = 1.0, score, mean
+        features[place, BELOW_BEST] = scaled[0] - score
+        features[place, ABOVE_NEXT] = score - scaled[place + 1] if place + 1 < count else 0.0
+        features[place, BELOW_PREVIOUS] = scaled[place - 1] - score if place > 0 else 0.0
+        features[place, PLACE] = LOG_PLACES[place]
+        features[place, FIRST] = 1.0 if place == 0 else 0.0
+        features[place, HIGH] = max(score - HIGH_FROM, 0.0)
+        features[place, LOW] = max(-score, 0.0)
+        topic = topics[row, place]
         logit = by_topic[topic, INTERCEPT] + by_topic[topic, SLOPE] * score
         for i in range(FEATURES):
-            logit += weights[i] * row[i]
-        probability = 1.0 / (1.0 + math.exp(-limited(logit, MOST_LOGIT)))
-        if place >= least and probability < LEAST_LIKELY:
+            logit += weights[i] * features[place, i]
+        likely[place] = 1.0 / (1.0 + math.exp(-limited(logit, MOST_LOGIT)))
+        if place >= least and likely[place] < LEAST_LIKELY:
             return place
-        likely[place] = probability
     return count
 
 
 @njit_inline
 def learn_candidates(
-    topics: Ints, count: int, likely: Floats, is_relevant: Bools, model: Calibration,
+    topics: Ints, row: int, count: int, is_relevant: Bools, model: Calibration,
     work: CalibrationWorkspace,
 ) -> None:  # fmt: skip
-    """Learn what was right. `likely` are the probabilities by the present weights."""
+    """Learn what was right about a row, whose features and probabilities are in `work`."""
     curvature, by_topic, pending = model.curvature, model.topics, model.pending
-    features = work.features
+    features, likely = work.features, work.likely
     for place in range(count):
-        topic, score = topics[place], features[place, SCORE]
+        topic, score = topics[row, place], features[place, SCORE]
         steep = max(likely[place] * (1.0 - likely[place]), LEAST_CURVATURE)
         off = (1.0 if is_relevant[place] else 0.0) - likely[place]
         for i in range(FEATURES):
             pending[i] += off * features[place, i]
+        for i in range(FEATURES):
             part = steep * features[place, i]
             for k in range(i, FEATURES):
                 curvature[i, k] += part * features[place, k]
@@ -207,16 +213,16 @@ def solve(curvature: Floats, vector: Floats, reduced: Floats) -> None:
 
 
 @njit_inline
-def learn_scale(scores: Floats, count: int, scale: Floats) -> None:
-    """Add the scores of a document to the statistics of recent scores."""
+def learn_scale(scores: Floats, row: int, count: int, scale: Floats) -> None:
+    """Add the scores of a row to the statistics of recent scores."""
     share = max(1.0 / (scale[ROUNDS] + 1.0), RECENT)
     mean = 0.0
     for place in range(count):
-        mean += limited(scores[place], MOST_SCORE)
+        mean += limited(scores[row, place], MOST_SCORE)
     mean = limited(mean / count, MOST_SCORE)  # rounding must not pass the limit
     square = 0.0
     for place in range(count):
-        distance = limited(scores[place], MOST_SCORE) - mean
+        distance = limited(scores[row, place], MOST_SCORE) - mean
         square += distance * distance
     distance = mean - scale[AVERAGE]
     scale[ROUNDS] += 1.0

@@ -59,7 +59,7 @@ from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import State
 from learners.scores import Scores
-from learners.segment import Steps, labels_of
+from learners.segment import Steps
 
 
 @njit
@@ -74,45 +74,41 @@ def follow_decisions(
     step_row, step_learn = steps.row, steps.learn
     label_starts, labels = steps.label_starts, steps.labels
     rule, level = goal
-    all_topics, all_scores, all_likely, all_assigned, certainty, review = made
+    topics, scores, likely, assigned, certainty, review = made
     work = new_workspace()
-    is_relevant, now = np.zeros(CANDIDATES, np.bool_), np.zeros(CANDIDATES)
+    is_relevant = np.zeros(CANDIDATES, np.bool_)
     ranked = 0
-    described = -1  # the row that `work` and its probabilities are of, by the present weights
+    described = -1  # the row that `work` describes, by the present weights
     for step in range(len(step_row)):
         row = step_row[step]
-        topics, scores, likely = all_topics[row], all_scores[row], all_likely[row]
-        assigned = all_assigned[row]
         if not step_learn[step]:
             for place in range(order.shape[1]):
-                topics[place], scores[place] = order[ranked, place], values[ranked, place]
+                topics[row, place] = order[ranked, place]
+                scores[row, place] = values[ranked, place]
             ranked += 1
-        count = 0
-        while count < CANDIDATES and topics[count] >= 0:
-            count += 1
+        candidates = 0
+        while candidates < CANDIDATES and topics[row, candidates] >= 0:
+            candidates += 1
         if not step_learn[step]:
-            count = estimate(topics, scores, count, ALWAYS_ESTIMATED, model, work, likely)
+            count = estimate(topics, scores, row, candidates, ALWAYS_ESTIMATED, model, work)
             described = row
-            assign(rule, level, state, topics, likely, count, assigned)
-            certainty[row] = certainty_of(likely, count, state.tally[OUTSIDE], assigned)
+            for place in range(count):
+                likely[row, place] = work.likely[place]
+            assign(rule, level, state, topics, row, work.likely, count, assigned, work.order)
+            outside = state.tally[OUTSIDE]
+            certainty[row] = certainty_of(work.likely, count, outside, assigned, row)
             review[row] = needs_review(certainty[row], risk, state)
             continue
-        relevant = labels_of(label_starts, labels, step)
-        all_candidates, count = count, count_likely(likely)
-        mark_relevant(topics, count, relevant, is_relevant)
+        start, stop = label_starts[step], label_starts[step + 1]
+        count = count_likely(likely, row)
+        mark_relevant(topics, row, count, labels, start, stop, is_relevant)
         if count > 0:
-            if described == row:
-                for place in range(count):
-                    now[place] = likely[place]
-            else:  # weights have changed since it was ranked: the label is late
-                estimate(topics, scores, all_candidates, count, model, work, now)
-            learn_candidates(topics, count, now, is_relevant, model, work)
-            learn_scale(scores, all_candidates, model.scale)
+            if described != row:  # weights have changed since it was ranked: the label is late
+                estimate(topics, scores, row, candidates, count, model, work)
+            learn_candidates(topics, row, count, is_relevant, model, work)
+            learn_scale(scores, row, candidates, model.scale)
             described = -1
-        learn_rules(
-            rule, risk, state, topics, likely, assigned, count, certainty[row], is_relevant,
-            relevant,
-        )  # fmt: skip
+        learn_rules(rule, risk, state, made, row, count, is_relevant, labels, start, stop)
 
 
 class Decider:

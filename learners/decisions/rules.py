@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from learners.arrays import Bools, Floats, Ints
-from learners.decisions.decided import CANDIDATES
+from learners.arrays import Bools, Floats, Ints, Longs
+from learners.decisions.decided import CANDIDATES, Decisions
 from learners.decisions.fading import faded
 from learners.decisions.goals import F1, MACRO, MICRO, PRECISION, RECALL
 from learners.jit import njit, njit_inline
@@ -51,21 +49,23 @@ def bin_of(value: float, bins: int) -> int:
 
 
 @njit_inline
-def count_likely(likely: Floats) -> int:
-    """How many candidates have a probability; the others behind them count as not relevant."""
+def count_likely(likely: Floats, row: int) -> int:
+    """How many candidates of a row have a probability; those behind count as not relevant."""
     count = 0
-    while count < CANDIDATES and likely[count] > 0.0:
+    while count < CANDIDATES and likely[row, count] > 0.0:
         count += 1
     return count
 
 
 @njit_inline
-def mark_relevant(topics: Ints, count: int, relevant: Ints, is_relevant: Bools) -> None:
-    """Write which of the first `count` candidates are relevant."""
+def mark_relevant(
+    topics: Ints, row: int, count: int, labels: Ints, start: int, stop: int, is_relevant: Bools
+) -> None:
+    """Write which of the first `count` candidates of a row are among `labels[start:stop]`."""
     for place in range(count):
         is_relevant[place] = False
-        for topic in relevant:
-            if topic == topics[place]:
+        for i in range(start, stop):
+            if labels[i] == topics[row, place]:
                 is_relevant[place] = True
 
 
@@ -110,31 +110,33 @@ def threshold(rule: int, level: float, state: RuleState) -> float:
 
 @njit_inline
 def assign(
-    rule: int, level: float, state: RuleState, topics: Ints, likely: Floats, count: int,
-    assigned: Bools,
+    rule: int, level: float, state: RuleState, topics: Ints, row: int, likely: Floats, count: int,
+    assigned: Bools, order: Longs,
 ) -> None:  # fmt: skip
-    """Write which of the first `count` candidates are assigned."""
+    """Write which of the first `count` candidates of a row are assigned. `order` is room."""
     if rule == F1:
-        assign_by_expected_f1(likely, count, state.tally[OUTSIDE], assigned)
+        assign_by_expected_f1(likely, count, state.tally[OUTSIDE], assigned, row, order)
         return
+    by_topic = state.topics
     cut = 0.0 if rule == MACRO else threshold(rule, level, state)
     for place in range(count):
         if rule == MACRO:
-            seen = state.topics[topics[place]]
-            known = seen[TOPIC_RIGHT] + TOPIC_ROUNDS * TOPIC_THRESHOLD
-            cut = known / (seen[TOPIC_SIZES] + TOPIC_ROUNDS)
-        assigned[place] = likely[place] >= cut
+            topic = topics[row, place]
+            known = by_topic[topic, TOPIC_RIGHT] + TOPIC_ROUNDS * TOPIC_THRESHOLD
+            cut = known / (by_topic[topic, TOPIC_SIZES] + TOPIC_ROUNDS)
+        assigned[row, place] = likely[place] >= cut
 
 
-@njit
-def assign_by_expected_f1(likely: Floats, count: int, outside: float, assigned: Bools) -> None:
-    """Assign the most likely candidates, as many as give the highest expected F1.
+@njit_inline
+def assign_by_expected_f1(
+    likely: Floats, count: int, outside: float, assigned: Bools, row: int, order: Longs
+) -> None:
+    """Assign to a row the most likely candidates, as many as give the highest expected F1.
 
     The expectation of the quotient is taken as the quotient of the expectations.
     """
-    order = np.arange(count)
-    for i in range(1, count):
-        at = i
+    for i in range(count):
+        order[i], at = i, i
         while at > 0 and likely[order[at]] > likely[order[at - 1]]:
             order[at], order[at - 1] = order[at - 1], order[at]
             at -= 1
@@ -149,12 +151,12 @@ def assign_by_expected_f1(likely: Floats, count: int, outside: float, assigned: 
         if expected > best:
             best, taken = expected, i + 1
     for i in range(count):
-        assigned[order[i]] = i < taken
+        assigned[row, order[i]] = i < taken
 
 
 @njit_inline
-def certainty_of(likely: Floats, count: int, outside: float, assigned: Bools) -> float:
-    """The expected F1 of an assigned set; of an empty one, how likely no candidate is relevant.
+def certainty_of(likely: Floats, count: int, outside: float, assigned: Bools, row: int) -> float:
+    """The expected F1 of the set of a row; of an empty one, how likely no candidate is relevant.
 
     Without candidates nothing is certain: no topic is known yet.
     """
@@ -164,7 +166,7 @@ def certainty_of(likely: Floats, count: int, outside: float, assigned: Bools) ->
     for place in range(count):
         relevant += likely[place]
         none *= 1.0 - likely[place]
-        if assigned[place]:
+        if assigned[row, place]:
             right += likely[place]
             size += 1
     return min(2.0 * right / (size + relevant), 1.0) if size > 0 else none
@@ -187,14 +189,15 @@ def f1_of(right: float, size: float, relevant: float) -> float:
 
 @njit_inline
 def learn_rules(
-    rule: int, risk: float, state: RuleState, topics: Ints, likely: Floats, assigned: Bools,
-    count: int, certainty: float, is_relevant: Bools, relevant: Ints,
+    rule: int, risk: float, state: RuleState, made: Decisions, row: int, count: int,
+    is_relevant: Bools, labels: Ints, start: int, stop: int,
 ) -> None:  # fmt: skip
-    """Add a round: what was emitted for a document, and which topics it has.
+    """Add a round: what was emitted for a row, and its topics, which are `labels[start:stop]`.
 
     Histograms are kept only for a rule and a risk that need them.
     """
     tally, by_topic, histogram, by_certainty = state
+    topics, likely, assigned = made.topics, made.probabilities, made.assigned
     keep = 1.0 - (FORGET_FOR_MICRO if rule == MICRO else FORGET)
     counts_candidates = rule in (PRECISION, RECALL)
     if counts_candidates:
@@ -204,29 +207,30 @@ def learn_rules(
         hit = 1.0 if is_relevant[place] else 0.0
         found += hit
         if counts_candidates:
-            at = bin_of(likely[place], BINS)
+            at = bin_of(likely[row, place], BINS)
             histogram[at, COUNT] += 1.0
             histogram[at, SUM] += hit
-        if assigned[place]:
+        if assigned[row, place]:
             right += hit
             size += 1.0
-            by_topic[topics[place], TOPIC_RIGHT] += hit
-            by_topic[topics[place], TOPIC_SIZES] += 1.0
-    for topic in relevant:
-        by_topic[topic, TOPIC_SIZES] += 1.0
-    if size + len(relevant) > 0.0:  # a round without any topic says nothing about sets
+            by_topic[topics[row, place], TOPIC_RIGHT] += hit
+            by_topic[topics[row, place], TOPIC_SIZES] += 1.0
+    for i in range(start, stop):
+        by_topic[labels[i], TOPIC_SIZES] += 1.0
+    relevant = float(stop - start)
+    if size + relevant > 0.0:  # a round without any topic says nothing about sets
         for i in range(OUTSIDE):
             tally[i] = faded(tally[i], keep)
     tally[RIGHT] += right
-    tally[SIZES] += size + len(relevant)
-    tally[RELEVANT] += len(relevant)
+    tally[SIZES] += size + relevant
+    tally[RELEVANT] += relevant
     tally[FOUND] += right
-    tally[OUTSIDE] += FORGET_OUTSIDE * ((len(relevant) - found) - tally[OUTSIDE])
+    tally[OUTSIDE] += FORGET_OUTSIDE * ((relevant - found) - tally[OUTSIDE])
     if risk > 0.0:
         fade(by_certainty, 1.0 - FORGET)
-        at = bin_of(certainty, CERTAINTY_BINS)
+        at = bin_of(made.certainty[row], CERTAINTY_BINS)
         by_certainty[at, COUNT] += 1.0
-        by_certainty[at, SUM] += f1_of(right, size, len(relevant))
+        by_certainty[at, SUM] += f1_of(right, size, relevant)
 
 
 @njit_inline

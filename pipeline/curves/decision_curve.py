@@ -18,7 +18,7 @@ from learners.decisions.decided import Decisions
 from learners.decisions.rules import bin_of, count_likely, f1_of, mark_relevant
 from learners.jit import njit
 from learners.learner import State
-from learners.segment import Steps, labels_of
+from learners.segment import Steps
 from pipeline.curves.curve_checks import check_points
 from pipeline.curves.lane_changes import HasId
 from pipeline.curves.review_queue import ReviewQueue
@@ -71,7 +71,8 @@ def follow_decision_curve(
     step_row, step_learn, step_known = steps.row, steps.learn, steps.known
     label_starts, labels = steps.label_starts, steps.labels
     tally, reliability, review = totals
-    is_relevant = np.zeros(made.topics.shape[1], np.bool_)
+    chosen, likely, assigned = made.topics, made.probabilities, made.assigned
+    is_relevant = np.zeros(chosen.shape[1], np.bool_)
     kept = 0
     for step in range(len(step_row)):
         row = step_row[step]
@@ -79,33 +80,33 @@ def follow_decision_curve(
             tally[DECIDED] += 1.0
             tally[MARKED] += made.review[row]
             continue
-        relevant = labels_of(label_starts, labels, step)
-        chosen, likely, assigned = made.topics[row], made.probabilities[row], made.assigned[row]
+        start, stop = label_starts[step], label_starts[step + 1]
+        relevant = float(stop - start)
         right = size = found = brier = 0.0
-        count = count_likely(likely)
-        mark_relevant(chosen, count, relevant, is_relevant)
+        count = count_likely(likely, row)
+        mark_relevant(chosen, row, count, labels, start, stop, is_relevant)
         for place in range(count):
-            hit = is_relevant[place]
+            hit, probability = is_relevant[place], likely[row, place]
             found += hit
-            off = likely[place] - (1.0 if hit else 0.0)
+            off = probability - (1.0 if hit else 0.0)
             brier += off * off
-            at = bin_of(likely[place], BINS)
+            at = bin_of(probability, BINS)
             reliability[at, COUNT] += 1.0
-            reliability[at, PREDICTED] += likely[place]
+            reliability[at, PREDICTED] += probability
             reliability[at, HITS] += hit
-            if assigned[place]:
+            if assigned[row, place]:
                 size += 1.0
                 right += hit
-        missed = len(relevant) - found  # relevant topics without a probability
+        missed = relevant - found  # relevant topics without a probability
         known = max(step_known[step], 1)
-        f1 = f1_of(right, size, len(relevant))
+        f1 = f1_of(right, size, relevant)
         tally[ROUND] += 1.0
         tally[RIGHT] += right
         tally[ASSIGNED] += size
-        tally[RELEVANT] += len(relevant)
+        tally[RELEVANT] += relevant
         tally[F1_SUM] += f1
-        tally[EXACT] += right == size and right == len(relevant)
-        tally[HAMMING] += (size + len(relevant) - 2.0 * right) / known
+        tally[EXACT] += right == size and right == relevant
+        tally[HAMMING] += (size + relevant - 2.0 * right) / known
         tally[BRIER] += (brier + missed) / known
         if made.review[row]:
             tally[REVIEWED] += 1.0
@@ -115,10 +116,9 @@ def follow_decision_curve(
         review[at, DOCUMENTS] += 1.0
         review[at, CERTAINTY_SUM] += made.certainty[row]
         review[at, BIN_F1] += f1
-        add_topics(
-            tables, chosen[:count], likely, assigned, is_relevant, relevant, int(tally[ROUND])
-        )
-        if is_kept(int(tally[ROUND])):
+        round_ = int(tally[ROUND])
+        add_topics(tables, made, row, count, is_relevant, labels, start, stop, round_)
+        if is_kept(round_):
             tally[MACRO_F1] = macro_f1_of(tables, topics)
             tally[CALIBRATION_ERROR] = calibration_error_of(reliability)
             points[kept] = tally

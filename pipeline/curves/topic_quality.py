@@ -17,6 +17,7 @@ from learners.checks import (
     count_of,
     floats,
 )
+from learners.decisions.decided import Decisions
 from learners.decisions.rules import bin_of, f1_of
 from learners.growing_array import GrowingArray
 from learners.jit import njit, njit_inline
@@ -48,11 +49,12 @@ class TopicTables(NamedTuple):
 @njit
 def macro_f1_of(tables: TopicTables, topics: int) -> float:
     """The mean F1 of all topics that were assigned or relevant at least once."""
+    quality = tables.quality
     total = count = 0.0
     for topic in range(topics):
-        row = tables.quality[topic]
-        if row[ASSIGNED] + row[RELEVANT] > 0.0:
-            total += f1_of(row[RIGHT], row[ASSIGNED], row[RELEVANT])
+        assigned, relevant = quality[topic, ASSIGNED], quality[topic, RELEVANT]
+        if assigned + relevant > 0.0:
+            total += f1_of(quality[topic, RIGHT], assigned, relevant)
             count += 1.0
     return total / count if count > 0.0 else 0.0
 
@@ -62,54 +64,60 @@ def in_use_after(rounds: int) -> int:
     return rounds - max(rounds // 8, ALWAYS_IN_USE)
 
 
-@njit
-def lately(row: Floats, round_: int) -> float:
-    """How often a topic was relevant, each round weighing less the longer ago it is."""
-    return float(row[LATELY] * (1.0 - 1.0 / MEMORY) ** (round_ - row[LAST]))
+@njit_inline
+def lately(sum_: float, last: float, round_: int) -> float:
+    """How often a topic was relevant, each round weighing less the longer ago it is.
+
+    `sum_` is what it was in its last round, `last`.
+    """
+    return float(sum_ * (1.0 - 1.0 / MEMORY) ** (round_ - last))
 
 
 @njit_inline
 def add_topics(
-    tables: TopicTables, chosen: Ints, likely: Floats, assigned: Bools, is_relevant: Bools,
-    relevant: Ints, round_: int,
+    tables: TopicTables, made: Decisions, row: int, count: int, is_relevant: Bools, labels: Ints,
+    start: int, stop: int, round_: int,
 ) -> None:  # fmt: skip
-    """Add a round to the topics that had a probability, and to those that were relevant."""
+    """Add a round to the first `count` candidates of a row, and to `labels[start:stop]`."""
     quality, histogram, errors = tables
-    for place in range(len(chosen)):
-        topic = chosen[place]
-        hit = is_relevant[place]
-        at = 2 * bin_of(likely[place], BINS)
+    candidates, likely, assigned = made.topics, made.probabilities, made.assigned
+    for place in range(count):
+        topic = candidates[row, place]
+        hit, is_assigned = is_relevant[place], assigned[row, place]
+        at = 2 * bin_of(likely[row, place], BINS)
         histogram[topic, at + CANDIDATE] += 1.0
         histogram[topic, at + HIT] += hit
-        if assigned[place]:
+        if is_assigned:
             quality[topic, ASSIGNED] += 1.0
             quality[topic, RIGHT] += hit
-        if assigned[place] or hit:
-            size = 1.0 * assigned[place] + hit
-            both = 1.0 if assigned[place] and hit else 0.0
-            add_recent(quality[topic], both, size)
+        if is_assigned or hit:
+            size = 1.0 * is_assigned + hit
+            both = 1.0 if is_assigned and hit else 0.0
+            add_recent(quality, topic, both, size)
             quality[topic, USED] = round_
-        wrong = 1.0 - likely[place] if hit else likely[place]
-        keep_worst(errors[topic], wrong, round_, hit)
-    for topic in relevant:
-        row = quality[topic]
-        row[LATELY] = lately(row, round_) + 1.0
-        row[RELEVANT] += 1.0
-        row[FIRST] = row[FIRST] if row[FIRST] > 0.0 else round_
-        row[LAST] = row[USED] = round_
+        wrong = 1.0 - likely[row, place] if hit else likely[row, place]
+        keep_worst(errors, topic, wrong, round_, hit)
+    for i in range(start, stop):
+        topic = labels[i]
+        recent = lately(quality[topic, LATELY], quality[topic, LAST], round_)
+        quality[topic, LATELY] = recent + 1.0
+        quality[topic, RELEVANT] += 1.0
+        if quality[topic, FIRST] == 0.0:
+            quality[topic, FIRST] = round_
+        quality[topic, LAST] = quality[topic, USED] = round_
         was_candidate = False
-        for other in chosen:
-            was_candidate = was_candidate or other == topic
+        for place in range(count):
+            was_candidate = was_candidate or candidates[row, place] == topic
         if not was_candidate:
-            add_recent(row, 0.0, 1.0)
-            keep_worst(errors[topic], 1.0, round_, True)
+            add_recent(quality, topic, 0.0, 1.0)
+            keep_worst(errors, topic, 1.0, round_, True)
 
 
-@njit
-def add_recent(row: Floats, right: float, size: float) -> None:
+@njit_inline
+def add_recent(quality: Floats, topic: int, right: float, size: float) -> None:
     """Add a round in which a topic was assigned or relevant to its recent F1."""
-    row[RECENT_RIGHT] = KEEP * row[RECENT_RIGHT] + right
-    row[RECENT_SIZES] = KEEP * row[RECENT_SIZES] + size
+    quality[topic, RECENT_RIGHT] = KEEP * quality[topic, RECENT_RIGHT] + right
+    quality[topic, RECENT_SIZES] = KEEP * quality[topic, RECENT_SIZES] + size
 
 
 class QualityOfTopic(NamedTuple):
@@ -206,7 +214,7 @@ class TopicQuality:
         """The quality of a topic that was assigned or relevant."""
         row = self._quality.view[topic].tolist()
         assigned, right, relevant = row[:3]
-        recent = lately(np.array(row), rounds) / MEMORY
+        recent = lately(row[LATELY], row[LAST], rounds) / MEMORY
         seen = 1.0 - (1.0 - 1.0 / MEMORY) ** rounds
         return QualityOfTopic(
             topic,

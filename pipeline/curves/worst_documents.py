@@ -12,7 +12,7 @@ from learners.arrays import Floats
 from learners.checks import InvalidArrayError, array_of, check_between, floats, starts
 from learners.decisions.fading import faded
 from learners.growing_array import GrowingArray
-from learners.jit import njit
+from learners.jit import njit_inline
 from learners.learner import State
 
 WORST = 3  # documents kept for each topic
@@ -31,21 +31,21 @@ class WorstDocument(NamedTuple):
     relevant: bool  # whether the document has the topic: it was missed, not wrongly likely
 
 
-@njit
-def keep_worst(errors: Floats, wrong: float, round_: int, is_relevant: bool) -> None:
-    """Keep a document if it is more wrong than one of those that are kept, which it replaces.
+@njit_inline
+def keep_worst(errors: Floats, topic: int, wrong: float, round_: int, is_relevant: bool) -> None:
+    """Keep a document if a topic got it more wrong than one of those kept, which it replaces.
 
     Kept errors fade, so that documents of long ago give way to new ones.
     """
     least = 0
     for i in range(0, WORST * COLUMNS, COLUMNS):
-        errors[i + WRONG] = faded(errors[i + WRONG], FORGET)
-        if errors[i + WRONG] < errors[least + WRONG]:
+        errors[topic, i + WRONG] = faded(errors[topic, i + WRONG], FORGET)
+        if errors[topic, i + WRONG] < errors[topic, least + WRONG]:
             least = i
-    if wrong > 0.5 and wrong > errors[least + WRONG]:
-        errors[least + WRONG] = wrong
-        errors[least + ROUND] = round_
-        errors[least + MISSED] = is_relevant
+    if wrong > 0.5 and wrong > errors[topic, least + WRONG]:
+        errors[topic, least + WRONG] = wrong
+        errors[topic, least + ROUND] = round_
+        errors[topic, least + MISSED] = is_relevant
 
 
 class WorstDocuments:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from learners.arrays import Bools, Bytes, Floats, Ints, Longs
-from learners.jit import njit, njit_inline
+from learners.jit import njit
 from pipeline.text.characters import ACCENTED, DIGIT, LETTER, MARK
 from pipeline.text.eight_bytes import copy_bytes, same_bytes
 from pipeline.text.scan import code_point
@@ -74,7 +74,7 @@ class CountedTokens(NamedTuple):
     parts: int
 
 
-@njit_inline
+@njit
 def with_room(table: TermTable, terms: int, letters: int) -> TermTable:
     """Return the table, or a larger one if it lacks room for this many terms and letters."""
     size = table.size[0]
