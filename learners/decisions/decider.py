@@ -41,16 +41,21 @@ from learners.decisions.goals import Goal
 from learners.decisions.rules import (
     BINS,
     CERTAINTY_BINS,
+    CUT,
+    CUT_ROUNDS,
     FIRST_RIGHT,
     FIRST_SIZES,
     OUTSIDE,
+    REVIEW_CUT,
     RIGHT,
+    SINCE,
     SIZES,
     TALLIES,
     RuleState,
     assign,
     certainty_of,
     count_likely,
+    first_cut,
     learn_rules,
     mark_relevant,
     needs_review,
@@ -94,7 +99,7 @@ def follow_decisions(
             described = row
             for place in range(count):
                 likely[row, place] = work.likely[place]
-            assign(rule, level, state, topics, row, work.likely, count, assigned, work.order)
+            assign(rule, state, topics, row, work.likely, count, assigned, work.order)
             outside = state.tally[OUTSIDE]
             certainty[row] = certainty_of(work.likely, count, outside, assigned, row)
             review[row] = needs_review(certainty[row], risk, state)
@@ -108,7 +113,7 @@ def follow_decisions(
             learn_candidates(topics, row, count, is_relevant, model, work)
             learn_scale(scores, row, candidates, model.scale)
             described = -1
-        learn_rules(rule, risk, state, made, row, count, is_relevant, labels, start, stop)
+        learn_rules(rule, level, risk, state, made, row, count, is_relevant, labels, start, stop)
 
 
 class Decider:
@@ -125,6 +130,7 @@ class Decider:
         self._scale: Floats = np.zeros(VARIANCE + 1)
         self._tally: Floats = np.zeros(TALLIES)
         self._tally[RIGHT], self._tally[SIZES] = FIRST_RIGHT, FIRST_SIZES
+        self._tally[CUT], self._tally[REVIEW_CUT] = first_cut(goal.rule), 1.0
         self._assigned = GrowingArray(2)
         self._histogram: Floats = np.zeros((BINS, 2))
         self._certainty: Floats = np.zeros((CERTAINTY_BINS, 2))
@@ -184,7 +190,9 @@ class Decider:
         check_between("scale", scale[[ROUNDS, VARIANCE]], 0.0, 8.0 * MOST_SCORE * MOST_SCORE)
         check_between("scale", scale[[AVERAGE]], -MOST_SCORE, MOST_SCORE)
         check_between("tally", tally, 0.0, MAX_COUNT)
-        check_between("tally", tally[SIZES : SIZES + 1], np.finfo(np.float64).tiny)
+        check_between("tally", tally[[SIZES]], np.finfo(np.float64).tiny)
+        check_between("tally", tally[[CUT, REVIEW_CUT]], 0.0, 1.0)
+        check_between("tally", tally[[SINCE]], 0.0, CUT_ROUNDS - 1)
         check_between("assigned", assigned, 0.0, MAX_COUNT)
         histogram = floats(state, "histogram", BINS, 2)
         certainty = floats(state, "certainty", CERTAINTY_BINS, 2)

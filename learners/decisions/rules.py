@@ -19,14 +19,18 @@ from learners.jit import njit, njit_inline
 BINS = 200  # of probabilities
 CERTAINTY_BINS = 50
 # What is added up with less and less weight: right topics, assigned plus relevant ones, relevant
-# ones, relevant ones found, relevant topics of a document outside of its candidates.
-RIGHT, SIZES, RELEVANT, FOUND, OUTSIDE = range(5)
-TALLIES = 5
+# ones, relevant ones found, relevant topics of a document outside of its candidates. Then what was
+# read off the histograms: from which probability on topics are assigned, and from which certainty
+# on documents need no review; and the rounds since then.
+RIGHT, SIZES, RELEVANT, FOUND, OUTSIDE, CUT, REVIEW_CUT, SINCE = range(8)
+TALLIES = 8
 TOPIC_RIGHT, TOPIC_SIZES = range(2)
 COUNT, SUM = range(2)  # the columns of a histogram: how many, and how much in total
 
 # By how much older rounds count less, per round.
 FORGET, FORGET_FOR_MICRO, FORGET_OUTSIDE = 0.002, 0.005, 0.01
+CUT_ROUNDS = 4  # rounds after which histograms fade and are read again; each round is no better
+HISTOGRAM_KEEP = (1.0 - FORGET) ** CUT_ROUNDS
 FIRST_RIGHT, FIRST_SIZES = 4.0, 10.0  # before the first round: a threshold of 0.4
 TOPIC_THRESHOLD, TOPIC_ROUNDS = 0.25, 5.0  # before the first round of a topic, and its weight
 FIRST_RECALL_THRESHOLD = 0.3
@@ -69,6 +73,12 @@ def mark_relevant(
                 is_relevant[place] = True
 
 
+@njit_inline
+def counts_candidates(rule: int) -> bool:
+    """Whether a rule needs the histogram of probabilities."""
+    return rule in (PRECISION, RECALL)
+
+
 @njit
 def cut_for_mean(histogram: Floats, wanted: float) -> float:
     """The lowest number from which on the mean is as high as wanted; 1 if it is nowhere."""
@@ -94,31 +104,39 @@ def cut_for_sum(histogram: Floats, wanted: float) -> float:
 
 
 @njit_inline
-def threshold(rule: int, level: float, state: RuleState) -> float:
-    """The probability from which on topics are assigned, if the rule has one for all topics."""
-    tally = state.tally
-    if rule == MICRO:
-        return float(tally[RIGHT] / tally[SIZES])
+def first_cut(rule: int) -> float:
+    """The probability from which on topics are assigned before a histogram is read."""
+    return FIRST_RECALL_THRESHOLD if rule == RECALL else 1.0
+
+
+@njit
+def read_histograms(rule: int, level: float, risk: float, state: RuleState) -> None:
+    """Find the cuts of the rules that need a histogram, and let the histograms fade."""
+    tally, histogram, by_certainty = state.tally, state.histogram, state.certainty
     if rule == PRECISION:
-        return cut_for_mean(state.histogram, level)
-    if tally[RELEVANT] <= 0.0:
-        return FIRST_RECALL_THRESHOLD
-    # What earlier thresholds missed is made up for.
-    wanted = level + (level - tally[FOUND] / tally[RELEVANT])
-    return cut_for_sum(state.histogram, wanted * tally[RELEVANT])
+        tally[CUT] = cut_for_mean(histogram, level)
+    elif rule == RECALL and tally[RELEVANT] > 0.0:
+        # What earlier thresholds missed is made up for.
+        wanted = level + (level - tally[FOUND] / tally[RELEVANT])
+        tally[CUT] = cut_for_sum(histogram, wanted * tally[RELEVANT])
+    if counts_candidates(rule):
+        fade(histogram, HISTOGRAM_KEEP)
+    if risk > 0.0:
+        tally[REVIEW_CUT] = cut_for_mean(by_certainty, 1.0 - risk)
+        fade(by_certainty, HISTOGRAM_KEEP)
 
 
 @njit_inline
 def assign(
-    rule: int, level: float, state: RuleState, topics: Ints, row: int, likely: Floats, count: int,
+    rule: int, state: RuleState, topics: Ints, row: int, likely: Floats, count: int,
     assigned: Bools, order: Longs,
 ) -> None:  # fmt: skip
     """Write which of the first `count` candidates of a row are assigned. `order` is room."""
     if rule == F1:
         assign_by_expected_f1(likely, count, state.tally[OUTSIDE], assigned, row, order)
         return
-    by_topic = state.topics
-    cut = 0.0 if rule == MACRO else threshold(rule, level, state)
+    tally, by_topic = state.tally, state.topics
+    cut = tally[RIGHT] / tally[SIZES] if rule == MICRO else tally[CUT]
     for place in range(count):
         if rule == MACRO:
             topic = topics[row, place]
@@ -175,10 +193,8 @@ def certainty_of(likely: Floats, count: int, outside: float, assigned: Bools, ro
 @njit_inline
 def needs_review(certainty: float, risk: float, state: RuleState) -> bool:
     """Whether documents as uncertain as this one bring the mean F1 below 1 - risk."""
-    if risk <= 0.0:
-        return False
-    cut = cut_for_mean(state.certainty, 1.0 - risk)
-    return certainty < cut or cut == 1.0
+    cut = state.tally[REVIEW_CUT]
+    return bool(risk > 0.0 and (certainty < cut or cut == 1.0))
 
 
 @njit_inline
@@ -189,7 +205,7 @@ def f1_of(right: float, size: float, relevant: float) -> float:
 
 @njit_inline
 def learn_rules(
-    rule: int, risk: float, state: RuleState, made: Decisions, row: int, count: int,
+    rule: int, level: float, risk: float, state: RuleState, made: Decisions, row: int, count: int,
     is_relevant: Bools, labels: Ints, start: int, stop: int,
 ) -> None:  # fmt: skip
     """Add a round: what was emitted for a row, and its topics, which are `labels[start:stop]`.
@@ -199,14 +215,11 @@ def learn_rules(
     tally, by_topic, histogram, by_certainty = state
     topics, likely, assigned = made.topics, made.probabilities, made.assigned
     keep = 1.0 - (FORGET_FOR_MICRO if rule == MICRO else FORGET)
-    counts_candidates = rule in (PRECISION, RECALL)
-    if counts_candidates:
-        fade(histogram, keep)
     right = size = found = 0.0
     for place in range(count):
         hit = 1.0 if is_relevant[place] else 0.0
         found += hit
-        if counts_candidates:
+        if counts_candidates(rule):
             at = bin_of(likely[row, place], BINS)
             histogram[at, COUNT] += 1.0
             histogram[at, SUM] += hit
@@ -227,10 +240,13 @@ def learn_rules(
     tally[FOUND] += right
     tally[OUTSIDE] += FORGET_OUTSIDE * ((relevant - found) - tally[OUTSIDE])
     if risk > 0.0:
-        fade(by_certainty, 1.0 - FORGET)
         at = bin_of(made.certainty[row], CERTAINTY_BINS)
         by_certainty[at, COUNT] += 1.0
         by_certainty[at, SUM] += f1_of(right, size, relevant)
+    tally[SINCE] += 1.0
+    if tally[SINCE] >= CUT_ROUNDS:
+        tally[SINCE] = 0.0
+        read_histograms(rule, level, risk, state)
 
 
 @njit_inline

@@ -49,6 +49,8 @@ class SlowDecider:
         self.by_topic: dict[int, list[float]] = {}
         self.histogram = [[0.0, 0.0] for _ in range(r.BINS)]
         self.certainties = [[0.0, 0.0] for _ in range(r.CERTAINTY_BINS)]
+        self.cut = r.FIRST_RECALL_THRESHOLD if goal.rule == RECALL else 1.0
+        self.review_cut, self.cut_rounds = 1.0, 0
 
     def features(self, scores: Sequence[float]) -> list[list[float]]:
         """What describes each candidate."""
@@ -91,13 +93,12 @@ class SlowDecider:
         assigned = self.assigned(topics[:count], likely[:count])
         certainty = self.certainty(likely[:count], assigned)
         assigned += [False] * (len(topics) - count)
-        cut = cut_for_mean(self.certainties, 1.0 - self.risk)
-        review = self.risk > 0.0 and (certainty < cut or cut == 1.0)
+        review = self.risk > 0.0 and (certainty < self.review_cut or self.review_cut == 1.0)
         return SlowDecision([*topics], [*scores], likely, assigned, certainty, review)
 
     def assigned(self, topics: Sequence[int], likely: Sequence[float]) -> list[bool]:
         """Which of the candidates are assigned."""
-        rule, level = self.goal
+        rule = self.goal.rule
         if rule == F1:
             order = sorted(range(len(likely)), key=lambda place: -likely[place])
             relevant = self.outside
@@ -117,13 +118,8 @@ class SlowDecider:
                 cuts.append((right + first) / (sizes + r.TOPIC_ROUNDS))
         elif rule == MICRO:
             cuts = [self.right / self.sizes] * len(topics)
-        elif rule == PRECISION:
-            cuts = [cut_for_mean(self.histogram, level)] * len(topics)
-        elif self.relevant <= 0.0:
-            cuts = [r.FIRST_RECALL_THRESHOLD] * len(topics)
         else:
-            wanted = (level + (level - self.found / self.relevant)) * self.relevant
-            cuts = [cut_for_sum(self.histogram, wanted)] * len(topics)
+            cuts = [self.cut] * len(topics)
         return [one >= cut for one, cut in zip(likely, cuts, strict=True)]
 
     def certainty(self, likely: Sequence[float], assigned: Sequence[bool]) -> float:
@@ -201,7 +197,6 @@ class SlowDecider:
         rule = self.goal.rule
         keep = 1.0 - (r.FORGET_FOR_MICRO if rule == MICRO else r.FORGET)
         if rule in (PRECISION, RECALL):
-            self.histogram = [[faded(part, keep) for part in row] for row in self.histogram]
             for one, hit in zip(made.probabilities, hits, strict=False):
                 row = self.histogram[min(int(one * r.BINS), r.BINS - 1)]
                 row[0] += 1.0
@@ -222,13 +217,29 @@ class SlowDecider:
             self.found = faded(self.found, keep) + right
         self.outside += r.FORGET_OUTSIDE * ((len(labels) - float(sum(hits))) - self.outside)
         if self.risk > 0.0:
-            kept = 1.0 - r.FORGET
-            self.certainties = [[faded(part, kept) for part in row] for row in self.certainties]
             row = self.certainties[
                 min(int(made.certainty * r.CERTAINTY_BINS), r.CERTAINTY_BINS - 1)
             ]
             row[0] += 1.0
             row[1] += 2.0 * right / (size + len(labels)) if size + len(labels) else 1.0
+        self.cut_rounds += 1
+        if self.cut_rounds == r.CUT_ROUNDS:
+            self.cut_rounds = 0
+            self.read_histograms()
+
+    def read_histograms(self) -> None:
+        """Find the cuts of the rules that need a histogram, and let the histograms fade."""
+        rule, level = self.goal
+        if rule == PRECISION:
+            self.cut = cut_for_mean(self.histogram, level)
+        elif rule == RECALL and self.relevant > 0.0:
+            wanted = (level + (level - self.found / self.relevant)) * self.relevant
+            self.cut = cut_for_sum(self.histogram, wanted)
+        if self.risk > 0.0:
+            self.review_cut = cut_for_mean(self.certainties, 1.0 - self.risk)
+        keep = r.HISTOGRAM_KEEP
+        self.histogram = [[faded(part, keep) for part in row] for row in self.histogram]
+        self.certainties = [[faded(part, keep) for part in row] for row in self.certainties]
 
 
 def count_likely(likely: Sequence[float]) -> int:
