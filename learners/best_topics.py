@@ -12,21 +12,21 @@ from __future__ import annotations
 import numpy as np
 
 from learners.arrays import Floats, Ints
-from learners.jit import njit
+from learners.jit import njit, njit_inline
 
 SPARE = 6  # how many more topics than wanted may reach the bar
 MOST_BARS = 10  # tried per row; with many equal scores there may be no good one
 FEW = 2  # a bar is looked for only if there are more than this many times the wanted topics
 
 
-@njit
-def find_bar(given: Floats, known: int, top: int, bar: float, step: float) -> float:
-    """Return a bar that at least `top` scores reach, and few others if it is found soon."""
+@njit_inline
+def find_bar(scores: Floats, row: int, known: int, top: int, bar: float, step: float) -> float:
+    """Return a bar that at least `top` scores of a row reach, and few others if found soon."""
     low, high = -np.inf, np.inf
     for _ in range(MOST_BARS):
         count = 0
         for topic in range(known):
-            count += given[topic] >= bar
+            count += scores[row, topic] >= bar
         if count >= top:
             low = bar
             if count <= top + SPARE:
@@ -48,28 +48,30 @@ def best_of_all(scores: Floats, known: Ints, order: Ints, values: Floats) -> Non
     near = np.empty(scores.shape[1] + 1, np.int64)
     bar, step = 0.0, 1.0
     for row in range(len(known) if top > 0 else 0):
-        given, best, worth = scores[row], order[row], values[row]
         count = known[row]
         is_searched = count > FEW * top
         if is_searched:
-            bar = find_bar(given, count, top, bar, step)
+            bar = find_bar(scores, row, count, top, bar, step)
             count = 0
             for topic in range(known[row]):
                 near[count] = topic
-                count += given[topic] >= bar
+                count += scores[row, topic] >= bar
         filled, last = 0, 0.0  # `last` is the score in the last place, once all are filled
         for i in range(count):
             topic = near[i] if is_searched else i
-            score = given[topic]
+            score = scores[row, topic]
             if filled == top and score <= last:
                 continue
             place = min(filled, top - 1)
             # Only a better score passes an earlier topic, so equal scores stay in order.
-            while place > 0 and score > worth[place - 1]:
-                best[place], worth[place] = best[place - 1], worth[place - 1]
+            while place > 0 and score > values[row, place - 1]:
+                order[row, place], values[row, place] = (
+                    order[row, place - 1],
+                    values[row, place - 1],
+                )
                 place -= 1
-            best[place], worth[place] = topic, score
+            order[row, place], values[row, place] = topic, score
             filled = min(filled + 1, top)
-            last = worth[top - 1]
+            last = values[row, top - 1]
         if is_searched:
-            bar, step = last, (worth[0] - last) / top
+            bar, step = last, (values[row, 0] - last) / top

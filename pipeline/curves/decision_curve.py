@@ -200,14 +200,16 @@ class DecisionCurve:
         if kept:
             self._points = np.concatenate((self._points, points[:kept]))
 
-    def name_documents(self, made: Decisions, ranked: Sequence[HasId], ids: Sequence[str]) -> None:
+    def name_documents(
+        self, made: Decisions, ranked: Sequence[HasId], labelled: Sequence[HasId]
+    ) -> None:
         """Learn the ids of the newest documents and rounds, which were added before.
 
-        `ranked` are the documents that were decided about, and `ids` are those of the rounds.
+        `ranked` are the documents that were decided about, and `labelled` are those of the rounds.
         """
         if self.queue is not None:
             self.queue.add(made, ranked, int(self._tally[DECIDED]) - len(ranked))
-        self.topics.add_rounds(ids)
+        self.topics.add_rounds(labelled)
 
     def last(self) -> DecisionPoint:
         """The point of the last round, whether or not it is kept."""

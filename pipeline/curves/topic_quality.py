@@ -22,6 +22,7 @@ from learners.decisions.rules import bin_of, f1_of
 from learners.growing_array import GrowingArray
 from learners.jit import njit, njit_inline
 from learners.learner import State
+from pipeline.curves.lane_changes import HasId
 from pipeline.curves.worst_documents import WorstDocument, WorstDocuments, keep_worst
 
 # Per topic: rounds in which it was assigned, rightly assigned, relevant; the first and the last
@@ -155,10 +156,10 @@ class TopicQuality:
         self._histogram.grow(topics, 2 * BINS)
         return TopicTables(self._quality.room, self._histogram.room, self._worst.room_for(topics))
 
-    def add_rounds(self, ids: Sequence[str]) -> None:
+    def add_rounds(self, labelled: Sequence[HasId]) -> None:
         """Learn the ids of the documents of the newest rounds, which were added before."""
-        self._worst.name(self._rounds, ids)
-        self._rounds += len(ids)
+        self._worst.name(self._rounds, labelled)
+        self._rounds += len(labelled)
 
     def macro_f1(self) -> float:
         """The mean F1 of all topics that were assigned or relevant at least once."""

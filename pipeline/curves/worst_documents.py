@@ -14,6 +14,7 @@ from learners.decisions.fading import faded
 from learners.growing_array import GrowingArray
 from learners.jit import njit_inline
 from learners.learner import State
+from pipeline.curves.lane_changes import HasId
 
 WORST = 3  # documents kept for each topic
 WRONG, ROUND, MISSED = range(3)
@@ -66,11 +67,11 @@ class WorstDocuments:
         rounds: Floats = self._errors.view[:, ROUND::COLUMNS]
         return rounds
 
-    def name(self, before: int, ids: Sequence[str]) -> None:
+    def name(self, before: int, documents: Sequence[HasId]) -> None:
         """Learn the ids of the documents of the rounds after round `before`."""
         rounds = self._rounds()
         new = np.unique(rounds[rounds > before]).astype(np.int64).tolist()
-        self._ids.update({r: str(ids[r - before - 1])[:MAX_ID_CHARACTERS] for r in new})
+        self._ids.update({r: str(documents[r - before - 1].id)[:MAX_ID_CHARACTERS] for r in new})
         if len(self._ids) > 2 * max(64, rounds.size):
             self._drop_unused()
 

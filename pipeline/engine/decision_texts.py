@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 
-from learners.arrays import Bools, Bytes, Ints
+from learners.arrays import Bools, Bytes, Floats, Ints
 from learners.decisions.decided import CANDIDATES, Decisions
-from learners.jit import njit
-from pipeline.engine.json_kernels import COMMA, number_end, put
+from learners.jit import njit, njit_inline
+from pipeline.engine.json_kernels import COMMA, ZERO, put
 from pipeline.storage.binary_array import BinaryArray
 
 FIELDS = ("assigned", "certainty", "review")
 DIGITS = 4  # of probabilities and certainties
+UNITS = 10**DIGITS
+PROBABILITY_BYTES = DIGITS + 2
 BEFORE_NAME, AFTER_NAME = b'{"topic":', b',"score":'
-MAX_NUMBER_BYTES = 24
 
 
 def text(value: bytes) -> Bytes:
@@ -34,12 +34,13 @@ BEFORE_PROBABILITY, TRUE, FALSE = text(b',"probability":'), text(b"true"), text(
 
 
 class DecisionTexts(NamedTuple):
-    """The texts that the decisions of several lanes are put together from."""
+    """What the decisions of several lanes say, and the texts between."""
 
     decided: Bools  # per lane: whether it assigns topics
     marks: Bools  # per lane: whether it marks documents for review
-    numbers: Bytes  # a JSON list: of each event the probabilities, then the certainty
+    probabilities: Floats  # documents x lanes x candidates
     assigned: Ints  # documents x lanes x candidates: the assigned topics; -1 follows the last one
+    certainty: Floats  # documents x lanes
     review: Bools  # documents x lanes
     # What comes before each field; empty if the field is left out.
     before_assigned: Bytes
@@ -48,35 +49,30 @@ class DecisionTexts(NamedTuple):
 
 
 def decision_texts(
-    decisions: Sequence[Decisions | None], marks: Sequence[bool], documents: int, places: int,
+    decisions: Sequence[Decisions | None], marks: Sequence[bool], documents: int,
     fields: Collection[str],
 ) -> DecisionTexts:  # fmt: skip
-    """Return the texts for events with this many places in their rankings.
+    """Return the texts for events of this many documents.
 
     `marks` says of each lane whether it marks documents for review.
     """
     lanes = len(decisions)
-    numbers = np.full((documents, lanes, CANDIDATES + 1), np.nan)
+    probabilities = np.zeros((documents, lanes, CANDIDATES))
     assigned = np.full((documents, lanes, CANDIDATES), -1, np.int32)
-    review = np.zeros((documents, lanes), np.bool_)
+    certainty, review = np.zeros((documents, lanes)), np.zeros((documents, lanes), np.bool_)
     for lane, made in enumerate(decisions):
         if made is None:
             continue
-        topics = made.topics[:documents]
-        numbers[:, lane, :CANDIDATES] = np.where(
-            topics >= 0, made.probabilities[:documents], np.nan
-        )
-        numbers[:, lane, places:CANDIDATES] = np.nan
-        numbers[:, lane, CANDIDATES] = made.certainty[:documents]
-        first_assigned(topics, made.assigned[:documents], assigned[:, lane])
-        review[:, lane] = made.review[:documents]
-    used = numbers[~np.isnan(numbers)]
+        probabilities[:, lane] = made.probabilities[:documents]
+        first_assigned(made.topics[:documents], made.assigned[:documents], assigned[:, lane])
+        certainty[:, lane], review[:, lane] = made.certainty[:documents], made.review[:documents]
     before = [text(b',"%b":' % name.encode()) if name in fields else text(b"") for name in FIELDS]
     return DecisionTexts(
         np.array([made is not None for made in decisions], np.bool_),
         np.array(marks, np.bool_),
-        text(orjson.dumps(np.round(used, DIGITS), option=orjson.OPT_SERIALIZE_NUMPY)),
+        probabilities,
         assigned,
+        certainty,
         review,
         *before,
     )
@@ -93,23 +89,35 @@ def first_assigned(topics: Ints, is_assigned: Bools, assigned: npt.NDArray[np.in
                 count += 1
 
 
-@njit
-def put_probability(
-    output: Bytes, at: int, texts: DecisionTexts, next_number: int
-) -> tuple[int, int]:
-    """Write the next probability; return where it ends, and where the next number begins."""
-    stop = number_end(texts.numbers, next_number)
+@njit_inline
+def put_probability(output: Bytes, at: int, probability: float) -> int:
+    """Write a number from 0 to 1 as a JSON library writes it, rounded; return where it ends."""
+    units = int(np.rint(probability * UNITS))
+    output[at], output[at + 1] = ZERO + units // UNITS, ord(".")
+    at += 2
+    rest = units % UNITS
+    least = UNITS // 10
+    while True:
+        output[at] = ZERO + rest // least
+        at += 1
+        rest %= least
+        least //= 10
+        if rest == 0:
+            return at
+
+
+@njit_inline
+def put_candidate(output: Bytes, at: int, probability: float) -> int:
+    """Write the probability of a candidate, behind its score; return where it ends."""
     at = put(output, at, BEFORE_PROBABILITY, 0, len(BEFORE_PROBABILITY))
-    at = put(output, at, texts.numbers, next_number, stop)
-    return at, stop + 1
+    return put_probability(output, at, probability)
 
 
 @njit
 def put_decision(
-    output: Bytes, at: int, texts: DecisionTexts, topics: BinaryArray, document: int, lane: int,
-    next_number: int,
-) -> tuple[int, int]:  # fmt: skip
-    """Write what a lane decided; return where it ends, and where the next number begins.
+    output: Bytes, at: int, texts: DecisionTexts, topics: BinaryArray, document: int, lane: int
+) -> int:
+    """Write what a lane decided; return where it ends.
 
     `topics` are the texts of the topics, as rankings have them.
     """
@@ -129,15 +137,14 @@ def put_decision(
             at = put(output, at, topics.data, start, stop)
         output[at] = ord("]")
         at += 1
-    stop = number_end(texts.numbers, next_number)
     if len(texts.before_certainty) > 0:
         at = put(output, at, texts.before_certainty, 0, len(texts.before_certainty))
-        at = put(output, at, texts.numbers, next_number, stop)
+        at = put_probability(output, at, texts.certainty[document, lane])
     if texts.marks[lane] and len(texts.before_review) > 0:
         at = put(output, at, texts.before_review, 0, len(texts.before_review))
         word = TRUE if texts.review[document, lane] else FALSE
         at = put(output, at, word, 0, len(word))
-    return at, stop + 1
+    return at
 
 
 def decision_bytes(texts: DecisionTexts, topics: BinaryArray) -> int:
@@ -145,10 +152,10 @@ def decision_bytes(texts: DecisionTexts, topics: BinaryArray) -> int:
     used = texts.assigned[texts.assigned >= 0]
     names = topics.offsets[used + 1] - topics.offsets[used]
     keys = (texts.before_assigned, texts.before_certainty, texts.before_review)
-    fixed = sum(map(len, keys)) + len(FALSE) + 2
+    probabilities = CANDIDATES * (len(BEFORE_PROBABILITY) + PROBABILITY_BYTES)
+    fixed = probabilities + sum(map(len, keys)) + PROBABILITY_BYTES + len(FALSE) + 2
     events = int(texts.assigned.shape[0] * texts.assigned.shape[1])
-    probabilities = events * CANDIDATES * len(BEFORE_PROBABILITY)
-    return int(names.sum()) + len(used) + events * fixed + probabilities + len(texts.numbers)
+    return int(names.sum()) + len(used) + events * fixed
 
 
 def as_objects(

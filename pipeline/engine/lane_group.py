@@ -13,7 +13,7 @@ import numpy as np
 
 from learners.arrays import Floats, Ints, Longs
 from learners.decisions.decided import Decisions
-from learners.scores import RowScores
+from learners.scores import RowScores, StoredScores
 from learners.segment import Segment
 from pipeline.curves.confidence import LaneDifferences
 from pipeline.engine.explanations import RankedTopic, WeightedTerm, explain_ranking
@@ -112,11 +112,9 @@ class LaneGroup:
         self._store_unlabelled(builder, segment, scores, decisions)
         rounds = [self.rounds + before for before in builder.rounds_before]
         self.rounds += len(builder.labelled)
-        has_decisions = any(made is not None for made in decisions)
-        ids = [str(one.id) for one in builder.labelled] if has_decisions else []
         for lane, made in zip(self.lanes, decisions, strict=True):
             if lane.decision_curve is not None and made is not None:
-                lane.decision_curve.name_documents(made, builder.documents, ids)
+                lane.decision_curve.name_documents(made, builder.documents, builder.labelled)
         known_labels = np.array(builder.known_labels, np.int32)
         return GroupResult(
             rounds, known_labels, scores, decisions, builder.labelled, measures, explanations
@@ -155,7 +153,8 @@ class LaneGroup:
             if made is not None:
                 kept = made.keep([row for _, row in waiting])
                 for (document, _), decision in zip(waiting, kept, strict=True):
-                    document.scores[i] = document.scores[i]._replace(decision=decision)
+                    scored = document.scores[i]
+                    document.scores[i] = StoredScores(scored.values, scored.topics, decision)
 
     def merge(self, other: LaneGroup, order: Sequence[str]) -> None:
         """Take over the lanes of a group that is at the same position of the same log.

@@ -26,8 +26,8 @@ from pipeline.engine.decision_texts import (
     DecisionTexts,
     decision_bytes,
     decision_texts,
+    put_candidate,
     put_decision,
-    put_probability,
 )
 from pipeline.engine.json_kernels import COMMA, number_end, put, put_number, put_string
 from pipeline.engine.ranked_segment import RankedSegment
@@ -68,7 +68,7 @@ def assemble(
     `orders` (documents x lanes x places) holds topics; -1 follows the last topic of a ranking.
     """
     at, number = 0, 0
-    next_score = next_number = 1  # after the bracket that opens the list of all scores
+    next_score = 1  # after the bracket that opens the list of all scores
     texts = parts.decisions
     for document in range(orders.shape[0]):
         for lane in range(orders.shape[1]):
@@ -89,15 +89,13 @@ def assemble(
                 at = put(output, at, parts.scores, next_score, stop)
                 next_score = stop + 1
                 if texts.decided[lane] and place < CANDIDATES:
-                    at, next_number = put_probability(output, at, texts, next_number)
+                    at = put_candidate(output, at, texts.probabilities[document, lane, place])
                 output[at] = CLOSE
                 at += 1
             output[at] = CLOSE_LIST
             at += 1
             if texts.decided[lane]:
-                at, next_number = put_decision(
-                    output, at, texts, parts.topics, document, lane, next_number
-                )
+                at = put_decision(output, at, texts, parts.topics, document, lane)
             at = put_string(output, at, parts.tails, document)
             number += 1
             offsets[number] = at
@@ -186,11 +184,7 @@ class RankingWriter:
             np.frombuffer(numbers, np.uint8),
             BinaryArray.from_strings([tail % orjson.dumps(d.time) for d in documents]),
             decision_texts(
-                decisions,
-                [ranked.has_marks(lane) for lane in lanes],
-                len(documents),
-                places,
-                chosen,
+                decisions, [ranked.has_marks(lane) for lane in lanes], len(documents), chosen
             ),
         )
         output = np.empty(output_bytes(parts, orders[used]), np.uint8)

@@ -72,7 +72,7 @@ def follow(curve: DecisionCurve, rounds: list[SlowRound], cuts: list[int]) -> No
             np.repeat(known, 2),
         )
         curve.follow(steps, made, int(known.max(initial=0)))
-        curve.topics.add_rounds([one.id for one in part])
+        curve.topics.add_rounds(part)
 
 
 @pytest.mark.parametrize("seed", range(4))
