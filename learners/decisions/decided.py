@@ -46,10 +46,10 @@ class Decisions(NamedTuple):
 
     def keep(self, rows: Sequence[int] | Longs) -> list[bytes]:
         """The decisions about these rows, each packed, to be put back later."""
-        records = np.zeros(len(rows), RECORD)
+        records, chosen = np.zeros(len(rows), RECORD), np.array(rows, np.int64)
         arrays: Sequence[npt.NDArray[np.generic]] = self
         for name, array in zip(self._fields, arrays, strict=True):
-            records[name] = array[rows]
+            records[name] = array[chosen]
         packed, size = records.tobytes(), RECORD.itemsize
         return [packed[start : start + size] for start in range(0, len(packed), size)]
 
