@@ -32,7 +32,7 @@ FORGET, FORGET_FOR_MICRO, FORGET_OUTSIDE = 0.002, 0.005, 0.01
 CUT_ROUNDS = 4  # rounds after which histograms fade and are read again; each round is no better
 HISTOGRAM_KEEP = (1.0 - FORGET) ** CUT_ROUNDS
 FIRST_RIGHT, FIRST_SIZES = 4.0, 10.0  # before the first round: a threshold of 0.4
-TOPIC_THRESHOLD, TOPIC_ROUNDS = 0.25, 5.0  # before the first round of a topic, and its weight
+TOPIC_THRESHOLD, TOPIC_ROUNDS = 0.15, 10.0  # before the first round of a topic, and its weight
 FIRST_RECALL_THRESHOLD = 0.3
 DOUBT = 1.0  # irrelevant candidates that are assumed beside what was seen
 
@@ -41,7 +41,9 @@ class RuleState(NamedTuple):
     """What the rules know of earlier rounds."""
 
     tally: Floats
-    topics: Floats  # per topic: how often it was rightly assigned, and assigned plus relevant
+    # Per topic, with less and less weight: how often it was rightly assigned, and assigned plus
+    # relevant.
+    topics: Floats
     histogram: Floats  # by probability: candidates, and relevant ones among them
     certainty: Floats  # by certainty: documents, and the sum of their F1
 
@@ -226,10 +228,9 @@ def learn_rules(
         if assigned[row, place]:
             right += hit
             size += 1.0
-            by_topic[topics[row, place], TOPIC_RIGHT] += hit
-            by_topic[topics[row, place], TOPIC_SIZES] += 1.0
+            count_topic(by_topic, topics[row, place], hit)
     for i in range(start, stop):
-        by_topic[labels[i], TOPIC_SIZES] += 1.0
+        count_topic(by_topic, labels[i], 0.0)
     relevant = float(stop - start)
     if size + relevant > 0.0:  # a round without any topic says nothing about sets
         for i in range(OUTSIDE):
@@ -247,6 +248,18 @@ def learn_rules(
     if tally[SINCE] >= CUT_ROUNDS:
         tally[SINCE] = 0.0
         read_histograms(rule, level, risk, state)
+
+
+@njit_inline
+def count_topic(by_topic: Floats, topic: int, right: float) -> None:
+    """Count that a topic was assigned, rightly or not, or that it was relevant.
+
+    What is known of a topic fades with each count of this topic. So a rare topic is remembered for
+    more rounds than a frequent one.
+    """
+    keep = 1.0 - FORGET
+    by_topic[topic, TOPIC_RIGHT] = faded(by_topic[topic, TOPIC_RIGHT], keep) + right
+    by_topic[topic, TOPIC_SIZES] = by_topic[topic, TOPIC_SIZES] * keep + 1.0
 
 
 @njit_inline

@@ -205,11 +205,9 @@ class SlowDecider:
         size = float(sum(made.assigned))
         for topic, chosen, hit in zip(made.topics, made.assigned, hits, strict=False):
             if chosen:
-                known = self.by_topic.setdefault(topic, [0.0, 0.0])
-                known[0] += float(hit)
-                known[1] += 1.0
+                self.count_topic(topic, float(hit))
         for topic in labels:
-            self.by_topic.setdefault(topic, [0.0, 0.0])[1] += 1.0
+            self.count_topic(topic, 0.0)
         if size + len(labels):
             self.right = faded(self.right, keep) + right
             self.sizes = faded(self.sizes, keep) + (size + len(labels))
@@ -240,6 +238,12 @@ class SlowDecider:
         keep = r.HISTOGRAM_KEEP
         self.histogram = [[faded(part, keep) for part in row] for row in self.histogram]
         self.certainties = [[faded(part, keep) for part in row] for row in self.certainties]
+
+    def count_topic(self, topic: int, right: float) -> None:
+        """Count that a topic was assigned, rightly or not, or that it was relevant."""
+        keep = 1.0 - r.FORGET
+        known = self.by_topic.get(topic, [0.0, 0.0])
+        self.by_topic[topic] = [faded(known[0], keep) + right, known[1] * keep + 1.0]
 
 
 def count_likely(likely: Sequence[float]) -> int:

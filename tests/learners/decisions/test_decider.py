@@ -13,6 +13,7 @@ from learners.checks import InvalidArrayError
 from learners.decisions.decided import CANDIDATES, Decisions
 from learners.decisions.decider import Decider
 from learners.decisions.goals import parse_goal
+from learners.decisions.rules import FORGET, count_topic
 from learners.scores import DenseScores
 from learners.segment import Steps
 from learners.slow.decisions import SlowDecider, SlowDecision, count_likely
@@ -265,6 +266,18 @@ def test_the_f1_rule_beats_every_single_threshold_on_its_own_measure() -> None:
 
     best = max(sample_f1((likely >= cut).astype(float)) for cut in np.linspace(0.1, 0.9, 81))
     assert sample_f1(made.assigned[:, :8].astype(float)) > best
+
+
+def test_the_threshold_of_a_topic_follows_a_change() -> None:
+    by_topic = np.zeros((1, 2))
+    for _ in range(4000):  # relevant, and never assigned
+        count_topic(by_topic, 0, 0.0)
+    for _ in range(1000):  # always relevant and assigned
+        count_topic(by_topic, 0, 1.0)
+        count_topic(by_topic, 0, 0.0)
+    right, sizes = by_topic[0]
+    assert right / sizes == pytest.approx(0.5, abs=0.02)  # 1,000 of 6,000 if all counted alike
+    assert sizes <= 1.0 / FORGET
 
 
 def scored(scores: Floats, labels: list[int]) -> Steps:
