@@ -96,3 +96,15 @@ def copy_bytes(source: Bytes, start: int, target: Bytes, at: int, length: int) -
     for i in range(0, last, 8):
         put_eight_bytes(target, at + i, eight_bytes(source, start + i))
     put_eight_bytes(target, at + last, eight_bytes(source, start + last))
+
+
+@njit_inline
+def copy_word(source: Bytes, start: int, target: Bytes, at: int, length: int) -> None:
+    """Copy a word. Sixteen bytes must be there in any case, and as many may be overwritten.
+
+    Most words have no more, so that this takes no branch which depends on the length.
+    """
+    put_eight_bytes(target, at, eight_bytes(source, start))
+    put_eight_bytes(target, at + 8, eight_bytes(source, start + 8))
+    for i in range(16, length):
+        target[np.uint64(at + i)] = source[np.uint64(start + i)]
