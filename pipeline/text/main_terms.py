@@ -44,7 +44,7 @@ def is_beginning(stem: np.uint64) -> bool:
 
 @njit_inline
 def stem_place(stem: np.uint64) -> int:
-    """Return where a stem is stored: behind the letters of its token if these are more than eight."""
+    """Return where a stem is stored: behind the letters of its token if they are stored."""
     length = int(np.int64(stem & BYTE))
     return int(np.int64(stem >> PLACE)) + (length if length > 8 else 0)
 

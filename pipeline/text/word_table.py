@@ -8,7 +8,7 @@ import numpy as np
 
 from learners.arrays import Bytes, Ints, Longs
 from learners.jit import njit, njit_inline
-from pipeline.text.eight_bytes import copy_bytes, eight_bytes, first_bytes, same_bytes
+from pipeline.text.eight_bytes import copy_word, eight_bytes, first_bytes, is_same_word, same_bytes
 from pipeline.text.letter_places import FIRST
 from pipeline.text.main_terms import BYTE, IS_BEGINNING, PLACE, STEM_LENGTH
 from pipeline.text.sip_hash import Hashes, sip_hash
@@ -38,7 +38,7 @@ class WordTable(NamedTuple):
 def word_table(words: int, letters: int) -> WordTable:
     """Return a table with room for this many words and letters."""
     slots = 16
-    while slots < 2 * words:
+    while 2 * slots < 3 * words:
         slots *= 2
     table = WordTable(
         np.zeros(slots, np.int32),
@@ -109,18 +109,16 @@ def put_stem(
     The arrays are those of a table. To pass the table takes longer than to write a word.
     """
     place = used[1]
-    filled = place
-    if length > 8:
-        copy_bytes(letters, start, known_letters, filled, length)
-        filled += length
-    is_beginning = stem_length <= length and same_bytes(stem, FIRST, letters, start, stem_length)
+    copy_word(letters, start, known_letters, place, length)
+    filled = place + (length if length > 8 else 0)
+    is_beginning = stem_length <= length and is_same_word(stem, FIRST, letters, start, stem_length)
     stem_hash = words[word, HASH]
     if not is_beginning or stem_length < length:
         stem_hash = sip_hash(stem, FIRST, FIRST + stem_length, key)
     if is_stop_word:
         stem_length = 0
     elif not is_beginning:
-        copy_bytes(stem, FIRST, known_letters, filled, stem_length)
+        copy_word(stem, FIRST, known_letters, filled, stem_length)
         filled += stem_length
     words[word, STEM_HASH] = stem_hash
     words[word, STEM] = (
