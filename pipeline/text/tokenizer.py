@@ -149,7 +149,10 @@ def sample_end(text: Bytes, start: int, most: int, end: int) -> int:
 
 @njit
 def count_rows(
-    documents: EncodedDocuments, stop_words: int, sampled_bytes: int, is_kept: bool,
+    documents: EncodedDocuments,
+    stop_words: int,
+    sampled_bytes: int,
+    is_kept: bool,
     table: TermTable,
 ) -> tuple[TermCounts, Longs]:
     """Count the terms of each row. The first `stop_words` terms of the table are not counted.
@@ -240,9 +243,7 @@ class Tokenizer:
         # Stop words count for the language, so it is the expander that leaves them out.
         stop_words = self._stop_words if expander is None else 0
         sampled_bytes = 0 if expander is None else expander.sampled_bytes
-        counts, sampled = count_rows(
-            encoded, stop_words, sampled_bytes, expander is None, table
-        )
+        counts, sampled = count_rows(encoded, stop_words, sampled_bytes, expander is None, table)
         used = int(counts.table.size[0])
         self._room = (used + used // 4 + 64, int(counts.table.ends[used]) * 5 // 4 + 1024)
         if expander is None:
