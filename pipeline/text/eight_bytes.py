@@ -96,3 +96,31 @@ def copy_bytes(source: Bytes, start: int, target: Bytes, at: int, length: int) -
     for i in range(0, last, 8):
         put_eight_bytes(target, at + i, eight_bytes(source, start + i))
     put_eight_bytes(target, at + last, eight_bytes(source, start + last))
+
+
+@njit_inline
+def is_same_word(one: Bytes, start: int, other: Bytes, other_start: int, length: int) -> bool:
+    """Return whether two words are equal. Sixteen bytes must be there in any case.
+
+    Most words have no more, so that this takes no branch which depends on the length.
+    """
+    first = eight_bytes(one, start) ^ eight_bytes(other, other_start)
+    second = eight_bytes(one, start + 8) ^ eight_bytes(other, other_start + 8)
+    # Bytes behind the word are moved out.
+    first <<= np.uint64(8 * max(8 - length, 0))
+    second = second << np.uint64(8 * min(max(16 - length, 0), 7)) if length > 8 else np.uint64(0)
+    if length > 16:
+        return same_bytes(one, start, other, other_start, length)
+    return bool(first | second == np.uint64(0))
+
+
+@njit_inline
+def copy_word(source: Bytes, start: int, target: Bytes, at: int, length: int) -> None:
+    """Copy a word. Sixteen bytes must be there in any case, and as many may be overwritten.
+
+    Most words have no more, so that this takes no branch which depends on the length.
+    """
+    put_eight_bytes(target, at, eight_bytes(source, start))
+    put_eight_bytes(target, at + 8, eight_bytes(source, start + 8))
+    for i in range(16, length):
+        target[np.uint64(at + i)] = source[np.uint64(start + i)]

@@ -335,10 +335,12 @@ def english_stem(word: Bytes, end: int) -> int:
     """
     if end - FIRST < SHORTEST or not is_in(word[end - 1], LAST_LETTERS):
         return end
+    vowels, ys = vowels_of(word, end)
+    if vowels == np.uint64(0):  # every rule needs a vowel or a y
+        return end
     special = special_stem(word, end)
     if special > 0:
         return special
-    vowels, ys = vowels_of(word, end)
     marked = np.uint64(0)
     if ys & (vowels << np.uint64(1) | np.uint64(1)):  # a y that begins the word or follows a vowel
         marked = mark_consonants(word, end)

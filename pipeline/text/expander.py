@@ -16,7 +16,6 @@ from pipeline.text.expansion import (
     TITLE_WEIGHT,
     CountedTokens,
     Expansion,
-    MainTerms,
     add_letter_ngrams,
     add_main_terms,
     add_title_terms,
@@ -25,6 +24,7 @@ from pipeline.text.expansion import (
 from pipeline.text.known_words import KnownWords
 from pipeline.text.language import READ_CHARACTERS, UNKNOWN, language_name, language_of
 from pipeline.text.language_votes import ELSEWHERE, LanguageVotes, Sample
+from pipeline.text.main_terms import MainTerms, unchanged
 from pipeline.text.merging import merged
 from pipeline.text.profile import Profile, letter_lengths
 from pipeline.text.sip_hash import Hashes
@@ -122,7 +122,7 @@ class Expander:
             self._known[name] = known_words(self._profile, name, self._key)
         known = self._known[name]
         if known is None:
-            return MainTerms(chosen, in_titles, table, chosen.astype(np.int32))
+            return unchanged(table, chosen, in_titles)
         return known.main_terms(table, chosen, in_titles)
 
     def _add_terms(
@@ -133,7 +133,7 @@ class Expander:
         base = group * int(table.size[0])
         lengths = None if name == READY else letter_lengths(self._profile.letters, name)
         if lengths is None:
-            terms = add_main_terms(main, base, terms, expansion.main_terms)
+            terms = add_main_terms(table, main, base, terms, expansion.main_terms)
         else:
             first = sum(map(len, ngrams))
             terms, more = add_letter_ngrams(
@@ -142,7 +142,7 @@ class Expander:
             ngrams.append(more)
             expansion.has_ngrams[group] = True
         if self._has_title_terms and name != READY:
-            terms = add_title_terms(main, TITLE_PREFIX, base, terms, expansion.title_terms)
+            terms = add_title_terms(main, TITLE_PREFIX, base, terms, expansion)
         return terms
 
     def _find_other_groups(

@@ -18,7 +18,8 @@ import numpy as np
 from learners.arrays import Bools, Bytes, Floats, Ints, Longs
 from learners.jit import njit
 from pipeline.text.characters import ACCENTED, DIGIT, LETTER, MARK
-from pipeline.text.eight_bytes import copy_bytes, same_bytes
+from pipeline.text.eight_bytes import copy_bytes, copy_word, same_bytes
+from pipeline.text.main_terms import MainTerms, is_beginning, stem_length, stem_place
 from pipeline.text.scan import code_point
 from pipeline.text.sip_hash import sip_hash
 from pipeline.text.terms import (
@@ -35,15 +36,6 @@ STAR = ord("*")
 TITLE_PREFIX = np.frombuffer(bytearray(b"title:"), np.uint8)
 TITLE_WEIGHT = 2.0
 PADDING = 8  # bytes behind the letters of a table, so that eight can be read and written anywhere
-
-
-class MainTerms(NamedTuple):
-    """What some tokens of a block become: a term of a table, or -1 for nothing (stop words)."""
-
-    tokens: Longs  # in ascending order
-    in_titles: Bools  # per token: whether it occurs in a title
-    table: TermTable
-    numbers: Ints  # per token: its term in the table
 
 
 class Expansion(NamedTuple):
@@ -135,20 +127,24 @@ def letter_bounds(letters: Bytes, start: int, end: int, kinds: Bytes, bounds: Lo
 
 
 @njit
-def add_main_terms(main: MainTerms, base: int, table: TermTable, terms: Ints) -> TermTable:
+def add_main_terms(
+    tokens: TermTable, main: MainTerms, base: int, table: TermTable, terms: Ints
+) -> TermTable:
     """Return the table with the main terms; write that of token i to `terms[base + i]`."""
     table = with_room(table, len(main.tokens), MAX_TERM_BYTES)
     done = 0
     while done < len(main.tokens):
         # A table that changes inside a loop is slow there, so it changes only if it is full.
-        done = put_main_terms(main, done, base, table, terms)
+        done = put_main_terms(tokens, main, done, base, table, terms)
         if done < len(main.tokens):
             table = with_room(table, len(main.tokens), len(table.letters) + MAX_TERM_BYTES)
     return table
 
 
 @njit
-def put_main_terms(main: MainTerms, done: int, base: int, table: TermTable, terms: Ints) -> int:
+def put_main_terms(
+    tokens: TermTable, main: MainTerms, done: int, base: int, table: TermTable, terms: Ints
+) -> int:
     """Write the main terms of the tokens behind the first ones, until the table may be full.
 
     Returns how many tokens are done then.
@@ -156,30 +152,33 @@ def put_main_terms(main: MainTerms, done: int, base: int, table: TermTable, term
     slots, hashes, ends, letters, size = (
         table.slots, table.hashes, table.ends, table.letters, table.size
     )  # fmt: skip
-    main_ends, main_letters, main_hashes = main.table.ends, main.table.letters, main.table.hashes
-    tokens, numbers = main.tokens, main.numbers
+    token_ends, token_letters = tokens.ends, tokens.letters
+    chosen, main_hashes, stems, stem_letters = main.tokens, main.hashes, main.stems, main.letters
     room = len(letters) - MAX_TERM_BYTES
-    while done < len(tokens) and ends[size[0]] <= room:
-        number = np.int64(numbers[done])
+    while done < len(chosen) and ends[size[0]] <= room:
+        stem, hashed, token = stems[done], main_hashes[done], chosen[done]
+        length = stem_length(stem)
         term = np.int64(-1)
-        if number >= 0:
-            start, hashed = main_ends[number], main_hashes[number]
-            length = main_ends[number + 1] - start
+        if length > 0:
+            # The stem is written behind the others, where it stays if it is new.
+            offset = ends[size[0]]
+            if is_beginning(stem):
+                copy_word(token_letters, token_ends[token], letters, offset, length)
+            else:
+                copy_word(stem_letters, stem_place(stem), letters, offset, length)
             slot = likely_slot(slots, hashes, hashed)
             term = np.int64(slots[slot])
             if term < 0:
                 term = size[0]
-                offset = ends[term]
-                copy_bytes(main_letters, start, letters, offset, length)
                 hashes[term] = hashed
                 ends[term + 1] = offset + length
                 slots[slot] = term
                 size[0] = term + 1
             elif ends[term + 1] - ends[term] != length or not same_bytes(
-                letters, ends[term], main_letters, start, length
+                letters, ends[term], letters, offset, length
             ):
-                term = np.int64(intern(table, main_letters, start, start + length))
-        terms[base + tokens[done]] = term
+                term = np.int64(intern(table, letters, offset, offset + length))
+        terms[base + token] = term
         done += 1
     return done
 
@@ -225,22 +224,27 @@ def put_terms(
     letters, ends, key = tokens.letters, tokens.ends, table.key
     lengths = longest - shortest + 1
     while done < len(main.tokens):
-        token, number = main.tokens[done], main.numbers[done]
-        if number < 0:
+        token, stem = main.tokens[done], main.stems[done]
+        if stem_length(stem) == 0:
             expansion.main_terms[base + token] = -1
             expansion.firsts[base + token] = expansion.lasts[base + token] = before + filled
             done += 1
             continue
-        start, end = main.table.ends[number], main.table.ends[number + 1]
         size = table.size[0]
         width = ends[token + 1] - ends[token]
-        room = end - start + lengths * width * (longest + 2) + PADDING
+        room = stem_length(stem) + lengths * width * (longest + 2) + PADDING
         if (
             size + 1 + lengths * width > len(table.hashes)
             or table.ends[size] + room > len(table.letters)
         ):  # fmt: skip
             return done, filled
-        expansion.main_terms[base + token] = intern(table, main.table.letters, start, end)
+        if is_beginning(stem):
+            start = ends[token]
+            term = intern(table, letters, start, start + stem_length(stem))
+        else:
+            start = stem_place(stem)
+            term = intern(table, main.letters, start, start + stem_length(stem))
+        expansion.main_terms[base + token] = term
         expansion.firsts[base + token] = before + filled
         count = letter_bounds(letters, ends[token], ends[token + 1], kinds, bounds)
         for length in range(shortest, min(longest, count - 1) + 1):
@@ -270,44 +274,47 @@ def put_terms(
 
 @njit
 def add_title_terms(
-    main: MainTerms, prefix: Bytes, base: int, table: TermTable, terms: Ints
+    main: MainTerms, prefix: Bytes, base: int, table: TermTable, expansion: Expansion
 ) -> TermTable:
-    """Return the table with the terms of titles; write that of token i to `terms[base + i]`."""
+    """Return the table with the terms of titles, for which the main terms must be there.
+
+    Writes that of token i to `expansion.title_terms[base + i]`.
+    """
     count, letters = 0, 0
     for i in range(len(main.tokens)):
-        number = main.numbers[i]
-        if main.in_titles[i] and number >= 0:
+        length = stem_length(main.stems[i])
+        if main.in_titles[i] and length > 0:
             count += 1
-            letters += len(prefix) + main.table.ends[number + 1] - main.table.ends[number]
+            letters += len(prefix) + length
     table = with_room(table, count, letters)
-    put_title_terms(main, prefix, base, table, terms)
+    put_title_terms(main, prefix, base, table, expansion.main_terms, expansion.title_terms)
     return table
 
 
 @njit
 def put_title_terms(
-    main: MainTerms, prefix: Bytes, base: int, table: TermTable, terms: Ints
+    main: MainTerms, prefix: Bytes, base: int, table: TermTable, main_terms: Ints, terms: Ints
 ) -> None:
     """Write the terms of titles. The table must have room."""
     slots, hashes, ends, letters, size = (
         table.slots, table.hashes, table.ends, table.letters, table.size
     )  # fmt: skip
-    main_ends, main_letters = main.table.ends, main.table.letters
+    tokens, in_titles = main.tokens, main.in_titles
     key, width = table.key, len(prefix)
     written = np.empty(MAX_TERM_BYTES + PADDING, np.uint8)
     written[:width] = prefix
-    for i in range(len(main.tokens)):
-        if not main.in_titles[i]:
+    for i in range(len(tokens)):
+        if not in_titles[i]:
             continue
-        number = main.numbers[i]
-        terms[base + main.tokens[i]] = -1
-        if number < 0:
+        place = base + tokens[i]
+        term = np.int64(main_terms[place])
+        terms[place] = -1
+        if term < 0:
             continue
-        start = main_ends[number]
-        length = main_ends[number + 1] - start
+        length = ends[term + 1] - ends[term]
         if width + length > MAX_TERM_BYTES:
             continue
-        copy_bytes(main_letters, start, written, width, length)
+        copy_bytes(letters, ends[term], written, width, length)
         length += width
         hashed = sip_hash(written, 0, length, key)
         slot = likely_slot(slots, hashes, hashed)
@@ -324,4 +331,4 @@ def put_title_terms(
             letters, ends[term], written, 0, length
         ):
             term = np.int64(intern(table, written, 0, length))
-        terms[base + main.tokens[i]] = term
+        terms[place] = term

@@ -10,11 +10,10 @@ Words of other languages, and words with other letters than those of ASCII, go t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from learners.arrays import Bools, Bytes, Ints, Longs
+from learners.arrays import Bools, Bytes, Longs
 from learners.jit import njit, njit_inline
 from pipeline.text.characters import BLANK
 from pipeline.text.eight_bytes import (
@@ -24,72 +23,29 @@ from pipeline.text.eight_bytes import (
     copy_bytes,
     eight_bytes,
     first_bytes,
-    same_bytes,
 )
 from pipeline.text.english_stemmer import LONGEST, english_stem
-from pipeline.text.expansion import MainTerms
 from pipeline.text.letter_places import FIRST
-from pipeline.text.sip_hash import Hashes, sip_hash
+from pipeline.text.main_terms import MainTerms
+from pipeline.text.sip_hash import Hashes
 from pipeline.text.terms import MAX_TERM_BYTES, TermTable, find, likely_slot, table_of
+from pipeline.text.word_table import (
+    FIRST_LETTERS,
+    HASH,
+    MAX_KNOWN_WORDS,
+    ROOM,
+    STEM,
+    STEM_HASH,
+    WordTable,
+    enlarged,
+    is_word,
+    put_stem,
+    word_table,
+)
 
-MAX_KNOWN_WORDS = 1 << 17  # of one language, before a block: some ten megabytes
 PADDING = " " * 8  # behind the stems, so that eight bytes can be read anywhere
-NOTHING = -1  # what a stop word becomes
-ROOM = 8  # bytes behind the letters, so that eight can be read and written anywhere
-
-# The columns of a word: all that is needed to find it and its stem is in one place of the memory.
-HASH, FIRST_LETTERS, STEM_HASH, LENGTHS = range(4)
-# The lengths of the word and of its stem, in bytes, whether the word begins with the stem, and from
-# which bit on there is the place of its letters.
-STEM_LENGTH, IS_BEGINNING, PLACE = np.uint64(8), np.uint64(16), np.uint64(17)
-BYTE = np.uint64(255)
+TOGETHER = 64  # tokens that are looked up at once
 FILLED = np.uint64(ord("a")) * LOWEST_BITS
-
-
-class WordTable(NamedTuple):
-    """A hash table of words with their stems.
-
-    The letters of a word are stored if it has more than eight, and those of a stem if the word does
-    not begin with it.
-    """
-
-    slots: Ints  # the number of a word, or -1 if the slot is empty; a power of two of them
-    words: Hashes  # a row per word
-    letters: Bytes
-    used: Longs  # how many words and letters there are
-
-
-@njit
-def word_table(words: int, letters: int) -> WordTable:
-    """Return a table with room for this many words and letters."""
-    slots = 16
-    while slots < 2 * words:
-        slots *= 2
-    return WordTable(
-        np.full(slots, -1, np.int32),
-        np.empty((words, 4), np.uint64),
-        np.empty(letters + ROOM, np.uint8),
-        np.zeros(2, np.int64),
-    )
-
-
-@njit
-def with_room(known: WordTable, words: int, letters: int) -> WordTable:
-    """Return the table, or one of twice the size if it lacks room for more words and letters."""
-    size, filled = known.used[0], known.used[1]
-    if size + words <= len(known.words) and filled + letters + ROOM <= len(known.letters):
-        return known
-    larger = word_table(2 * size + words, 2 * filled + letters)
-    larger.words[:size] = known.words[:size]
-    larger.letters[:filled] = known.letters[:filled]
-    larger.used[:] = known.used
-    slots, last = larger.slots, np.uint64(len(larger.slots) - 1)
-    for word in range(size):  # all words differ, so the first free slot is the right one
-        slot = known.words[word, HASH] & last
-        while slots[slot] >= 0:
-            slot = (slot + np.uint64(1)) & last
-        slots[slot] = word
-    return larger
 
 
 @njit_inline
@@ -120,113 +76,94 @@ def is_plain(letters: Bytes, start: int, end: int) -> bool:
 
 
 @njit
-def find_words(tokens: TermTable, chosen: Longs, known: WordTable) -> tuple[Ints, Longs]:
-    """Return the word of each chosen token, and the positions of those that are new.
+def find_words(
+    tokens: TermTable, chosen: Longs, known: WordTable, hashes: Hashes, stems: Hashes
+) -> Longs:
+    """Write what the chosen tokens become if they are known; return the positions of new words.
 
-    The keys of the tables must be equal. New words get numbers, for which there must be room; what
-    they become has to be written next.
+    The keys of the tables must be equal. New words get the next numbers, for which there must be
+    room. What they become has to be written next.
     """
     slots, words, known_letters, used = known.slots, known.words, known.letters, known.used
-    ends, letters, hashes = tokens.ends, tokens.letters, tokens.hashes
-    last = np.uint64(len(slots) - 1)
-    found = np.empty(len(chosen), np.int32)
-    new = np.empty(len(chosen) + 1, np.int64)
-    count, before = 0, used[0]
-    for i in range(len(chosen)):
-        token = chosen[i]
-        start, hashed = ends[token], hashes[token]
-        length = ends[token + 1] - start
-        first_letters = eight_bytes(letters, start)
-        if length < 8:
-            first_letters = first_bytes(first_letters, length)
-        slot = hashed & last
-        word = np.int64(slots[slot])
-        while word >= 0:
+    ends, letters, token_hashes = tokens.ends, tokens.letters, tokens.hashes
+    last, one = np.uint64(len(slots) - 1), np.uint64(1)
+    new = np.empty(len(chosen), np.int64)
+    likely = np.empty(TOGETHER, np.uint64)  # the words in the first slots of some tokens
+    is_found = np.empty(TOGETHER, np.bool_)
+    before, count = used[0], 0
+    for first in range(0, len(chosen), TOGETHER):
+        # The memory is slow, but it can be asked for many places at once. So the slots of some
+        # tokens are read first, and then their words, without branches that could be guessed wrong.
+        size = min(TOGETHER, len(chosen) - first)
+        for i in range(size):
+            word = slots[token_hashes[np.uint64(chosen[np.uint64(first + i)])] & last]
             # Tokens of a block differ, so that only a word from before can be the same.
-            if (
-                words[word, HASH] == hashed
-                and words[word, FIRST_LETTERS] == first_letters
-                and word < before
-            ):
-                lengths = words[word, LENGTHS]
-                if np.int64(lengths & BYTE) == length and (
-                    length <= 8
-                    or same_bytes(
-                        known_letters, int(np.int64(lengths >> PLACE)), letters, start, length
-                    )
+            likely[np.uint64(i)] = word if word < before else 0
+        for i in range(size):
+            token = np.uint64(chosen[np.uint64(first + i)])
+            start, hashed = ends[token], token_hashes[token]
+            length = ends[token + one] - start
+            is_found[np.uint64(i)] = is_word(
+                words, known_letters, likely[np.uint64(i)], letters, start, length, hashed
+            )
+        for i in range(size):
+            position, word = np.uint64(first + i), likely[np.uint64(i)]
+            if not is_found[np.uint64(i)]:
+                token = np.uint64(chosen[position])
+                start, hashed = ends[token], token_hashes[token]
+                length = ends[token + one] - start
+                slot = hashed & last
+                word = np.uint64(slots[slot])
+                while word > np.uint64(0) and not (
+                    word < np.uint64(before)
+                    and is_word(words, known_letters, word, letters, start, length, hashed)
                 ):
-                    break
-            slot = (slot + np.uint64(1)) & last
-            word = np.int64(slots[slot])
-        if word < 0:
-            word = before + count
-            slots[slot] = word
-            words[word, HASH] = hashed
-            words[word, FIRST_LETTERS] = first_letters
-            new[count] = i
-            count += 1
-        found[i] = word
+                    slot = (slot + one) & last
+                    word = np.uint64(slots[slot])
+                if word == np.uint64(0):
+                    word = np.uint64(before + count)
+                    slots[slot] = word
+                    eight = eight_bytes(letters, start)
+                    words[word, HASH] = hashed
+                    words[word, FIRST_LETTERS] = first_bytes(eight, length) if length < 8 else eight
+                    new[count] = position
+                    count += 1
+                    continue
+            hashes[position] = words[word, np.uint64(STEM_HASH)]
+            stems[position] = words[word, np.uint64(STEM)]
     used[0] = before + count
-    return found, new[:count].copy()
-
-
-@njit_inline
-def put_stem(
-    words: Hashes, known_letters: Bytes, used: Longs, word: int, letters: Bytes, start: int,
-    length: int, stem: Bytes, stem_length: int, is_stop_word: bool, key: Hashes,
-) -> None:  # fmt: skip
-    """Write what a new word becomes: its stem, which begins at 8. There must be room.
-
-    The arrays are those of a table. To pass the table takes longer than to write a word.
-    """
-    place = used[1]
-    filled = place
-    if length > 8:
-        copy_bytes(letters, start, known_letters, filled, length)
-        filled += length
-    is_beginning = stem_length <= length and same_bytes(stem, FIRST, letters, start, stem_length)
-    stem_hash = words[word, HASH]
-    if not is_beginning or stem_length < length:
-        stem_hash = sip_hash(stem, FIRST, FIRST + stem_length, key)
-    if is_stop_word:
-        stem_length = 0
-    elif not is_beginning:
-        copy_bytes(stem, FIRST, known_letters, filled, stem_length)
-        filled += stem_length
-    words[word, STEM_HASH] = stem_hash
-    words[word, LENGTHS] = (
-        np.uint64(length)
-        | np.uint64(stem_length) << STEM_LENGTH
-        | np.uint64(is_beginning) << IS_BEGINNING
-        | np.uint64(place) << PLACE
-    )
-    used[1] = filled
+    return new[:count]
 
 
 @njit
 def put_stems(
-    tokens: TermTable, chosen: Longs, found: Ints, new: Longs, is_english: bool,
-    stop_words: TermTable, known: WordTable,
-) -> Longs:  # fmt: skip
-    """Write what new words become, except where a stem needs Python; return those positions.
+    tokens: TermTable, chosen: Longs, new: Longs, is_english: bool, stop_words: TermTable,
+    known: WordTable, hashes: Hashes, stems: Hashes,
+) -> tuple[Longs, Longs]:  # fmt: skip
+    """Write what new words become, except where a stem needs Python.
 
-    There must be room.
+    The new words are the last ones of the table, which must have room. Returns the words that need
+    Python, and their positions.
     """
     words, known_letters, used = known.words, known.letters, known.used
     ends, letters, key = tokens.ends, tokens.letters, tokens.key
     stop_slots, stop_hashes = stop_words.slots, stop_words.hashes
-    missing = np.empty(len(new), np.int64)
+    missing, positions = np.empty(len(new), np.int64), np.empty(len(new), np.int64)
     count = 0
     stem = np.zeros(FIRST + MAX_TERM_BYTES + ROOM, np.uint8)
-    for i in new:
-        word, start = int(found[i]), ends[chosen[i]]
-        length = ends[chosen[i] + 1] - start
+    first = used[0] - len(new)
+    for i in range(len(new)):
+        word, position = first + i, new[i]
+        token = chosen[position]
+        start = ends[token]
+        length = ends[token + 1] - start
         stem_length = length
         copy_bytes(letters, start, stem, FIRST, length)
         if is_english and length <= LONGEST and is_plain(letters, start, start + length):
             stem_length = english_stem(stem, FIRST + length) - FIRST
         elif not is_number(letters, start, start + length):
-            missing[count] = i
+            missing[count] = word
+            positions[count] = position
             count += 1
             continue
         hashed = words[word, HASH]
@@ -238,7 +175,26 @@ def put_stems(
             words, known_letters, used, word, letters, start, length, stem, stem_length,
             is_stop_word, key,
         )  # fmt: skip
-    return missing[:count].copy()
+        hashes[position] = words[word, STEM_HASH]
+        stems[position] = words[word, STEM]
+    return missing[:count].copy(), positions[:count].copy()
+
+
+@njit
+def main_terms(
+    tokens: TermTable, chosen: Longs, is_english: bool, stop_words: TermTable, known: WordTable
+) -> tuple[Hashes, Hashes, Longs, Longs]:
+    """Return what the chosen tokens become, as hashes and packed stems.
+
+    Those of new words whose stems need Python are not written: their words and positions come
+    last. There must be room.
+    """
+    hashes, stems = np.empty(len(chosen), np.uint64), np.empty(len(chosen), np.uint64)
+    new = find_words(tokens, chosen, known, hashes, stems)
+    missing, positions = put_stems(
+        tokens, chosen, new, is_english, stop_words, known, hashes, stems
+    )
+    return hashes, stems, missing, positions
 
 
 @njit
@@ -261,8 +217,8 @@ def words_to_stem(tokens: TermTable, chosen: Longs) -> Bytes:
 
 @njit
 def put_given_stems(
-    tokens: TermTable, chosen: Longs, found: Ints, missing: Longs, text: Bytes,
-    stop_words: TermTable, known: WordTable,
+    tokens: TermTable, chosen: Longs, missing: Longs, positions: Longs, text: Bytes,
+    stop_words: TermTable, known: WordTable, hashes: Hashes, stems: Hashes,
 ) -> None:  # fmt: skip
     """Write what new words become whose stems are in the text, each with a blank behind it.
 
@@ -273,8 +229,9 @@ def put_given_stems(
     stop_slots, stop_hashes = stop_words.slots, stop_words.hashes
     stem = np.zeros(FIRST + MAX_TERM_BYTES + ROOM, np.uint8)
     at = 0
-    for i in missing:
-        word, start, end = int(found[i]), ends[chosen[i]], ends[chosen[i] + 1]
+    for i in range(len(missing)):
+        word, position = missing[i], positions[i]
+        start, end = ends[chosen[position]], ends[chosen[position] + 1]
         first = at
         while text[at] != BLANK:
             at += 1
@@ -294,48 +251,8 @@ def put_given_stems(
             words, known_letters, used, word, letters, start, end - start, stem, length,
             is_stop_word, key,
         )  # fmt: skip
-
-
-@njit
-def stems_in_order(
-    tokens: TermTable, chosen: Longs, found: Ints, known: WordTable
-) -> tuple[TermTable, Ints]:
-    """Return the stems of words one after another, and the number of each or -1 for nothing.
-
-    The table of the stems has no slots: nothing is looked up in it.
-    """
-    words, known_letters = known.words, known.letters
-    token_ends, token_letters = tokens.ends, tokens.letters
-    count = len(chosen)
-    most = ROOM
-    for i in range(count):
-        most += int(np.int64(words[found[i], LENGTHS] >> STEM_LENGTH & BYTE))
-    hashes = np.empty(count, np.uint64)
-    ends = np.empty(count + 1, np.int64)
-    letters = np.empty(most, np.uint8)
-    numbers = np.empty(count, np.int32)
-    filled = 0
-    for i in range(count):
-        word = found[i]
-        lengths = words[word, LENGTHS]
-        length = int(np.int64(lengths >> STEM_LENGTH & BYTE))
-        hashes[i] = words[word, STEM_HASH]
-        ends[i] = filled
-        numbers[i] = i if length > 0 else NOTHING
-        if lengths >> IS_BEGINNING & np.uint64(1):
-            copy_bytes(token_letters, token_ends[chosen[i]], letters, filled, length)
-        else:
-            place = int(np.int64(lengths >> PLACE))
-            word_length = int(np.int64(lengths & BYTE))
-            if word_length > 8:
-                place += word_length
-            copy_bytes(known_letters, place, letters, filled, length)
-        filled += length
-    ends[count] = filled
-    table = TermTable(
-        np.empty(0, np.int32), hashes, ends, letters, np.full(1, count, np.int64), tokens.key
-    )
-    return table, numbers
+        hashes[position] = words[word, STEM_HASH]
+        stems[position] = words[word, STEM]
 
 
 class KnownWords:
@@ -349,32 +266,37 @@ class KnownWords:
         is_english: bool = False,
     ) -> None:
         self._stemmer = stems
-        self._stop_words = table_of(sorted(stop_words), key)
+        self._stop_words = table_of(tuple(stop_words), key)
         self._is_english = is_english  # whether the stems are those of the English stemmer
         self._words = word_table(64, 512)
 
     def __len__(self) -> int:
-        return int(self._words.used[0])
+        return int(self._words.used[0]) - 1
 
     def main_terms(self, tokens: TermTable, chosen: Longs, in_titles: Bools) -> MainTerms:
         """Return what the chosen tokens of a block become."""
         if len(self) > MAX_KNOWN_WORDS:
             self._words = word_table(64, 512)
         # Some letters are stored twice: those of a word, and those of its stem.
-        letters = 2 * int(tokens.ends[tokens.size[0]])
-        self._words = with_room(self._words, len(chosen), letters)
-        found, new = find_words(tokens, chosen, self._words)
-        missing = put_stems(
-            tokens, chosen, found, new, self._is_english, self._stop_words, self._words
+        self._make_room(len(chosen), 2 * int(tokens.ends[tokens.size[0]]))
+        hashes, stems, missing, positions = main_terms(
+            tokens, chosen, self._is_english, self._stop_words, self._words
         )
         if len(missing):
-            self._learn(tokens, chosen, found, missing)
-        return MainTerms(chosen, in_titles, *stems_in_order(tokens, chosen, found, self._words))
+            text = words_to_stem(tokens, chosen[positions]).tobytes().decode()
+            given = self._stemmer(text.split(" ")[:-1])
+            stemmed = np.frombuffer(bytearray(" ".join((*given, PADDING)).encode()), np.uint8)
+            self._make_room(0, len(text) + len(stemmed))
+            put_given_stems(
+                tokens, chosen, missing, positions, stemmed, self._stop_words, self._words,
+                hashes, stems,
+            )  # fmt: skip
+        return MainTerms(chosen, in_titles, hashes, stems, self._words.letters)
 
-    def _learn(self, tokens: TermTable, chosen: Longs, found: Ints, missing: Longs) -> None:
-        """Write what new words become whose stems need Python."""
-        text = words_to_stem(tokens, chosen[missing]).tobytes().decode()
-        stems = self._stemmer(text.split(" ")[:-1])
-        stemmed = np.frombuffer(bytearray(" ".join((*stems, PADDING)).encode()), np.uint8)
-        self._words = with_room(self._words, 0, len(text) + len(stemmed))
-        put_given_stems(tokens, chosen, found, missing, stemmed, self._stop_words, self._words)
+    def _make_room(self, words: int, letters: int) -> None:
+        """Replace the table by a larger one if it lacks room for more words and letters."""
+        size, filled = self._words.used.tolist()
+        if size + words > len(self._words.words) or (
+            filled + letters + ROOM > len(self._words.letters)
+        ):
+            self._words = enlarged(self._words, words, letters)

@@ -24,11 +24,13 @@ from pipeline.text.language import (
     votes_of,
 )
 from pipeline.text.sip_hash import Hashes, sip_hash
-from pipeline.text.terms import TermTable, find, likely_slot, table_of
+from pipeline.text.terms import TermTable, copied, find, likely_slot, table_of
 
 Votes = npt.NDArray[np.uint16]
 PackedVotes = npt.NDArray[np.uint64]  # four languages in each number, which never overflow
 
+COLUMNS = 8  # of four languages each
+FREE = 8  # room for words in their table, per word
 UNCLEAR = -1
 ELSEWHERE = -1  # found by `language_of`: not ASCII, or a word goes on behind the title
 
@@ -56,11 +58,12 @@ class FrequentWords(NamedTuple):
 def word_numbers(tokens: TermTable, words: FrequentWords) -> Ints:
     """Return the number of each token among the frequent words, or -1. The keys must be equal."""
     slots, hashes = words.table.slots, words.table.hashes
+    ends, token_hashes, longest = tokens.ends, tokens.hashes, words.longest
     numbers = np.full(tokens.size[0], -1, np.int32)
     for token in range(len(numbers)):
-        start, end = tokens.ends[token], tokens.ends[token + 1]
-        if end - start <= words.longest:
-            hashed = tokens.hashes[token]
+        start, end = ends[token], ends[token + 1]
+        if end - start <= longest:
+            hashed = token_hashes[token]
             if slots[likely_slot(slots, hashes, hashed)] >= 0:
                 number = find(words.table, tokens.letters, start, end, hashed)
                 numbers[token] = max(number, -1)
@@ -85,7 +88,7 @@ def leaders(
     )  # fmt: skip
     found = np.full(len(sample.is_plain), ELSEWHERE, np.int32)
     parts = len(sampled) // max(1, len(found))
-    packed = np.empty(votes.shape[1], np.uint64)
+    packed = np.empty(COLUMNS, np.uint64)
     scores = packed.view(np.uint16)
     last_document = np.full(len(votes), -1, np.int64)
     voting = np.empty(most_bytes + parts + 1, np.int32)  # a word of the sample has a byte at least
@@ -108,7 +111,7 @@ def leaders(
         for word in voting[:count]:
             if last_document[word] != document:
                 last_document[word] = document
-                for i in range(len(packed)):
+                for i in range(COLUMNS):
                     packed[i] += votes[word, i]
         sample_end = start + most_bytes
         if sample_end < end and text[sample_end] != BLANK:  # it cuts a word in two
@@ -133,12 +136,13 @@ def leaders(
 @njit
 def leader(scores: Votes, least: int) -> int:
     """Return the language with most votes, or -1 if it has too few or is not the only one."""
-    best, times, found = 0, 0, UNCLEAR
+    best, times, found = np.uint16(0), 0, 0
+    for language in range(len(scores)):  # without branches, which would be guessed wrong
+        best = max(best, scores[language])
     for language in range(len(scores)):
-        if scores[language] > best:
-            best, times, found = int(scores[language]), 1, language
-        elif scores[language] == best:
-            times += 1
+        is_best = scores[language] == best
+        times += is_best
+        found += language * is_best
     return UNCLEAR if best < least or times > 1 else found
 
 
@@ -148,12 +152,11 @@ class LanguageVotes:
     def __init__(self, key: Hashes) -> None:
         votes = votes_of(LATIN)
         words = [word for word in votes.words if word.isascii()]
-        counted = np.zeros(
-            (len(words), -len(votes.languages) % 4 + len(votes.languages)), np.uint16
-        )
+        counted = np.zeros((len(words), 4 * COLUMNS), np.uint16)
         counted[:, : len(votes.languages)] = [votes.counted(votes.words[word]) for word in words]
         self._words = FrequentWords(
-            table_of(words, key),
+            # Most slots are free, so that most other words are told apart at once.
+            copied(table_of(words, key), np.arange(len(words)), FREE * len(words), 0),
             counted.view(np.uint64),
             max(map(len, words)),
             votes.languages.index(PLAIN_LATIN),

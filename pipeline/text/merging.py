@@ -83,15 +83,15 @@ def put_words(
             term = main_terms[np.uint64(base + counted_tokens[i])]
             place = np.uint64(np.int64(term) + 1)
             entry = entries[place]
-            if entry >= first:
-                values[entry] += counts[i]
-                continue
-            # A stop word is written, too, and then overwritten: a branch would be guessed wrong.
-            is_kept = term >= 0
-            entries[place] = filled if is_kept else -1
-            terms[np.uint64(filled)] = term
-            values[np.uint64(filled)] = counts[i]
-            filled += is_kept
+            # No branches, which would be guessed wrong: a term that is there already is written
+            # again, and a stop word is overwritten by the next term.
+            is_new, is_kept = entry < first, term >= 0
+            at = np.uint64(filled if is_new else entry)
+            before = values[at]
+            values[at] = counts[i] + (0.0 if is_new else before)
+            terms[at] = term
+            entries[place] = np.int64(at) if is_kept else -1
+            filled += is_new & is_kept
         out_starts[number + 1] = filled
 
 

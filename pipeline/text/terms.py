@@ -191,6 +191,7 @@ def words_of(table: TermTable) -> list[str]:
 
 def table_of(words: Sequence[str], key: Hashes = PROCESS_KEY) -> TermTable:
     """Return a table of these words, numbered in their order."""
-    encoded = [word.encode() for word in words]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    return rebuilt(ends, np.frombuffer(bytearray(b"".join(encoded)), np.uint8), key)
+    letters = bytearray("".join(words).encode())
+    lengths = map(len, words) if letters.isascii() else (len(word.encode()) for word in words)
+    ends = np.cumsum([0, *lengths], dtype=np.int64)
+    return rebuilt(ends, np.frombuffer(letters, np.uint8), key)

@@ -149,9 +149,15 @@ def sample_end(text: Bytes, start: int, most: int, end: int) -> int:
 
 @njit
 def count_rows(
-    documents: EncodedDocuments, stop_words: int, sampled_bytes: int, table: TermTable
+    documents: EncodedDocuments,
+    stop_words: int,
+    sampled_bytes: int,
+    is_kept: bool,
+    table: TermTable,
 ) -> tuple[TermCounts, Longs]:
     """Count the terms of each row. The first `stop_words` terms of the table are not counted.
+
+    With `is_kept` the counts are copies. Otherwise they are parts of much larger arrays.
 
     Returns also how many of the entries of each row have their first word in the sample: the whole
     words of the first bytes of a document, as many as `sampled_bytes` says.
@@ -191,7 +197,9 @@ def count_rows(
                 if at <= sample:
                     sampled[row] = filled - first
         starts[row + 1] = filled
-    return TermCounts(table, starts, terms[:filled].copy(), values[:filled].copy()), sampled
+    if is_kept:
+        return TermCounts(table, starts, terms[:filled].copy(), values[:filled].copy()), sampled
+    return TermCounts(table, starts, terms[:filled], values[:filled]), sampled
 
 
 class Tokenizer:
@@ -235,7 +243,7 @@ class Tokenizer:
         # Stop words count for the language, so it is the expander that leaves them out.
         stop_words = self._stop_words if expander is None else 0
         sampled_bytes = 0 if expander is None else expander.sampled_bytes
-        counts, sampled = count_rows(encoded, stop_words, sampled_bytes, table)
+        counts, sampled = count_rows(encoded, stop_words, sampled_bytes, expander is None, table)
         used = int(counts.table.size[0])
         self._room = (used + used // 4 + 64, int(counts.table.ends[used]) * 5 // 4 + 1024)
         if expander is None:

@@ -10,8 +10,10 @@ from pipeline.text.characters import ASCII_WORDS
 from pipeline.text.eight_bytes import (
     bytes_before_blank,
     copy_bytes,
+    copy_word,
     eight_bytes,
     first_bytes,
+    is_same_word,
     same_bytes,
 )
 from pipeline.text.encoded_documents import PADDING, with_blanks
@@ -44,6 +46,24 @@ def test_words_are_compared_and_copied_like_slices() -> None:
         assert same_bytes(one, start, two, at, length) == (word == other)
         before = two[:at].tobytes()
         copy_bytes(one, start, two, at, length)
+        assert two[: at + length].tobytes() == before + word
+
+
+def test_words_of_sixteen_bytes_are_compared_and_copied_like_slices() -> None:
+    rng = random.Random(0)
+    for _ in range(3000):
+        length, start, at = rng.randrange(1, 40), rng.randrange(9), rng.randrange(9)
+        word = bytes(rng.choices(range(256), k=length))
+        other = bytearray(word)
+        if rng.random() < 0.7:
+            other[rng.randrange(length)] ^= 1 << rng.randrange(8)
+        # Only what is needed is there: sixteen bytes, or those of the word.
+        more = bytes(rng.choices(range(256), k=max(0, 16 - length)))
+        one = np.frombuffer(bytearray(bytes(start) + word + more), np.uint8)
+        two = np.frombuffer(bytearray(bytes(at) + other + more[::-1]), np.uint8)
+        assert is_same_word(one, start, two, at, length) == (word == other)
+        before = two[:at].tobytes()
+        copy_word(one, start, two, at, length)
         assert two[: at + length].tobytes() == before + word
 
 

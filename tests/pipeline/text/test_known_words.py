@@ -13,12 +13,13 @@ from pipeline.text.english_stemmer import LONGEST
 from pipeline.text.expander import folded_stop_words, numbered_by_appearance
 from pipeline.text.known_words import KnownWords
 from pipeline.text.language import LANGUAGES
+from pipeline.text.main_terms import is_beginning, stem_length, stem_place
 from pipeline.text.profile import parse_profile
 from pipeline.text.sip_hash import PROCESS_KEY
 from pipeline.text.splitting import Splitter
 from pipeline.text.stemming import Stemmer
 from pipeline.text.stop_words import stop_words
-from pipeline.text.terms import MAX_TERM_BYTES, copied, table_of, word_of
+from pipeline.text.terms import MAX_TERM_BYTES, copied, table_of
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz" * 2 + "eeesssingldyt0123456789éß東"
 
@@ -28,7 +29,13 @@ def main_words(known: KnownWords, words: list[str]) -> list[str]:
     given = table_of(words)
     table = copied(given, np.arange(len(words)), 0, 300)  # with room, like that of a block
     main = known.main_terms(table, np.arange(len(words)), np.zeros(len(words), np.bool_))
-    return ["" if number < 0 else word_of(main.table, number) for number in main.numbers]
+    became = []
+    for stem, start in zip(main.stems, table.ends, strict=False):
+        letters, at = (
+            (table.letters, start) if is_beginning(stem) else (main.letters, stem_place(stem))
+        )
+        became.append(letters[at : at + stem_length(stem)].tobytes().decode())
+    return became
 
 
 @pytest.mark.parametrize("most", [1 << 17, 500])
