@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import numpy as np
+import pytest
 
+from learners.arrays import Bytes
 from pipeline.text.characters import ASCII_WORDS
 from pipeline.text.eight_bytes import (
     bytes_before_blank,
@@ -31,7 +34,14 @@ def test_bytes_before_a_blank() -> None:
         assert bytes_before_blank(number) == len(eight.partition(b" ")[0])
 
 
-def test_words_are_compared_and_copied_like_slices() -> None:
+@pytest.mark.parametrize(
+    ("is_same", "copy", "least"), [(same_bytes, copy_bytes, 8), (is_same_word, copy_word, 16)]
+)
+def test_words_are_compared_and_copied_like_slices(
+    is_same: Callable[[Bytes, int, Bytes, int, int], bool],
+    copy: Callable[[Bytes, int, Bytes, int, int], None],
+    least: int,
+) -> None:
     rng = random.Random(0)
     for _ in range(3000):
         length, start, at = rng.randrange(1, 40), rng.randrange(9), rng.randrange(9)
@@ -39,31 +49,13 @@ def test_words_are_compared_and_copied_like_slices() -> None:
         other = bytearray(word)
         if rng.random() < 0.7:
             other[rng.randrange(length)] ^= 1 << rng.randrange(8)
-        # Only what is needed is there: eight bytes, or those of the word.
-        more = bytes(rng.choices(range(256), k=max(0, 8 - length)))
+        # Only what is needed is there: the least that is read, or the bytes of the word.
+        more = bytes(rng.choices(range(256), k=max(0, least - length)))
         one = np.frombuffer(bytearray(bytes(start) + word + more), np.uint8)
         two = np.frombuffer(bytearray(bytes(at) + other + more[::-1]), np.uint8)
-        assert same_bytes(one, start, two, at, length) == (word == other)
+        assert is_same(one, start, two, at, length) == (word == other)
         before = two[:at].tobytes()
-        copy_bytes(one, start, two, at, length)
-        assert two[: at + length].tobytes() == before + word
-
-
-def test_words_of_sixteen_bytes_are_compared_and_copied_like_slices() -> None:
-    rng = random.Random(0)
-    for _ in range(3000):
-        length, start, at = rng.randrange(1, 40), rng.randrange(9), rng.randrange(9)
-        word = bytes(rng.choices(range(256), k=length))
-        other = bytearray(word)
-        if rng.random() < 0.7:
-            other[rng.randrange(length)] ^= 1 << rng.randrange(8)
-        # Only what is needed is there: sixteen bytes, or those of the word.
-        more = bytes(rng.choices(range(256), k=max(0, 16 - length)))
-        one = np.frombuffer(bytearray(bytes(start) + word + more), np.uint8)
-        two = np.frombuffer(bytearray(bytes(at) + other + more[::-1]), np.uint8)
-        assert is_same_word(one, start, two, at, length) == (word == other)
-        before = two[:at].tobytes()
-        copy_word(one, start, two, at, length)
+        copy(one, start, two, at, length)
         assert two[: at + length].tobytes() == before + word
 
 
