@@ -125,6 +125,7 @@ def find_words(
                     slots[slot] = word
                     eight = eight_bytes(letters, start)
                     words[word, HASH] = hashed
+                    words[word, STEM] = 0  # like no word, if what it becomes is never written
                     words[word, FIRST_LETTERS] = first_bytes(eight, length) if length < 8 else eight
                     new[count] = position
                     count += 1
@@ -283,10 +284,10 @@ class KnownWords:
             tokens, chosen, self._is_english, self._stop_words, self._words
         )
         if len(missing):
-            text = words_to_stem(tokens, chosen[positions]).tobytes().decode()
-            given = self._stemmer(text.split(" ")[:-1])
+            text = words_to_stem(tokens, chosen[positions]).tobytes()
+            given = self._stemmer(text.decode().split(" ")[:-1])
             stemmed = np.frombuffer(bytearray(" ".join((*given, PADDING)).encode()), np.uint8)
-            self._make_room(0, len(text) + len(stemmed))
+            self._make_room(0, len(text) + len(stemmed))  # in bytes; stems may be longer than words
             put_given_stems(
                 tokens, chosen, missing, positions, stemmed, self._stop_words, self._words,
                 hashes, stems,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from pipeline.text.splitting import Splitter
 from pipeline.text.stemming import Stemmer
 from pipeline.text.stop_words import stop_words
 from pipeline.text.terms import MAX_TERM_BYTES, copied, table_of
+from pipeline.text.word_table import ROOM
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz" * 2 + "eeesssingldyt0123456789éß東"
 
@@ -36,6 +38,46 @@ def main_words(known: KnownWords, words: list[str]) -> list[str]:
         )
         became.append(letters[at : at + stem_length(stem)].tobytes().decode())
     return became
+
+
+def doubled(words: Sequence[str]) -> list[str]:
+    """A stemmer that makes words longer."""
+    return [word + word for word in words]
+
+
+@pytest.mark.parametrize("stems", [Stemmer("serbian").stems, Stemmer("turkish").stems, doubled])
+@pytest.mark.parametrize("letter", ["џ", "g", "東"])
+def test_there_is_room_for_stems_that_are_longer_than_their_words(
+    stems: Callable[[Sequence[str]], list[str]], letter: str
+) -> None:
+    most = MAX_TERM_BYTES // len(letter.encode())
+    for count in range(1, most // 2):
+        known = KnownWords(stems, frozenset(), PROCESS_KEY)
+        words = [letter * count, letter * (count + 1)]
+        expected = [
+            stem if len(stem.encode()) <= MAX_TERM_BYTES else word
+            for word, stem in zip(words, stems(words), strict=True)
+        ]
+        assert main_words(known, words) == expected
+        table = known._words
+        assert table.used[1] + ROOM <= len(table.letters)
+
+
+def test_words_are_found_after_a_stemmer_was_interrupted() -> None:
+    is_interrupted = True
+
+    def stems(words: Sequence[str]) -> list[str]:
+        if is_interrupted:
+            raise KeyboardInterrupt
+        return [word.upper() for word in words]
+
+    known = KnownWords(stems, frozenset(), PROCESS_KEY)
+    words = [f"{'haus' * (i % 9)}tür{chr(97 + i % 26)}{i}" for i in range(500)]
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            main_words(known, words)
+    is_interrupted = False
+    assert main_words(known, words) == [word.upper() for word in words]
 
 
 @pytest.mark.parametrize("most", [1 << 17, 500])
