@@ -43,11 +43,12 @@ def njit(function: Callable[P, R], is_inlined: bool = False) -> Callable[P, R]:
 
 
 def njit_inline(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a small kernel into its callers. It cannot make arrays.
+    """Compile a small kernel into its callers. It must not make or return arrays, even in tuples.
 
     A call copies all fields of every array that it passes, which can take longer than the work.
     What is compiled into a caller does not count references to arrays either, since the caller
-    holds them: counting takes about 10 ns per array. Without these counts there are no new arrays.
+    holds them: counting takes about 10 ns per array. So an array that is returned would be freed
+    once too often. Numba refuses most such kernels, and a test all.
     """
     return njit(function, is_inlined=True)
 

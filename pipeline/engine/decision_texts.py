@@ -92,7 +92,8 @@ def first_assigned(topics: Ints, is_assigned: Bools, assigned: npt.NDArray[np.in
 @njit_inline
 def put_probability(output: Bytes, at: int, probability: float) -> int:
     """Write a number from 0 to 1 as a JSON library writes it, rounded; return where it ends."""
-    units = int(np.rint(probability * UNITS))
+    is_between = 0.0 < probability < 1.0  # otherwise 0 or 1 is written, whatever it is
+    units = int(np.rint(probability * UNITS)) if is_between else UNITS * (probability >= 1.0)
     output[at], output[at + 1] = ZERO + units // UNITS, ord(".")
     at += 2
     rest = units % UNITS

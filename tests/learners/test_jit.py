@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+from learners.jit import PACKAGES
 from tests.conftest import REPOSITORY
 
 INNER = """
@@ -46,3 +49,24 @@ def test_a_kernel_whose_callee_changed_is_compiled_again(tmp_path: Path) -> None
     (tmp_path / "inner.py").write_text(INNER.format(more=2))
     assert run(tmp_path) == (30, 0)
     assert run(tmp_path) == (30, 1)
+
+
+def inlined_kernels() -> Iterator[ast.FunctionDef]:
+    """Yield all kernels that are compiled into their callers."""
+    for path in (path for package in PACKAGES for path in package.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                decorators = map(ast.unparse, node.decorator_list)
+                if "njit_inline" in decorators:
+                    yield node
+
+
+def test_inlined_kernels_return_no_arrays() -> None:
+    scalars = {"None", "bool", "int", "float", "np.uint64"}
+    returned = {
+        kernel.name: set(ast.unparse(kernel.returns).removeprefix("tuple[").strip("]").split(", "))
+        for kernel in inlined_kernels()
+        if kernel.returns
+    }
+    assert returned["limited"] == {"float"}
+    assert not [name for name, parts in returned.items() if not parts <= scalars]
