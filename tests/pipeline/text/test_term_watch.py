@@ -20,6 +20,7 @@ from pipeline.replay.settings import parse_lanes
 from pipeline.text.feature_settings import FeatureSettings
 from pipeline.text.term_watch import TermStatistics, term_problems
 from pipeline.text.tokenizer import Tokenizer
+from tests.support.own_messages import own_messages
 
 RNG = random.Random(0)
 CLAUSES = [
@@ -72,8 +73,7 @@ def warnings(
         for _ in engine.process(make_block(events[start : start + 50], tokenizer)):
             pass
     engine.close()
-    # Threads of other tests may still write to their own logs.
-    return [one.getMessage() for one in caplog.records if one.name.startswith("pipeline.")]
+    return own_messages(caplog)
 
 
 def test_the_engine_warns_early_and_more_rarely_later(caplog: pytest.LogCaptureFixture) -> None:
