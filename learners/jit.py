@@ -48,7 +48,7 @@ def njit_inline(function: Callable[P, R]) -> Callable[P, R]:
     A call copies all fields of every array that it passes, which can take longer than the work.
     What is compiled into a caller does not count references to arrays either, since the caller
     holds them: counting takes about 10 ns per array. So an array that is returned would be freed
-    once too often. Numba refuses most such kernels, and a test all.
+    once too often. Numba refuses most such kernels, and a test looks at all of them.
     """
     return njit(function, is_inlined=True)
 

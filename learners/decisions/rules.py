@@ -29,7 +29,7 @@ COUNT, SUM = range(2)  # the columns of a histogram: how many, and how much in t
 
 # By how much older rounds count less, per round.
 FORGET, FORGET_FOR_MICRO, FORGET_OUTSIDE = 0.002, 0.005, 0.01
-CUT_ROUNDS = 4  # rounds after which histograms fade and are read again; each round is no better
+CUT_ROUNDS = 4  # rounds from one reading of the histograms to the next; one per round is no better
 HISTOGRAM_KEEP = (1.0 - FORGET) ** CUT_ROUNDS
 FIRST_RIGHT, FIRST_SIZES = 4.0, 10.0  # before the first round: a threshold of 0.4
 TOPIC_THRESHOLD, TOPIC_ROUNDS = 0.15, 10.0  # before the first round of a topic, and its weight
@@ -105,7 +105,6 @@ def cut_for_sum(histogram: Floats, wanted: float) -> float:
     return best / BINS
 
 
-@njit_inline
 def first_cut(rule: int) -> float:
     """The probability from which on topics are assigned before a histogram is read."""
     return FIRST_RECALL_THRESHOLD if rule == RECALL else 1.0

@@ -20,7 +20,7 @@ from learners.jit import njit
 from learners.learner import State
 from learners.segment import Steps
 from pipeline.curves.curve_checks import check_points
-from pipeline.curves.lane_changes import HasId
+from pipeline.curves.has_id import HasId
 from pipeline.curves.review_queue import ReviewQueue
 from pipeline.curves.topic_curve import is_kept
 from pipeline.curves.topic_quality import TopicQuality, TopicTables, add_topics, macro_f1_of

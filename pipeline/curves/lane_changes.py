@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from learners.checks import (
 from learners.learner import State
 from learners.segment import Steps
 from pipeline.curves.change_detector import Alarm, ChangeDetector
+from pipeline.curves.has_id import HasId
 from pipeline.curves.topic_shares import MOST_TOPICS, ChangedTopic, TopicShares
 from pipeline.storage.named_arrays import arrays_under
 
@@ -35,14 +36,6 @@ MOST_CHANGES = 100  # that are kept; all of them are counted
 ROUND, BEGAN, BEFORE, AFTER = range(4)
 FIRST_TOPIC, TOPIC_COLUMNS = 4, 5
 COLUMNS = FIRST_TOPIC + TOPIC_COLUMNS * MOST_TOPICS
-
-
-class HasId(Protocol):
-    """A document or a late label."""
-
-    @property
-    def id(self) -> str | int:
-        """The id of the document."""
 
 
 class Change(NamedTuple):

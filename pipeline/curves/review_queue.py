@@ -27,7 +27,7 @@ from learners.checks import (
 )
 from learners.decisions.decided import CANDIDATES, Decisions
 from learners.learner import State
-from pipeline.curves.lane_changes import HasId
+from pipeline.curves.has_id import HasId
 from pipeline.events.event import MAX_ID_CHARACTERS
 
 TO_REVIEW = 20  # documents that are kept

@@ -22,7 +22,7 @@ from learners.decisions.rules import bin_of, f1_of
 from learners.growing_array import GrowingArray
 from learners.jit import njit, njit_inline
 from learners.learner import State
-from pipeline.curves.lane_changes import HasId
+from pipeline.curves.has_id import HasId
 from pipeline.curves.worst_documents import WorstDocument, WorstDocuments, keep_worst
 
 # Per topic: rounds in which it was assigned, rightly assigned, relevant; the first and the last

@@ -14,7 +14,7 @@ from learners.decisions.fading import faded
 from learners.growing_array import GrowingArray
 from learners.jit import njit_inline
 from learners.learner import State
-from pipeline.curves.lane_changes import HasId
+from pipeline.curves.has_id import HasId
 
 WORST = 3  # documents kept for each topic
 WRONG, ROUND, MISSED = range(3)
