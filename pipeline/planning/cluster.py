@@ -117,6 +117,10 @@ class ClusterShape:
         """Lanes whose rankings are published."""
         return sum(len(group.lanes) for group in self.groups)
 
+    def ranking_bytes(self, costs: Costs) -> float:
+        """Bytes of a published ranking, as the mean of all lanes."""
+        return rankings_bytes(costs, self.groups, self.top) / self.published
+
 
 def documents_per_block(
     costs: Costs, load: Load, rate: float, tokenizers: int, most: int = 1000
@@ -144,10 +148,14 @@ def bytes_per_document(
     costs: Costs, load: Load, groups: Sequence[WorkerGroup], top: int
 ) -> dict[str, float]:
     """Bytes per document that are written to each Kafka topic, before replication."""
-    published = sum(len(group.lanes) for group in groups)
     return {
         "documents": costs.at("event bytes", load),
         "log": costs.at("log bytes", load),
-        "rankings": published * costs.ranking_bytes(top),
+        "rankings": rankings_bytes(costs, groups, top),
         "scores": sum(group.exchange_bytes(costs, load) for group in groups),
     }
+
+
+def rankings_bytes(costs: Costs, groups: Sequence[WorkerGroup], top: int) -> float:
+    """Bytes of the rankings that all lanes publish for one document."""
+    return sum(costs.ranking_bytes(lane, top) for group in groups for lane in group.lanes)

@@ -27,6 +27,7 @@ BUFFER_BYTES = 200e6  # blocks on their way, and 64 MiB of scores
 USUAL_TERM_BYTES = 10  # the characters of a term
 SNAPSHOT_SECONDS = 60.0  # default of snapshots.every_seconds
 TOP_BYTES = 24.0  # of a place in a ranking, compressed
+SET_BYTES = 60.0  # of a set and its probabilities, compressed
 MOST_SHARDS = 64  # that a lane can have
 
 # The features that a formula may have, by the first words of its name.
@@ -36,6 +37,7 @@ FEATURES_OF: dict[str, tuple[str, ...]] = {
     "event bytes": ("1", "t", "t t"),
     "log bytes": ("1", "t", "1/B", "t/B", "t/B^0.25"),
     "lane": ("1", "t", "K", "K t"),
+    "sets": ("1", "K"),
     "shard": ("1", "t", "K", "K/N", "K t/N", "N", "1/B"),
     "shard bytes": ("1", "t", "K", "K/N", "1/B"),
     "exchanges": ("1", "B"),
@@ -84,18 +86,18 @@ class Costs:
 
     def lane_us(self, spec: LaneSpec, load: Load) -> float:
         """Core time per document of an undivided lane."""
-        return self._formula(spec).at(load) * growth(spec)
+        return self._formula(spec).at(load) * growth(spec) + self._sets_us(spec, load)
 
     def shard_us(self, spec: LaneSpec, load: Load) -> float:
         """Core time per document in one of `load.shards` shards, without the exchange."""
         if load.shards == 1:
             return self.lane_us(spec, load)
         measured = self.formulas.get(f"shard {spec.learner}")
-        if measured is not None:
-            return measured.at(load) * growth(spec)
-        return self._formula(spec).at(load._replace(topics=load.topics / load.shards)) * growth(
-            spec
-        )
+        if measured is None:
+            measured, own = self._formula(spec), load._replace(topics=load.topics / load.shards)
+        else:
+            own = load
+        return measured.at(own) * growth(spec) + self._sets_us(spec, load)
 
     def elapsed_us(self, spec: LaneSpec, load: Load, threads: int) -> float:
         """Time by the clock per document of a lane or shard whose columns some threads divide."""
@@ -131,9 +133,17 @@ class Costs:
             + self.at("exchange latency", load)
         )
 
-    def ranking_bytes(self, top: int) -> float:
-        """Bytes of a published ranking."""
-        return self.at("ranking bytes", Load()) + TOP_BYTES * (top - 10)
+    def ranking_bytes(self, spec: LaneSpec, top: int) -> float:
+        """Bytes of a published ranking of a lane."""
+        ranking = self.at("ranking bytes", Load()) + TOP_BYTES * (top - 10)
+        return ranking + (SET_BYTES if spec.assign else 0.0)
+
+    def _sets_us(self, spec: LaneSpec, load: Load) -> float:
+        """Core time per document to assign topics: every shard does it, for all of them.
+
+        Costs of earlier versions lack it, and take it for nothing.
+        """
+        return self.at("sets", load) if spec.assign and "sets" in self.formulas else 0.0
 
     def _formula(self, spec: LaneSpec) -> Formula:
         if "kernel" in spec.options and spec.options["kernel"] != "linear":
@@ -196,13 +206,14 @@ def read_costs(path: Path = SHIPPED) -> Costs:
     if not isinstance(formulas, dict) or not isinstance(machine, dict):
         raise UsageError(f"{path} does not hold costs: it lacks formulas or machine.")
     read = {str(name): Formula.from_content(each, str(name)) for name, each in formulas.items()}
-    missing = [name for name in FEATURES_OF if name not in read and name not in PER_LEARNER]
+    missing = [name for name in FEATURES_OF if name not in (*read, *PER_LEARNER, *LATER)]
     if missing:
         raise UsageError(f"{path} lacks the formula {missing[0]!r}.")
     return Costs({str(key): str(value) for key, value in machine.items()}, read)
 
 
 PER_LEARNER = ("lane", "shard", "shard bytes", "exchanges")
+LATER = ("sets",)  # formulas that files of earlier versions lack
 
 
 def fit_all(samples: Mapping[str, list[Sample]]) -> dict[str, Formula]:

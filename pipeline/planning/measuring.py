@@ -14,11 +14,15 @@ import lz4.frame
 import numpy as np
 import orjson
 
+from learners.decisions.decided import Decisions
+from learners.decisions.decider import Decider
+from learners.decisions.goals import parse_goal
 from learners.learner import Learner
-from learners.scores import RowScores
+from learners.scores import RowScores, Scores
 from learners.segment import Segment
 from learners.specs import LEARNERS, LaneSpec, parse_spec
 from pipeline.corpora.synthetic_newswire import SyntheticNewswire
+from pipeline.curves.decision_curve import DecisionCurve
 from pipeline.engine.labels import Labels, RankLabels, TopicLabels
 from pipeline.engine.lane import SharedSegment, new_curve, share
 from pipeline.engine.pending_labels import PendingLabels
@@ -43,6 +47,7 @@ POINTS = ((100, 45), (100, 180), (100, 700), (1000, 45), (1000, 180), (1000, 700
 MAX_MODEL_BYTES = 5 << 28  # a lane with a larger model is not measured
 RANKS = 5
 COMBINED = ("mmp:loss=1", "perceptron")  # lanes for measurements of a lane that combines others
+RISK = 0.1  # of a lane that assigns topics
 MAX_RECORD_BYTES = 1 << 27
 
 Samples = dict[str, list[Sample]]
@@ -187,6 +192,30 @@ def measure_lanes(learners: Iterable[str], workloads: Sequence[Workload], say: S
             samples.append(Sample(workload.load, lane_us(spec, workload)))
         found[f"lane {learner}"] = samples
     return found
+
+
+def measure_sets(workloads: Sequence[Workload], say: Say) -> Samples:
+    """Microseconds per document that a lane takes to assign topics, measures included."""
+    samples = []
+    for workload in (workloads[0], *workloads):  # the first one warms up
+        say(f"measuring sets with {workload.topics:,} topics, {workload.terms:.0f} terms")
+        samples.append(Sample(workload.load, sets_us(workload)))
+    return {"sets": samples[1:]}
+
+
+def sets_us(workload: Workload) -> float:
+    """Microseconds of processor time per document to decide, and to measure what was decided."""
+    learner = parse_spec("perceptron").build()
+    decider, curve = Decider(parse_goal("micro"), RISK), DecisionCurve()
+    times = []
+    for shared in workload.topic_segments:
+        segment = shared.by_norm["none"]
+        scores, made = Scores.expect(scored(learner, segment)), Decisions.new(len(segment.rows))
+        began = time.process_time()
+        decider.follow(segment.steps, scores, made)
+        curve.follow(segment.steps, made, segment.topics)
+        times.append(1e6 * (time.process_time() - began) / len(segment.rows))
+    return float(np.median(times[-TIMED:]))
 
 
 def lane_us(spec: LaneSpec, workload: Workload, blocks: int = BLOCKS) -> float:

@@ -126,6 +126,6 @@ class SimulatedLog:
                 size * costs.at("broker", load) / 1e6,
                 size * costs.at("log bytes", load),
                 size * costs.at("event bytes", load),
-                size * costs.ranking_bytes(self._shape.top),
+                size * self._shape.ranking_bytes(costs),
             )
         return self._known_costs[size]

@@ -26,6 +26,7 @@ from pipeline.planning.measuring import (
     known_learners,
     make_workload,
     measure_lanes,
+    measure_sets,
     measure_text,
     thread_serial_share,
 )
@@ -102,6 +103,7 @@ def run(folder: Path, write: bool = False) -> None:
     samples = measure_text(lambda line: None)
     workloads = [make_workload(topics, words) for topics, words in POINTS]
     samples.update(measure_lanes(known_learners(), workloads, lambda line: None))
+    samples.update(measure_sets(workloads, lambda line: None))
     threaded = parse_spec(THREADED)
     serial = thread_serial_share(workloads[-1], threaded)
     samples["thread serial share"] = [Sample(workloads[-1].load, max(serial, 0.01))]

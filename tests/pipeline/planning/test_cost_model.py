@@ -10,8 +10,14 @@ import pytest
 
 from learners.specs import LEARNERS, parse_spec
 from pipeline.errors import UsageError
-from pipeline.planning.cluster import WorkerGroup, documents_per_block
+from pipeline.planning.cluster import (
+    ClusterShape,
+    WorkerGroup,
+    bytes_per_document,
+    documents_per_block,
+)
 from pipeline.planning.cost_model import (
+    SET_BYTES,
     can_be_divided,
     fit_all,
     growth,
@@ -47,6 +53,32 @@ def test_a_shard_costs_no_more_with_fewer_topics(learner: str) -> None:
     assert COSTS.payload(spec, load) > 0
     assert COSTS.exchanges(spec, load._replace(shards=1)) == 0
     assert COSTS.shard_us(spec, load._replace(shards=1)) == COSTS.lane_us(spec, load)
+
+
+def test_sets_cost_time_in_every_shard_and_bytes_in_every_ranking() -> None:
+    plain, assigning = parse_spec("perceptron"), parse_spec("perceptron:assign=micro")
+    costs = costs_of(sets={"1": 5.0, "K": 0.01}, ranking_bytes={"1": 300.0})
+    load = Load(topics=1000, terms=100, block=100)
+    assert costs.lane_us(plain, load) == 0
+    assert costs.lane_us(assigning, load) == 15
+    assert costs.shard_us(assigning, load._replace(shards=4)) == 15
+    assert costs.elapsed_us(assigning, load, 2) == 15
+    assert costs.ranking_bytes(plain, 10) == 300
+    both = WorkerGroup((plain, assigning))
+    shape = ClusterShape(1, (both,))
+    assert shape.ranking_bytes(costs) == 300 + SET_BYTES / 2
+    assert bytes_per_document(costs, load, [both], 10)["rankings"] == 600 + SET_BYTES
+
+
+def test_costs_of_earlier_versions_lack_sets(tmp_path: Path) -> None:
+    path, content = tmp_path / "costs.json", COSTS.content()
+    formulas = {name: each.content() for name, each in COSTS.formulas.items() if name != "sets"}
+    path.write_bytes(orjson.dumps({**content, "formulas": formulas}))
+    load = Load(topics=1000, terms=100, block=100)
+    earlier = read_costs(path)
+    assert earlier.lane_us(parse_spec("mmp:assign=f1"), load) == COSTS.lane_us(
+        parse_spec("mmp"), load
+    )
 
 
 def test_threads_divide_the_columns_and_nothing_else() -> None:
