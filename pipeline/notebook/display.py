@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,14 @@ from pipeline.engine.lane import Lane
 from pipeline.errors import UsageError
 from pipeline.printable import printable
 from pipeline.reports.plots import can_plot, curves_figure
-from pipeline.reports.report import Report, format_column, report_columns
+from pipeline.reports.report import (
+    SET_COLUMNS,
+    Report,
+    TableColumn,
+    assigning_lanes,
+    format_column,
+    report_columns,
+)
 from pipeline.storage.output_files import write_whole
 
 if TYPE_CHECKING:
@@ -46,14 +53,26 @@ class CurvesPlot:
 
 
 def html_table(report: Report) -> str:
-    """The table of lanes as HTML; the best value of each column is bold."""
-    columns = report_columns(report)
-    titles = ["lane", "rounds", *(column[0] for column in columns)]
-    head = "".join(f"<th>{escape(title)}</th>" for title in titles)
-    rows = [
-        f"<td>{escape(printable(name))}</td><td>{lane['rounds']:,}</td>"
-        for name, lane in report.items()
-    ]
+    """The table of lanes as HTML, and one of the sets of those that assign topics."""
+    lanes = [(name, f"{lane['rounds']:,}") for name, lane in report.items()]
+    made = html_of(("lane", "rounds"), lanes, report, report_columns(report))
+    assigning = assigning_lanes(report)
+    if assigning:
+        goals = [(name, lane["decisions"]["assign"]) for name, lane in assigning.items()]
+        made += html_of(("sets of", "goal"), goals, assigning, SET_COLUMNS)
+    return made
+
+
+def html_of(
+    titles: Sequence[str],
+    begins: Iterable[Sequence[str]],
+    report: Report,
+    columns: Sequence[TableColumn],
+) -> str:
+    """A table of lanes: what rows begin with, and then measures, of which the best is bold."""
+    shown = (*titles, *(column[0] for column in columns))
+    head = "".join(f"<th>{escape(title)}</th>" for title in shown)
+    rows = ["".join(f"<td>{escape(printable(cell))}</td>" for cell in cells) for cells in begins]
     for _, key, scale, digits in columns:
         values = [lane.get(key) for lane in report.values()]
         for number, (text, best) in enumerate(format_column(values, key, scale, digits)):

@@ -38,7 +38,7 @@ from pipeline.notebook.display import CurvesPlot, html_table
 from pipeline.notebook.ranked_document import RankedDocument
 from pipeline.replay.replay import SWITCH_INTERVAL_SECONDS
 from pipeline.replay.settings import check_fields, parse_lanes
-from pipeline.reports.report import Report, lane_table, make_report, write_curves
+from pipeline.reports.report import Report, lane_table, make_report, set_table, write_curves
 from pipeline.text.profile import DEFAULT_PROFILE, canonical_profile
 from pipeline.text.tokenizer import Tokenizer
 
@@ -243,7 +243,7 @@ class Replay:
     def __repr__(self) -> str:
         if self._engine is None:
             return f"<replay of {self.title}, not started>"
-        return lane_table(self.report)
+        return "\n".join(filter(None, (lane_table(self.report), set_table(self.report))))
 
     def _repr_html_(self) -> str | None:
         return None if self._engine is None else html_table(self.report)

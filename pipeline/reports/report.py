@@ -144,9 +144,12 @@ TOPIC_COLUMNS = (
 # With many topics, what counts is whether the best relevant topic was retrieved, and its rank.
 RETRIEVAL_COLUMNS = (("R1 %", "r1", 100, 2), ("R5 %", "r5", 100, 2), ("MRR", "mrr", 1, 4))
 # Of lanes that assign topics. ECE is the expected calibration error of the probabilities.
-DECISION_COLUMNS = (
+SET_COLUMNS = (
     ("micro F1", "micro_f1", 1, 4),
     ("macro F1", "macro_f1", 1, 4),
+    ("mean F1", "sample_f1", 1, 4),
+    ("precision", "set_precision", 1, 4),
+    ("recall", "set_recall", 1, 4),
     ("ECE", "calibration_error", 1, 4),
 )
 RANK_COLUMNS = (
@@ -155,40 +158,58 @@ RANK_COLUMNS = (
     ("tau-b", "tau_b", 1, 4),
 )
 HIGHER_IS_BETTER = frozenset(
-    {"average_precision", "max_f1", "r1", "r5", "mrr", "tau_b", "micro_f1", "macro_f1"}
+    {"average_precision", "max_f1", "r1", "r5", "mrr", "tau_b"}
+    | {"micro_f1", "macro_f1", "sample_f1", "set_precision", "set_recall"}
 )
 TableColumn = tuple[str, str, int, int]  # title, key, factor, digits
 
 
 def report_columns(report: Report) -> tuple[TableColumn, ...]:
     """Return the columns of the table of a report."""
-    learners = (lane["settings"]["learner"] for lane in report.values())
-    return columns_for(learners, any("decisions" in lane for lane in report.values()))
+    return columns_for(lane["settings"]["learner"] for lane in report.values())
 
 
-def columns_for(learners: Iterable[str], assigns: bool = False) -> tuple[TableColumn, ...]:
-    """Return the columns of a table with lanes of these learners; `assigns`: some assign topics."""
+def columns_for(learners: Iterable[str]) -> tuple[TableColumn, ...]:
+    """Return the columns of a table with lanes of these learners."""
     kinds = [LEARNERS[learner] for learner in learners]
     ordinal = [kind.label_kind() is LabelKind.RANKS for kind in kinds]
     return (
         *(TOPIC_COLUMNS if not all(ordinal) or not kinds else ()),
         *(RETRIEVAL_COLUMNS if any(kind.scores_class.is_sparse for kind in kinds) else ()),
-        *(DECISION_COLUMNS if assigns else ()),
         *(RANK_COLUMNS if any(ordinal) else ()),
     )
 
 
 def lane_table(report: Report) -> str:
     """Return the table of lanes, as papers print it; a star marks the best of each column."""
-    columns = report_columns(report)
-    header = ["lane", "rounds ", *(f"{title} " for title, *_ in columns)]
+    header = ["lane", "rounds "]
     rows = [[name, f"{lane['rounds']:,} "] for name, lane in report.items()]
     if any(lane["rounds"] != lane["rounds_with_topics"] for lane in report.values()):
-        header.insert(2, "with topics ")  # measures are averaged over these rounds, losses over all
+        header.append("with topics ")  # measures are averaged over these rounds, losses over all
         for row, lane in zip(rows, report.values(), strict=True):
             of_topics = label_kind(lane) == TOPICS
             row.append(f"{lane['rounds_with_topics']:,} " if of_topics else "n.a. ")
-    for _, key, scale, digits in columns:
+    return table_with(header, rows, report, report_columns(report))
+
+
+def assigning_lanes(report: Report) -> Report:
+    """Return the lanes that assign topics."""
+    return {name: lane for name, lane in report.items() if "decisions" in lane}
+
+
+def set_table(report: Report) -> str:
+    """Return the table of the sets that lanes assigned; nothing if no lane assigns topics."""
+    assigning = assigning_lanes(report)
+    rows = [[name, f"{lane['decisions']['assign']} "] for name, lane in assigning.items()]
+    return table_with(["sets of", "goal "], rows, assigning, SET_COLUMNS) if assigning else ""
+
+
+def table_with(
+    header: list[str], rows: list[list[str]], report: Report, columns: Iterable[TableColumn]
+) -> str:
+    """Return a table of lanes: what rows begin with, and then measures, of which stars are best."""
+    for title, key, scale, digits in columns:
+        header.append(f"{title} ")
         shown = format_column([lane.get(key) for lane in report.values()], key, scale, digits)
         for row, (text, best) in zip(rows, shown, strict=True):
             row.append(text + ("*" if best else " "))
@@ -197,12 +218,11 @@ def lane_table(report: Report) -> str:
 
 def topic_tables(report: Report) -> Iterator[str]:
     """Yield a table of the worst topics of each lane that assigns topics."""
-    for name, lane in report.items():
-        if "decisions" in lane:
-            rows = list(topic_rows(lane["decisions"]))
-            if len(rows) > 1:
-                unused = unused_topics(lane["decisions"])
-                yield f"topics that {name} knows least{unused}:\n{aligned(rows)}"
+    for name, lane in assigning_lanes(report).items():
+        rows = list(topic_rows(lane["decisions"]))
+        if len(rows) > 1:
+            unused = unused_topics(lane["decisions"])
+            yield f"topics that {name} knows least{unused}:\n{aligned(rows)}"
 
 
 def format_column(
