@@ -17,7 +17,8 @@ from pipeline.reports.plots import check_plot
 from pipeline.storage.output_files import STANDARD_OUTPUT, check_outputs
 from pipeline.text.profile import DEFAULT_PROFILE, canonical_profile
 
-DEFAULT_LANES = ("soft-arow", "mmp:loss=1", "perceptron")  # the best one first
+# The best one first; it also says which topics it would assign.
+DEFAULT_LANES = ("soft-arow:assign=micro,name=soft-arow", "mmp:loss=1", "perceptron")
 
 
 @dataclass(frozen=True, slots=True)

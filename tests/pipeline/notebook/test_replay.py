@@ -173,6 +173,30 @@ def test_what_a_cell_shows() -> None:
         curve["loss7"]
 
 
+def test_a_cell_shows_the_sets_of_lanes_that_assign_topics() -> None:
+    lanes = ["mmp:assign=f1,name=mmp", "arow:assign=precision:0.9,name=<i>", "frequency"]
+    run = Replay("synthetic:400", lanes).run()
+    header, first, second = repr(run).splitlines()[-3:]
+    assert header.split()[:4] == ["sets", "of", "goal", "micro"]
+    assert first.split()[:2] == ["mmp", "f1"]
+    assert second.split()[:2] == ["<i>", "precision:0.9"]
+    shown = [run.report[name]["set_precision"] for name in ("mmp", "<i>")]
+    precisions = [line.split()[5].rstrip("*") for line in (first, second)]
+    assert precisions == [f"{precision:.4f}" for precision in shown]
+    table = run._repr_html_()
+    assert table is not None
+    assert table.count("<table>") == 2
+    assert "<td>&lt;i&gt;</td><td>precision:0.9</td>" in table
+    assert "sets of" not in repr(Replay("synthetic:50", ["mmp"]).run())
+
+
+def test_by_default_the_best_lane_assigns_topics() -> None:
+    *_, last = Replay("synthetic:400")
+    assert list(last.decisions) == ["soft-arow"]
+    assert list(last.rankings) == ["soft-arow", "mmp:loss=1", "perceptron"]
+    assert set(last.decisions["soft-arow"].assigned) <= set(dict(last.rankings["soft-arow"]))
+
+
 def test_a_plot_is_a_picture(tmp_path: Path) -> None:
     if not can_plot():
         missing("matplotlib", "pip install 'wirerank[experiments]'")
