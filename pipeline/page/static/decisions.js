@@ -46,7 +46,7 @@ export function showDecisions(part, model, lane) {
 function meaning({ goal, risk }) {
   const [name, level] = goal.split(":");
   const aim = `The sets aim at ${GOALS[name] ?? goal}${level ? ` ${level}` : ""}. They are made before the labels are used.`;
-  if (!risk) return `${aim} The lane marks no documents for review, because its option risk is 0.`;
+  if (!risk) return `${aim} The lane marks no documents for review. A lane with the option risk does, for example risk=0.1.`;
   return `${aim} Documents are marked for review so that the sets of the others have a mean F1 of ${Number((1 - risk).toFixed(4))}. If all sets together have that, hardly any document is marked.`;
 }
 
@@ -149,7 +149,7 @@ function showUnused(note, unused) {
 const REVIEW = ["document", "certainty", "assigned topics", "most likely topics"];
 
 function showReview(table, none, { to_review, risk }) {
-  setText(none, risk ? "No document was marked for review yet." : "The lane marks no documents.");
+  setText(none, risk ? "No document was marked for review yet." : "The lane marks no documents: it has no option risk.");
   const newest = [...to_review].reverse();
   const rows = newest.map(({ id, certainty, assigned, untold, likely }) => [
     clamped(id), decimal(certainty), clamped(listed(assigned, untold)),

@@ -203,7 +203,9 @@ def test_numbers_on_the_page(view: Viewer, ended: tuple[Stream, PageServer]) -> 
     assert texts(page, "#review tbody tr:first-child td")[2] == likely
     page.select_option("#decided-by", label="other")
     expect(page.locator("#decisions-meaning")).to_contain_text("a precision of 0.9")
-    expect(page.locator("#no-review")).to_have_text("The lane marks no documents.")
+    expect(page.locator("#no-review")).to_have_text(
+        "The lane marks no documents: it has no option risk."
+    )
     page.reload()
     expect(page.locator("#decisions-meaning")).to_contain_text("a precision of 0.9")
 
