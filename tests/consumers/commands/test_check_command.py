@@ -13,8 +13,10 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from typer.testing import CliRunner, Result
 
 from consumers.cli import new_app
+from consumers.commands.init import propose
 from consumers.config import read_config
 from consumers.kafka.clients import connection_options, new_producer
+from consumers.registry_settings import RegistrySettings
 from consumers.settings import KafkaSettings
 from pipeline.corpora import open_source
 from tests.conftest import REPOSITORY
@@ -109,6 +111,13 @@ def names(broker: str) -> tuple[set[str], set[str]]:
     groups = {group["group_id"] for group in admin.list_groups()}
     admin.close()
     return topics, groups
+
+
+def test_init_proposes_an_id_only_if_no_event_has_one() -> None:
+    without, label = b'{"nr": 1, "body": "Wheat up"}', b'{"id": 1, "topics": ["grain"]}'
+    registry = RegistrySettings()
+    assert propose([without], registry).fields == {"id": "@origin", "text": "body"}
+    assert propose([without, label], registry).fields == {"text": "body"}
 
 
 def test_a_topic_of_others_from_init_to_check(broker: str, tmp_path: Path) -> None:
