@@ -89,6 +89,23 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
     assert run("check", tmp_path / "missing.toml").exit_code == 2
 
 
+def test_options_that_would_be_ignored_are_refused() -> None:
+    for option in (("--fields", "text=body"), ("--format", "ninjs")):
+        refused = run("check", "wirerank.toml", *option)
+        assert (refused.exit_code, "wirerank.toml has its own" in refused.output) == (2, True)
+    assert "--stream needs" in run("check", "synthetic:9", "--stream", "newswire").output
+
+
+def test_keys_inside_an_envelope_are_told(tmp_path: Path) -> None:
+    """The keys of the envelope were told, as if nothing was read from the object inside."""
+    path = tmp_path / "changes.jsonl"
+    row = {"id": 7, "body": "Wheat", "editor": "x"}
+    changes = [{"payload": {"op": "c", "after": row}}, {"payload": {"op": "d", "after": None}}]
+    path.write_bytes(b"\n".join(map(orjson.dumps, changes)))
+    result = run("check", path, "--fields", "unwrap=payload.after", "--fields", "text=body")
+    assert "keys that no field is read from: editor (1)\n" in result.stdout
+
+
 def written(broker: str, events: list[Any]) -> str:
     """A new topic with these events."""
     topic = f"check-{time.time_ns()}"
