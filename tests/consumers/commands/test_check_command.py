@@ -18,7 +18,11 @@ from consumers.config import read_config
 from consumers.kafka.clients import connection_options, new_producer
 from consumers.registry_settings import RegistrySettings
 from consumers.settings import KafkaSettings
+from pipeline.checking.findings import describe
+from pipeline.checking.sample import Sample
 from pipeline.corpora import open_source
+from pipeline.events.event import Event
+from pipeline.events.record import Record
 from tests.conftest import REPOSITORY
 
 SAMPLES = REPOSITORY / "docs" / "samples"
@@ -104,6 +108,19 @@ def test_keys_inside_an_envelope_are_told(tmp_path: Path) -> None:
     path.write_bytes(b"\n".join(map(orjson.dumps, changes)))
     result = run("check", path, "--fields", "unwrap=payload.after", "--fields", "text=body")
     assert "keys that no field is read from: editor (1)\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "rate"),
+    [(1, "200,000"), (150, "1,333"), (9000, "22.2"), (9_000_000, "0.0222")],
+)
+def test_a_rate_is_written_without_an_exponent(milliseconds: int, rate: str) -> None:
+    sample = Sample(frozenset(), 0)
+    for number in range(201):
+        event = Event(str(number), "Wheat", None, None, None)
+        record = Record(b"{}", timestamp=number * milliseconds // 200)
+        sample.add(record, lambda event=event: event)  # type: ignore[misc]
+    assert f"rate: {rate} events per second" in "\n".join(describe(sample, "news", kafka=True))
 
 
 def written(broker: str, events: list[Any]) -> str:
