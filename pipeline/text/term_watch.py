@@ -22,7 +22,7 @@ LEAST_TEXTS = 200  # before that, unique terms are no surprise
 UNIQUE_SHARE = 0.6
 UNIQUE_CLAUSES = 0.4
 LEAST_TERMS = 2.0  # per text
-LONGEST_NGRAM = 4  # letters of a script without spaces; clauses have more
+SHORTEST_CLAUSE = 5  # letters of a script without spaces; usual n-grams have fewer
 LOOKED_AT = 500  # unique terms that are looked at to find the cause
 
 
@@ -43,7 +43,7 @@ def is_clause(word: str) -> bool:
     """
     points = [ord(character) for character in word]
     unspaced = sum(first <= point <= last for point in points for first, last in UNSPACED_BLOCKS)
-    return unspaced > LONGEST_NGRAM
+    return unspaced >= SHORTEST_CLAUSE
 
 
 def most(words: Sequence[str], test: Callable[[str], bool]) -> bool:
