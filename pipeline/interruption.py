@@ -36,6 +36,24 @@ class Interruption:
         self.signal = number
 
 
+@contextmanager
+def quiet_interrupts() -> Iterator[None]:
+    """Let Ctrl-C end the process at once, without a traceback, inside the `with` block.
+
+    It is for the imports of the program, which take seconds on a busy machine. A process that was
+    started with Ctrl-C ignored goes on to ignore it.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def wait_for_interruption(say: Callable[[], None]) -> None:
     """Call `say`, which tells the user how to stop, and wait for a signal."""
     interruption = Interruption()

@@ -58,8 +58,12 @@ def check_command(
     written, and no consumer group is joined. Ends with exit code 1 if there is no document.
     """
     if what.endswith(".toml"):
+        if fields or format_ != DEFAULTS.format:
+            fail(f"--format and --fields are for a file of events; {printable(what)} has its own.")
         sample, profile = kafka_sample(Path(what), stream, events, show)
     else:
+        if stream is not None:
+            fail("--stream needs the configuration of the workers, CONFIG.toml.")
         sample, profile = source_sample(what, format_, fields, events, show), DEFAULTS.profile
     for line in describe(sample, profile, kafka=what.endswith(".toml")):
         typer.echo(line)
@@ -95,6 +99,12 @@ def known_keys(mapping: FieldMapping | None) -> frozenset[str]:
     return NATIVE_KEYS if mapping is None else mapping.known_keys
 
 
+def envelope_of(mapping: FieldMapping | None) -> list[str]:
+    """The keys under which `unwrap` finds the object that fields are read from; mostly none."""
+    unwrap = None if mapping is None else mapping.unwrap
+    return [] if unwrap is None else [str(step) for step in unwrap.steps]
+
+
 def source_sample(
     source: str, format_: str, fields: list[str] | None, events: int, show: int
 ) -> Sample:
@@ -103,7 +113,7 @@ def source_sample(
         check_format(format_, "--format")
         mapping = read_fields(fields)
         check_fields(format_, mapping)
-        sample = Sample(known_keys(mapping), show)
+        sample = Sample(known_keys(mapping), show, envelope=envelope_of(mapping))
         opened = open_source(source, MAX_EVENT_BYTES, format_)
         add_source(sample, opened, new_decoder(format_, mapping), events, MAX_EVENT_BYTES)
     except (UsageError, SourceError) as error:
@@ -126,7 +136,8 @@ def kafka_sample(path: Path, name: str | None, events: int, show: int) -> tuple[
 
     config = configured(path)
     stream = stream_named(config, name)
-    sample = Sample(known_keys(stream.mapping), show, stream.needs_registry)
+    mapping = stream.mapping
+    sample = Sample(known_keys(mapping), show, stream.needs_registry, envelope_of(mapping))
     topics = list(stream.input_topics)
     try:
         schemas = new_resolver(config, stream)

@@ -29,7 +29,12 @@ from pipeline.events.schema_ids import (
     schema_id,
 )
 from pipeline.events.sniffing import sniff
-from pipeline.events.suggestions import suggest_mapping, toml_of
+from pipeline.events.suggestions import (
+    find_fields,
+    suggest_mapping,
+    suggest_whole_mapping,
+    toml_of,
+)
 from pipeline.printable import printable
 
 SAMPLE = 200  # events whose fields are looked at
@@ -120,9 +125,11 @@ def propose(values: list[bytes], registry: RegistrySettings) -> Proposal:
                 f"the schemas, for instance --registry {EXAMPLE}."
             )
         format_, objects = registered_objects(values, registry, format_)
+    has_ids = any("id" in find_fields(event) for event in objects if event)
+    suggest = suggest_mapping if has_ids else suggest_whole_mapping
     fields: dict[str, Any] = {}
     for event in objects:
-        fields = max(fields, suggest_mapping(event) if event else {}, key=len)
+        fields = max(fields, suggest(event) if event else {}, key=len)
     return Proposal(format_, fields)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 
+from pipeline.events.envelope import unwrap
 from pipeline.events.event import Event, MalformedEvent
 from pipeline.events.record import Record
 from pipeline.text.term_watch import TermStatistics, term_problems
@@ -32,9 +33,14 @@ class Sample:
     """Counts the events of a sample, and keeps the first ones as examples."""
 
     def __init__(
-        self, known_keys: frozenset[str], examples: int, has_schemas: bool = False
+        self,
+        known_keys: frozenset[str],
+        examples: int,
+        has_schemas: bool = False,
+        envelope: Sequence[str] = (),
     ) -> None:
         self._known_keys = known_keys
+        self._envelope = envelope  # the keys under which the object with the fields is
         self._has_schemas = has_schemas  # so values are no JSON, and what they are is known
         self._most_examples = examples
         self.events = self.bytes = 0
@@ -100,7 +106,12 @@ class Sample:
                 self.topics[topic] += 1
 
     def _count_keys(self, found: Mapping[str, Any] | None) -> None:
-        """Count the keys of an object that no field is read from."""
+        """Count the keys of an object, without its envelope, that no field is read from."""
+        if self._envelope:
+            try:
+                found = unwrap(dict(found or {}), self._envelope)
+            except MalformedEvent:
+                return
         for key in list(found or ())[:MAX_KEYS]:
             if key not in self._known_keys and len(self.unmapped) < MAX_NAMES:
                 self.unmapped[key] += 1

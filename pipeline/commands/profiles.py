@@ -10,9 +10,11 @@ from learners.options import OptionError
 from pipeline.commands import options
 from pipeline.commands.completion import complete_lane, complete_profile, complete_source
 from pipeline.commands.failure import fail
+from pipeline.commands.field_options import read_fields
 from pipeline.commands.options import DEFAULTS
 from pipeline.corpora import SourceError
 from pipeline.errors import UsageError
+from pipeline.events.fields import FieldMapping
 from pipeline.printable import printable
 from pipeline.text.profile import DEFAULT_PROFILE, INGREDIENTS, PROFILES, canonical_profile
 
@@ -45,6 +47,7 @@ def profiles_command(
     ] = "soft-arow",
     limit: options.Limit = 0,
     format_: options.Format = DEFAULTS.format,
+    fields: options.Fields = None,
 ) -> None:
     """List profiles of text, or compare them on your own sources.
 
@@ -55,13 +58,21 @@ def profiles_command(
         list_profiles()
         return
     try:
+        mapping = read_fields(fields)
         for source in sources:
-            compare(source, profile or ["news"], lane, limit, format_)
+            compare(source, profile or ["news"], lane, limit, format_, mapping)
     except (UsageError, OptionError, SourceError) as error:
-        fail(str(error))
+        fail(printable(str(error)))
 
 
-def compare(source: str, profiles: list[str], lane: str, limit: int, format_: str) -> None:
+def compare(
+    source: str,
+    profiles: list[str],
+    lane: str,
+    limit: int,
+    format_: str,
+    fields: FieldMapping | None = None,
+) -> None:
     """Print the table of a source, row by row."""
     # Slow to import, and not needed for the list.
     from pipeline.replay.profile_comparison import (  # noqa: PLC0415
@@ -73,7 +84,7 @@ def compare(source: str, profiles: list[str], lane: str, limit: int, format_: st
     chosen = [canonical_profile(one) for one in profiles]
     if len(chosen) == 1:
         chosen = with_alternatives(chosen[0])
-    documents = read_documents(source, limit, format_)
+    documents = read_documents(source, limit, format_, fields)
     typer.echo(f"{printable(source)}: {len(documents.events):,} events, lane {printable(lane)}\n")
     width = max(map(len, chosen)) + 2
     typer.echo(f"| {HEADER[0].ljust(width)} | {' | '.join(HEADER[1:])} |")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from pipeline.events.suggestions import as_options, as_toml, suggest_mapping
+from pipeline.events.suggestions import ORIGIN, as_options, as_toml, suggest_whole_mapping
 
 MAX_SAMPLE_BYTES = 1 << 16
 
@@ -177,8 +177,11 @@ def explain_sample(sample: bytes, kafka: bool) -> str:
         event = orjson.loads(sample)
     except orjson.JSONDecodeError:
         return ""
-    settings = suggest_mapping(event) if isinstance(event, dict) else {}
+    settings = suggest_whole_mapping(event) if isinstance(event, dict) else {}
     if not settings:
         return ""
     written = f"[streams.fields] {as_toml(settings)}" if kafka else as_options(settings)
-    return f"Perhaps a field mapping reads it: {written}"
+    sentence = f"Perhaps a field mapping reads it: {written}"
+    if settings.get("id") == ORIGIN:
+        sentence += f" ({ORIGIN} numbers events without an id; if a key is the id, name that key)"
+    return sentence

@@ -47,6 +47,7 @@ ENVELOPES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (  # (keys, whe
     (("before", "after"), ("after",)),
     (("specversion", "data"), ("data",)),
 )
+ORIGIN = "@origin"  # the id of events that have none
 MAX_SHOWN_KEYS = 8
 MAX_KEYS = 1000  # of an event that are looked at
 
@@ -61,6 +62,35 @@ def suggest_mapping(event: Mapping[str, Any]) -> dict[str, Any]:
     >>> suggest_mapping({"op": "c", "before": None, "after": {"id": 7, "body": "Wheat"}})
     {'unwrap': 'after', 'text': 'body'}
 
+    """
+    found = find_fields(event)
+    return {field: setting for field, setting in found.items() if setting != field}
+
+
+def suggest_whole_mapping(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings of `fields` for an event as above, and an id for a document that has none.
+
+    Examples
+    --------
+    >>> suggest_whole_mapping({"nr": 7, "body": "Wheat"})
+    {'id': '@origin', 'text': 'body'}
+    >>> suggest_whole_mapping({"specversion": "1.0", "id": "e1", "data": {"body": "Wheat"}})
+    {'unwrap': 'data', 'id': '@envelope.id', 'text': 'body'}
+
+    """
+    found, settings = find_fields(event), suggest_mapping(event)
+    if "id" in found or not {"title", "text"} & found.keys():
+        return settings
+    in_envelope = "unwrap" in found and _setting("id", "id", event.get("id")) is not None
+    first = {"unwrap": found["unwrap"]} if "unwrap" in found else {}
+    return {**first, "id": "@envelope.id" if in_envelope else ORIGIN, **settings}
+
+
+def find_fields(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where each field of an event seems to be, also if that is where native events have it.
+
+    >>> find_fields({"id": 7, "headline": "Up"})
+    {'id': 'id', 'title': 'headline'}
     """
     unwrap = find_envelope(event)
     found: dict[str, Any] = {}
@@ -81,8 +111,7 @@ def suggest_mapping(event: Mapping[str, Any]) -> dict[str, Any]:
             setting = _setting(field, key, inner[key])
             if setting is not None:
                 used.add(key)
-                if setting != field:
-                    found[field] = setting
+                found[field] = setting
                 break
     return found
 
@@ -186,8 +215,11 @@ def listed_keys(keys: Iterable[str]) -> str:
 
 def proposal(event: Mapping[str, Any]) -> str:
     """Return settings that would read an event, or an example of such settings."""
-    settings = suggest_mapping(event)
-    return as_toml(settings) if settings else 'for instance text = "body"'
+    settings = suggest_whole_mapping(event)
+    if not settings:
+        return 'for instance text = "body"'
+    hint = ' ("@origin" if no event has an id)' if settings.get("id") == ORIGIN else ""
+    return as_toml(settings) + hint
 
 
 def advice(event: Mapping[str, Any]) -> str:

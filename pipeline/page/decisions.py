@@ -21,6 +21,7 @@ from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.reports.decision_report import ENOUGH_DOCUMENTS, responsible_terms, topic_object
 
 WORST_TOPICS, BEST_TOPICS = 10, 10
+TRUSTED_F1 = 0.5  # a topic with a lower F1 is not among the best, however few others there are
 REST = 50.0  # a lookup of weights is followed by a pause this many times as long
 
 
@@ -165,6 +166,7 @@ class PageDecisions:
             [
                 (names[one.topic], one)
                 for one in curve.topics.best(curve.rounds, BEST_TOPICS, ENOUGH_DOCUMENTS)
+                if one.f1 >= TRUSTED_F1
             ],
             curve.topics.unused(curve.rounds, ENOUGH_DOCUMENTS),
             [review_document(one, names) for one in curve.queue or ()],
@@ -187,6 +189,7 @@ def decision_object(sample: DecisionSample | None) -> dict[str, Any] | None:
     return {
         **sample._asdict(),
         "enough_documents": ENOUGH_DOCUMENTS,
+        "trusted_from": TRUSTED_F1,
         "to_review": [document._asdict() for document in sample.to_review],
         "worst": [
             {**topic_object(one.quality, one.name), "terms": one.terms} for one in sample.worst

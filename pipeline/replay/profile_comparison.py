@@ -11,11 +11,12 @@ from pipeline.engine.engine import Engine, EngineSettings
 from pipeline.engine.warmup import warm_up
 from pipeline.errors import UsageError
 from pipeline.events.event import MAX_EVENT_BYTES, Event, MalformedEvent
-from pipeline.events.formats import new_decoder
+from pipeline.events.fields import FieldMapping
+from pipeline.events.formats import check_format, new_decoder
 from pipeline.events.record import Record
 from pipeline.log.block import make_block
 from pipeline.log.read_events import as_event
-from pipeline.replay.settings import parse_lanes
+from pipeline.replay.settings import check_fields, parse_lanes
 from pipeline.reports.report import make_report
 from pipeline.text.feature_settings import FeatureSettings
 from pipeline.text.profile import PROFILES, Profile, canonical_profile, parse_profile
@@ -59,11 +60,16 @@ class ProfileResult:
     total_us: float  # of the processor: tokenizing, ranking and learning
 
 
-def read_documents(source: str, limit: int = 0, format_: str = "wirerank") -> Documents:
+def read_documents(
+    source: str, limit: int = 0, format_: str = "wirerank", fields: FieldMapping | None = None
+) -> Documents:
     """Read the events of a source; those that cannot be used are left out."""
+    check_format(format_, "--format")
+    check_fields(format_, fields)
     opened = open_source(source, MAX_EVENT_BYTES, format_)
-    decode = new_decoder(format_, None)
+    decode = new_decoder(format_, fields)
     events: list[Event] = []
+    refused, first_refused = 0, ""
     for number, raw in enumerate(opened):
         if limit and len(events) >= limit:
             break
@@ -71,10 +77,15 @@ def read_documents(source: str, limit: int = 0, format_: str = "wirerank") -> Do
             continue
         try:
             events.append(decode(Record(as_event(raw), offset=number), MAX_EVENT_BYTES))
-        except MalformedEvent:
-            continue
+        except MalformedEvent as error:
+            refused, first_refused = refused + 1, first_refused or error.detail
     if not any(event.topics for event in events):
-        raise UsageError(f"{source} has no labelled documents to compare profiles by.")
+        cause = (
+            f" {refused:,} events cannot be used; the first one: {first_refused}."
+            if refused
+            else ""
+        )
+        raise UsageError(f"{source} has no labelled documents to compare profiles by.{cause}")
     return Documents(source, events, opened.topics)
 
 

@@ -22,6 +22,7 @@ LEAST_TEXTS = 200  # before that, unique terms are no surprise
 UNIQUE_SHARE = 0.6
 UNIQUE_CLAUSES = 0.4
 LEAST_TERMS = 2.0  # per text
+SHORTEST_CLAUSE = 5  # letters of a script without spaces; usual n-grams have fewer
 LOOKED_AT = 500  # unique terms that are looked at to find the cause
 
 
@@ -34,14 +35,15 @@ class TermStatistics(NamedTuple):
     table: TermTable
 
 
-def has_unspaced(word: str) -> bool:
-    """Return whether a word has letters of a script without spaces.
+def is_clause(word: str) -> bool:
+    """Return whether a word is a clause in a script without spaces, and no n-gram of one.
 
-    >>> has_unspaced("東京"), has_unspaced("Tokyo")
-    (True, False)
+    >>> is_clause("東京都は雨です"), is_clause("東京"), is_clause("Tokyo")
+    (True, False, False)
     """
     points = [ord(character) for character in word]
-    return any(first <= point <= last for point in points for first, last in UNSPACED_BLOCKS)
+    unspaced = sum(first <= point <= last for point in points for first, last in UNSPACED_BLOCKS)
+    return unspaced >= SHORTEST_CLAUSE
 
 
 def most(words: Sequence[str], test: Callable[[str], bool]) -> bool:
@@ -53,7 +55,7 @@ def unique_term_cause(statistics: TermStatistics, share: float) -> str | None:
     """Return why so many terms may be in one text only, and what helps; None if that is usual."""
     unique = np.flatnonzero(statistics.df == 1)[:LOOKED_AT]
     words = [word_of(statistics.table, int(term)) for term in unique]
-    if share > UNIQUE_CLAUSES and most(words, has_unspaced):
+    if share > UNIQUE_CLAUSES and most(words, is_clause):
         return (
             "The texts are in a script without spaces, and whole clauses are read as words. Use a "
             "profile that cuts them into n-grams, such as news or multilingual"

@@ -37,8 +37,10 @@ export function showDecisions(part, model, lane) {
   showFigures(part("decision-figures"), decisions);
   drawDiagrams(part, decisions, lane);
   if (part("diagrams").open) tabulate(part, decisions);
-  showTopics(part("worst"), part("no-worst"), WORST, decisions.worst, decisions.enough_documents);
-  showTopics(part("best"), part("no-best"), BEST, decisions.best, decisions.enough_documents);
+  const tooFew = `No topic in use has ${count(decisions.enough_documents)} documents yet.`;
+  const notGood = `No topic in use has an F1 of ${decisions.trusted_from} yet.`;
+  showTopics(part("worst"), part("no-worst"), WORST, decisions.worst, tooFew);
+  showTopics(part("best"), part("no-best"), BEST, decisions.best, decisions.worst.length ? notGood : tooFew);
   showUnused(part("unused"), decisions.unused);
   showReview(part("review"), part("no-review"), decisions);
 }
@@ -128,8 +130,8 @@ function fillTable(table, titles, rows) {
 const BEST = ["topic", "documents", "assigned", "precision", "recall", "F1", "F1 lately", "AvgP", "share", "share lately"];
 const WORST = [...BEST, "most wrong documents", "largest weights"];
 
-function showTopics(table, none, titles, topics, enough) {
-  setText(none, `No topic in use has ${count(enough)} documents yet.`);
+function showTopics(table, none, titles, topics, whyNone) {
+  setText(none, whyNone);
   const rows = topics.map((one) => [
     clamped(one.topic),
     ...[count(one.documents), count(one.assigned), decimal(one.precision), decimal(one.recall), decimal(one.f1), decimal(one.recent_f1)],

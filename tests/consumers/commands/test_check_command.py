@@ -13,10 +13,16 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from typer.testing import CliRunner, Result
 
 from consumers.cli import new_app
+from consumers.commands.init import propose
 from consumers.config import read_config
 from consumers.kafka.clients import connection_options, new_producer
+from consumers.registry_settings import RegistrySettings
 from consumers.settings import KafkaSettings
+from pipeline.checking.findings import describe
+from pipeline.checking.sample import Sample
 from pipeline.corpora import open_source
+from pipeline.events.event import Event
+from pipeline.events.record import Record
 from tests.conftest import REPOSITORY
 
 SAMPLES = REPOSITORY / "docs" / "samples"
@@ -87,6 +93,36 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
     assert run("check", tmp_path / "missing.toml").exit_code == 2
 
 
+def test_options_that_would_be_ignored_are_refused() -> None:
+    for option in (("--fields", "text=body"), ("--format", "ninjs")):
+        refused = run("check", "wirerank.toml", *option)
+        assert (refused.exit_code, "wirerank.toml has its own" in refused.output) == (2, True)
+    assert "--stream needs" in run("check", "synthetic:9", "--stream", "newswire").output
+
+
+def test_keys_inside_an_envelope_are_told(tmp_path: Path) -> None:
+    """The keys of the envelope were told, as if nothing was read from the object inside."""
+    path = tmp_path / "changes.jsonl"
+    row = {"id": 7, "body": "Wheat", "editor": "x"}
+    changes = [{"payload": {"op": "c", "after": row}}, {"payload": {"op": "d", "after": None}}]
+    path.write_bytes(b"\n".join(map(orjson.dumps, changes)))
+    result = run("check", path, "--fields", "unwrap=payload.after", "--fields", "text=body")
+    assert "keys that no field is read from: editor (1)\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "rate"),
+    [(1, "200,000"), (150, "1,333"), (9000, "22.2"), (9_000_000, "0.0222")],
+)
+def test_a_rate_is_written_without_an_exponent(milliseconds: int, rate: str) -> None:
+    sample = Sample(frozenset(), 0)
+    for number in range(201):
+        event = Event(str(number), "Wheat", None, None, None)
+        record = Record(b"{}", timestamp=number * milliseconds // 200)
+        sample.add(record, lambda event=event: event)  # type: ignore[misc]
+    assert f"rate: {rate} events per second" in "\n".join(describe(sample, "news", kafka=True))
+
+
 def written(broker: str, events: list[Any]) -> str:
     """A new topic with these events."""
     topic = f"check-{time.time_ns()}"
@@ -109,6 +145,13 @@ def names(broker: str) -> tuple[set[str], set[str]]:
     groups = {group["group_id"] for group in admin.list_groups()}
     admin.close()
     return topics, groups
+
+
+def test_init_proposes_an_id_only_if_no_event_has_one() -> None:
+    without, label = b'{"nr": 1, "body": "Wheat up"}', b'{"id": 1, "topics": ["grain"]}'
+    registry = RegistrySettings()
+    assert propose([without], registry).fields == {"id": "@origin", "text": "body"}
+    assert propose([without, label], registry).fields == {"text": "body"}
 
 
 def test_a_topic_of_others_from_init_to_check(broker: str, tmp_path: Path) -> None:

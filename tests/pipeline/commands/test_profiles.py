@@ -49,6 +49,17 @@ def test_results_are_those_of_a_replay_in_any_order() -> None:
     assert results[0] == results[1][::-1]
 
 
+def test_files_with_other_keys_are_compared(tmp_path: Path) -> None:
+    path = tmp_path / "articles.jsonl"
+    path.write_text('{"nr": 1, "body": "wheat", "tags": ["grain"]}\n' * 3)
+    options = ["--profile", "news", "--profile", "reuters2000"]
+    assert "3 events cannot be used; the first one: `id` is missing" in shown(
+        str(path), *options, code=2
+    )
+    fields = ["--fields", "id=nr", "--fields", "text=body", "--fields", "topics=tags"]
+    assert "3 events, lane soft-arow" in shown(str(path), *options, *fields)
+
+
 def test_one_ingredient_is_changed_at_a_time() -> None:
     base = parse_profile("news:stem=german")
     for name in with_alternatives("news:stem=german")[1 + len(PROFILES) :]:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+from typing import Any
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.events.fields import parse_fields
+from pipeline.events.formats import new_decoder
+from pipeline.events.record import Record
 from pipeline.events.sniffing import KINDS, explain_sample, sniff
+from pipeline.events.suggestions import suggest_whole_mapping
 from pipeline.events.usability import Usability
 
 
@@ -63,11 +68,27 @@ def test_every_kind_says_what_to_do() -> None:
 
 
 def test_an_object_gets_a_mapping() -> None:
-    event = orjson.dumps({"nr": 1, "headline": "Wheat", "story": "up"})
+    event = orjson.dumps({"id": 1, "headline": "Wheat", "story": "up"})
     said = explain_sample(event, kafka=False)
     assert said.endswith("reads it: --fields title=headline --fields text=story")
     toml = '[streams.fields] title = "headline", text = "story"'
     assert explain_sample(event, kafka=True).endswith(toml)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"nr": 1, "headline": "Wheat", "story": "up"},
+        {"id": None, "text": "Wheat up"},
+        {"specversion": "1.0", "id": "e1", "data": {"story": "up"}},
+        {"op": "c", "before": None, "after": {"nr": 1, "story": "up"}},
+    ],
+)
+def test_the_proposed_mapping_reads_the_event(event: dict[str, Any]) -> None:
+    """An event without an id got a mapping without an id, which could not read it."""
+    decode = new_decoder("wirerank", parse_fields(suggest_whole_mapping(event)))
+    assert decode(Record(orjson.dumps(event)), 1000).content
+    assert "id=@" in explain_sample(orjson.dumps(event), kafka=False)
 
 
 @given(st.binary(max_size=200))

@@ -14,7 +14,7 @@ from pipeline.curves.review_queue import TO_REVIEW
 from pipeline.engine.decision_texts import as_objects
 from pipeline.events.event import Event
 from pipeline.log.block import make_block
-from pipeline.page.decisions import BEST_TOPICS, WORST_TOPICS
+from pipeline.page.decisions import BEST_TOPICS, TRUSTED_F1, WORST_TOPICS
 from pipeline.page.samples import ENDED, ReadProgress
 from pipeline.page.server import PageServer
 from pipeline.page.updates import update_since
@@ -147,6 +147,19 @@ def test_the_queue_goes_on_after_a_restart() -> None:
             stream.process([noisy(n) for n in range(300, 350)])
 
 
+def test_a_topic_that_is_never_right_is_not_to_be_trusted() -> None:
+    """With few topics, the worst ones were among the best."""
+    stream = Stream([SETS])
+    topics = [("other",), ("good",)]
+    events = [Event(f"d{n}", {f"w{n % 2}": 1.0}, topics[n % 2], None, None) for n in range(400)]
+    for number in range(0, 400, 20):  # nothing tells these documents from others
+        events[number] = events[number]._replace(topics=("other", "never right"))
+    stream.process(events)
+    (shown,) = update_since(stream.feed.sample, 0)["decisions"]
+    assert {one["topic"] for one in shown["worst"]} == {"good", "other", "never right"}
+    assert {one["topic"] for one in shown["best"]} == {"good", "other"}
+
+
 def test_an_update_stays_small() -> None:
     """A thousand topics and long names add no more bytes than ten topics."""
     stream = Stream([SETS])
@@ -192,7 +205,9 @@ def test_numbers_on_the_page(view: Viewer, ended: tuple[Stream, PageServer]) -> 
     ]
     assert row[10]
     best = curve_of(stream).topics.best(400, BEST_TOPICS, ENOUGH_DOCUMENTS)
-    assert texts(page, "#best tbody th") == [names[one.topic] for one in best]
+    good = [names[one.topic] for one in best if one.f1 >= TRUSTED_F1]
+    assert texts(page, "#best tbody th") == good
+    assert f"at least {TRUSTED_F1}" in page.locator("#best-title + p").inner_text()
     assert best[0].f1 > worst[0].f1
     sample = stream.feed.sample.decisions[1]
     assert sample is not None

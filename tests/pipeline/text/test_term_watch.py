@@ -62,6 +62,16 @@ def test_no_problem() -> None:
     assert problems(CLAUSES[:100]) == []  # too early to tell
 
 
+@pytest.mark.parametrize("profile", ["news", "multilingual"])
+def test_ngrams_are_not_taken_for_clauses(profile: str) -> None:
+    """Unique n-grams were told to be clauses, with the advice to use the profile in use."""
+    rng = random.Random(1)
+    texts = ["".join(map(chr, rng.choices(range(0x4E00, 0x9FA0), k=99))) for _ in range(300)]
+    (problem,) = problems(texts, profile)
+    assert "in a script without spaces" not in problem
+    assert "is it not encoded or encrypted" in problem
+
+
 def warnings(
     caplog: pytest.LogCaptureFixture, texts: Sequence[str], max_terms: int = 1 << 17
 ) -> list[str]:
