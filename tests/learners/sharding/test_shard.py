@@ -256,6 +256,8 @@ def test_an_honest_shard_is_believed() -> None:
         (0, found([1, 3], [2.0, 1.0, np.nan]), "not finite"),
         (1, honest(1)[:-1], "7 bytes, expected 8"),
         (1, np.array([3, 1], np.int32).tobytes(), "counts of more topics"),
+        # A topic that ranks before itself would have a rank behind the last one.
+        (1, np.array([2, 1], np.int32).tobytes(), "counts of more topics"),
         (1, np.array([0, -1], np.int32).tobytes(), "counts of more topics"),
     ],
 )
