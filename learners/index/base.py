@@ -52,6 +52,8 @@ from learners.sparse_scores import SparseScores
 from learners.topic_learner import TopicLearner
 from learners.weight_rows import WeightRows, starts_of
 
+LARGEST_SHARE = 2.0  # of a connection in a snapshot: more than 1 only by rounding
+
 
 class IndexLearner(TopicLearner):
     """A learner that keeps an index. Subclasses decide when it is updated, and how."""
@@ -194,6 +196,8 @@ class IndexLearner(TopicLearner):
         check_between("weights", weights, 0.0)
         if (total[count > 0] <= 0.0).any():
             raise InvalidArrayError("array total has 0 or less for a feature with connections")
+        if (weights / LARGEST_SHARE > np.repeat(total, count)).any():
+            raise InvalidArrayError("array weights has a connection heavier than its feature")
         self._terms = len(total)
         lists: Longs = np.zeros((self._terms, 4), np.int64)
         lists[:, SEEN] = seen

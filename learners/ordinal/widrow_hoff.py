@@ -33,7 +33,10 @@ LARGEST_ERROR = 1e100
 @njit
 def nearest_rank(score: float, ranks: int) -> int:
     """The rank nearest to a prediction; a half is rounded up."""
-    return int(min(max(math.floor(score + 0.5), 1.0), float(ranks)))
+    # Clipped first: compiled code makes an integer of the floor, and a score may be too large.
+    if score >= ranks:
+        return ranks
+    return math.floor(score + 0.5) if score > 1.0 else 1
 
 
 @njit

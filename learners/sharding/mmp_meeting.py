@@ -46,13 +46,17 @@ def hold_meeting(segment: Segment, gathering: Gathering, take: Take) -> bytes:
 
 def recall_meeting(segment: Segment, shard: int, minutes: memoryview, take: Take) -> None:
     """Take all steps by the minutes; raises ValueError if they cannot be right."""
-    labels = segment.steps.label_count()
+    steps, labels = segment.steps, segment.steps.label_count()
+    if len(minutes) != LABEL_BYTES * labels:
+        raise ValueError(f"{len(minutes)} bytes of minutes, expected {LABEL_BYTES * labels}")
     leads, gained = np.frombuffer(minutes[: 8 * labels]), minutes[8 * labels :]
     read = Minutes(leads.copy(), np.frombuffer(gained, np.int32).copy())
     if not np.isfinite(read.leads).all():
         raise ValueError("scores that are not finite")
-    if not ((read.gained >= 0) & (read.gained <= segment.topics)).all():
-        raise ValueError("counts of more topics than there are")
+    relevant = np.diff(steps.label_starts)
+    most = np.repeat(steps.known - relevant, relevant)
+    if not ((read.gained >= 0) & (read.gained <= most)).all():
+        raise ValueError("counts of more topics than are irrelevant")
     nobody = Meeting(np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 0), np.int32))
-    if take(nobody, read, Attendance(shard, 0, 0, True), 0) < len(segment.steps):
+    if take(nobody, read, Attendance(shard, 0, 0, True), 0) < len(steps):
         raise ValueError("scores that are not those of this shard's prototypes")

@@ -229,27 +229,33 @@ def count_before(
 
 
 @njit
-def place_labels(steps: Steps, scores: Floats, before: Before, places: Places) -> None:
-    """Turn the counts of all shards into the places of the labels."""
-    step_learn, step_ranked = steps.learn, steps.ranked
+def place_labels(steps: Steps, scores: Floats, before: Before, places: Places) -> bool:
+    """Turn the counts of all shards into the places of the labels.
+
+    Returns whether no label has more irrelevant topics above it than there are, nor fewer than 0.
+    """
+    step_learn, step_known, step_ranked = steps.learn, steps.known, steps.ranked
     label_starts, labels = steps.label_starts, steps.labels
     ranks, above, hits = places
-    first = label_starts[0]
+    first, fit = label_starts[0], True
     for step in range(len(step_learn)):
         start, stop = label_starts[step] - first, label_starts[step + 1] - first
         if not step_learn[step] or start == stop:
             continue
         relevant = labels_of(label_starts, labels, step)
+        irrelevant = step_known[step] - len(relevant)
         for i in range(start, stop):
             level = before.level[i]
             for other in scores[start:stop]:
                 level -= other >= scores[i]
+            fit &= 0 <= level <= irrelevant
             is_ranked = relevant[i - start] < step_ranked[step]
             ranks[i] = 1 + before.ranks[i] if is_ranked else UNRANKED
             above[i] = level
         sort_few(ranks[start:stop])
         if ranks[start] != UNRANKED:
             hits[step] = ranks[start]
+    return fit
 
 
 def total(counted: Sequence[Before]) -> Before:

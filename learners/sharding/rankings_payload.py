@@ -97,19 +97,28 @@ def unpack_before(payload: memoryview, ranked: RankedSteps, part: TopicSlice) ->
         raise ValueError(f"{len(payload)} bytes, expected {8 * count}")
     ranks, level = np.frombuffer(payload, np.int32).reshape(2, count)
     steps = ranked.steps
-    if not counts_fit(ranks, level, steps.known, steps.label_starts, part.shard, part.shards):
+    labels = steps.labels[steps.label_starts[0] : steps.label_starts[-1]]
+    if not counts_fit(
+        ranks, level, steps.known, steps.label_starts, labels, part.shard, part.shards
+    ):
         raise ValueError("counts of more topics than it has")
     return Before(ranks, level)
 
 
 @njit
 def counts_fit(
-    ranks: Ints, level: Ints, known: Ints, label_starts: Longs, shard: int, shards: int
-) -> bool:
-    """Whether all counts are between 0 and the number of topics that the shard had."""
+    ranks: Ints, level: Ints, known: Ints, label_starts: Longs, labels: Ints, shard: int,
+    shards: int,
+) -> bool:  # fmt: skip
+    """Whether all counts are between 0 and the number of topics that the shard had.
+
+    No topic ranks before itself, so no rank can be behind the last one. Curves count ranks in
+    arrays that have a place for each topic.
+    """
     first, fit = label_starts[0], True
     for step in range(len(known)):
         most = owned(known[step], shard, shards)
         for i in range(label_starts[step] - first, label_starts[step + 1] - first):
-            fit &= 0 <= ranks[i] <= most and 0 <= level[i] <= most
+            is_own = labels[i] % shards == shard
+            fit &= 0 <= ranks[i] <= most - is_own and 0 <= level[i] <= most
     return fit

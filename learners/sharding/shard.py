@@ -208,8 +208,9 @@ class Shard(Learner):
         table.order[rows, :width] = order[:, :width]
         table.values[rows, :width] = values[:, :width]
         places = no_places(steps)
-        if len(relevant):
-            place_labels(steps, relevant, joint.before, places)
+        if len(relevant) and not place_labels(steps, relevant, joint.before, places):
+            wrong = ValueError("counts of more topics than are irrelevant, or of fewer than none")
+            raise self._impossible("another shard", wrong)
         table.set_places(places)
 
     def _swap_apart(self, segment: Segment) -> Swap:

@@ -26,12 +26,14 @@ def slow_is_possible(
 
 
 def slow_counts_fit(
-    counts: Sequence[int], known: Sequence[int], label_starts: Sequence[int], shard: int,
-    shards: int,
+    ranks: Sequence[int], level: Sequence[int], known: Sequence[int], label_starts: Sequence[int],
+    labels: Sequence[int], shard: int, shards: int,
 ) -> bool:  # fmt: skip
-    """Whether all counts are between 0 and the number of topics that the shard had."""
-    return all(
-        0 <= count <= len(range(shard, topics, shards))
-        for topics, (start, stop) in zip(known, pairwise(label_starts), strict=True)
-        for count in counts[start - label_starts[0] : stop - label_starts[0]]
-    )
+    """Whether all counts are between 0 and the number of topics that can be counted."""
+    for topics, (start, stop) in zip(known, pairwise(label_starts), strict=True):
+        own = range(shard, topics, shards)
+        for i in range(start - label_starts[0], stop - label_starts[0]):
+            others = [topic for topic in own if topic != labels[i]]
+            if not (0 <= ranks[i] <= len(others) and 0 <= level[i] <= len(own)):
+                return False
+    return True

@@ -113,7 +113,7 @@ class ContainerMutator:
             count = int(most * rng.random()) // np.dtype(entry["type"]).itemsize
             value = rng.choice((0, 1, rng.randrange(1 << 20)))
             more = np.full(count, value).astype(entry["type"])
-        except (TypeError, KeyError, OverflowError):
+        except (TypeError, KeyError, OverflowError, SyntaxError):
             return data
         entry.update(start=len(arrays), shape=[count])
         return joined(self._kind, self._version, orjson.dumps(header), arrays + more.tobytes())
@@ -130,7 +130,7 @@ def change_array(rng: Random, entries: dict[str, Any], arrays: bytes) -> bytes:
         start, shape = entry["start"], entry["shape"]
         count = int(np.prod(shape, dtype=np.int64))
         flat = np.frombuffer(arrays, dtype, count, start).copy()
-    except (TypeError, KeyError, ValueError, OverflowError, MemoryError):
+    except (TypeError, KeyError, ValueError, OverflowError, MemoryError, SyntaxError):
         return arrays
     count = len(flat)
     kind = rng.random()

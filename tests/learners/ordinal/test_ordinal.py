@@ -336,7 +336,8 @@ def test_options_are_stored_under_their_own_names(kind: str) -> None:
 
 def test_halves_are_rounded_up_and_ranks_are_clipped() -> None:
     learner = WidrowHoff(ranks=3, rate=1.0)
-    for rank, then, expected in [(1, 1.5, 2), (1, 1.49, 1), (1, 7.0, 3), (1, -3.0, 1)]:
+    cases = [(1, 1.5, 2), (1, 1.49, 1), (1, 7.0, 3), (1, -3.0, 1), (1, 1e19, 3), (1, -1e19, 1)]
+    for rank, then, expected in cases:
         learner.restore({"rounds": np.array(0), "thresholds": np.zeros(0), "weights": np.zeros(1)})
         learner.follow(labelled(np.ones((1, 1)), np.array([rank], np.int32)), RankScores(1))
         predicted = RankScores(1)

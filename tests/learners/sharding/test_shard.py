@@ -256,13 +256,39 @@ def test_an_honest_shard_is_believed() -> None:
         (0, found([1, 3], [2.0, 1.0, np.nan]), "not finite"),
         (1, honest(1)[:-1], "7 bytes, expected 8"),
         (1, np.array([3, 1], np.int32).tobytes(), "counts of more topics"),
+        # A topic that ranks before itself would have a rank behind the last one.
+        (1, np.array([2, 1], np.int32).tobytes(), "counts of more topics"),
         (1, np.array([0, -1], np.int32).tobytes(), "counts of more topics"),
+        # Topic 1 scores as high as itself, so a count of 0 leaves -1 irrelevant topics.
+        (1, np.array([0, 0], np.int32).tobytes(), "fewer than none"),
     ],
 )
 def test_payloads_that_cannot_be_are_refused(number: int, payload: bytes, message: str) -> None:
     """A record of the scores topic has a correct checksum, whoever wrote it."""
     with pytest.raises(DisagreementError, match=message):
         follow_forged(forged(number, payload))
+
+
+def test_no_irrelevant_topic_can_be_counted_if_all_are_relevant() -> None:
+    """The losses are divided by the number of pairs, of which there are none."""
+    rows = Rows(np.array([0, 1]), np.array([0], np.int32), np.ones(1))
+    steps = Steps(
+        np.zeros(2, np.int32), np.array([False, True]), np.full(2, 4, np.int32),
+        np.array([0, 0, 4]), np.arange(4, dtype=np.int32), np.full(2, 4, np.int32),
+    )  # fmt: skip
+    counts = np.array([[2, 0, 2, 1], [2, 1, 2, 2]], np.int32)
+
+    def forge(number: int, part: bytes) -> bytes:
+        return found([1, 3], [2.0, 1.0, 2.0, 1.0]) if number == 0 else counts.tobytes()
+
+    def follow() -> None:
+        shard = parse_spec("perceptron").new_shard(Forged(forge), 0)
+        shard.follow(Segment(rows, steps, 1, 4), shard.new_scores(1, 4))
+
+    follow()
+    counts[1, 1] = 2  # topic 3, which scores less, is counted with topic 1
+    with pytest.raises(DisagreementError, match="more topics than are irrelevant"):
+        follow()
 
 
 def test_shards_that_follow_different_documents_disagree() -> None:

@@ -27,6 +27,7 @@ from learners.sharding.exchange import (
     ThreadExchange,
 )
 from learners.sharding.meeting_place import MAX_LABELS, ThreadPlace
+from learners.sharding.mmp_meeting import recall_meeting
 from learners.sharding.mmp_shard import MMPShard
 from learners.sharding.parts import joined_state
 from learners.sharding.shard import Shard
@@ -225,6 +226,30 @@ def test_a_record_that_was_changed_is_refused(spec: str) -> None:
         else:
             assert turn % 2 == 0
     assert refused > 120
+
+
+def test_minutes_that_cannot_be_reach_no_kernel() -> None:
+    segment = random_stream(3, 60).segment(0, 60)
+    steps = segment.steps
+    relevant = np.diff(steps.label_starts)
+    most = np.repeat(steps.known - relevant, relevant).astype(np.int32)
+    leads = np.zeros(len(most)).tobytes()
+
+    def take(*arguments: object) -> int:
+        raise AssertionError("a kernel was called")
+
+    whole = leads + most.tobytes()
+    for size in (*range(len(whole)), len(whole) + 4):
+        with pytest.raises(ValueError, match=f"{size} bytes of minutes, expected {len(whole)}"):
+            recall_meeting(segment, 0, memoryview((whole + bytes(4))[:size]), take)
+    for place in range(len(most)):
+        for count in (-1, int(most[place]) + 1):
+            wrong = most.copy()
+            wrong[place] = count
+            with pytest.raises(ValueError, match="more topics than are irrelevant"):
+                recall_meeting(segment, 0, memoryview(leads + wrong.tobytes()), take)
+    with pytest.raises(AssertionError, match="a kernel was called"):
+        recall_meeting(segment, 0, memoryview(whole), take)
 
 
 @pytest.mark.parametrize("spec", ["mmp:loss=1", "arow"])
