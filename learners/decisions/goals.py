@@ -42,7 +42,7 @@ recall:R with P and R between 0 and 1. Got 'best'.
     fits = 0.0 < level < 1.0 if needs_level else not colon
     if rule is None or not fits:
         hint = ""
-        if needs_level and 10.0 <= level <= 100.0:  # a percentage
+        if needs_level and 10.0 <= level < 100.0:  # a percentage
             hint = f" Did you mean {name}:{level / 100.0:g}?"
         raise OptionError(f"The 'assign' option must be {EXPECTED}. Got {text[:80]!r}.{hint}")
     return Goal(rule, level)

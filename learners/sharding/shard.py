@@ -74,6 +74,7 @@ class Shard(Learner):
         self.top = top
         self._own = TopicSlice(exchange.shard, exchange.shards)
         self._seconds = {"rank": 0.0, "wait": 0.0}
+        self._read = 0  # the number of the exchange whose payloads are read
 
     def new_scores(self, rows: int, topics: int) -> RowScores:
         """Room for the scores of its own topics, and for rankings."""
@@ -153,6 +154,7 @@ class Shard(Learner):
 
     def _recall(self, segment: Segment, table: ShardScores, checksum: bytes, record: bytes) -> None:
         """Take a segment that the shards have taken together, by their record of it."""
+        self._read = self.part.exchanges
         self._check(checksum, record, "another")
         end = CHECKSUM_BYTES + self.part.minutes_bytes(segment)
         view = memoryview(record)
@@ -221,8 +223,8 @@ class Shard(Learner):
             self.part.sent_bytes += len(checksum) + len(payload)
             started = time.perf_counter()
             # The first payload depends on `top`, which may have been changed.
-            number, adopt = self.part.exchanges, index == 0
-            parts = self.exchange.swap(number, checksum + payload, adopt=adopt)
+            self._read, adopt = self.part.exchanges, index == 0
+            parts = self.exchange.swap(self._read, checksum + payload, adopt=adopt)
             self._seconds["wait"] += time.perf_counter() - started
             for shard, part in enumerate(parts):
                 self._check(checksum, part, f"shard {shard}")
@@ -235,6 +237,7 @@ class Shard(Learner):
         """Exchange a payload of a segment in the memory that all shards share."""
 
         def swap(payload: bytes, index: int) -> list[memoryview]:
+            self._read = self.part.exchanges
             return [memoryview(part) for part in gathering.swap(payload, index)]
 
         return swap
@@ -251,7 +254,7 @@ class Shard(Learner):
 
     def _impossible(self, sender: str, error: ValueError) -> DisagreementError:
         return DisagreementError(
-            f"{sender} sent {error}, in exchange {self.part.exchanges}. Start all shards over: "
+            f"{sender} sent {error}, in exchange {self._read}. Start all shards over: "
             "empty their snapshot folders, and delete the scores topic."
         )
 

@@ -27,8 +27,10 @@ def describe(sample: Sample, profile: str, kafka: bool) -> Iterator[str]:
     yield from describe_documents(sample, profile)
     if len(sample.times) == 2 and sample.times[1] > sample.times[0]:
         rate = (sample.events - 1) / (sample.times[1] - sample.times[0]) * 1000
+        unit = "second" if rate >= 0.01 else "day"
+        rate *= 1 if rate >= 0.01 else 86_400
         number = f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
-        yield f"rate: {number} events per second while the sample was written"
+        yield f"rate: {number} events per {unit} while the sample was written"
     if sample.unmapped:
         named = ", ".join(f"{key} ({n:,})" for key, n in sample.unmapped.most_common(MOST_SHOWN))
         more = len(sample.unmapped) - MOST_SHOWN

@@ -81,7 +81,7 @@ def plan_command(
         bool,
         typer.Option(
             "--measure",
-            help="First measure text and lanes on this machine; takes about a minute.",
+            help="First measure text, lanes and sets on this machine; takes about a minute.",
         ),
     ] = False,
     costs_file: Annotated[

@@ -161,7 +161,7 @@ def parse_object(raw: bytes, max_event_bytes: int) -> dict[str, Any]:
 
 def refuse_missing_id(event: Mapping[str, Any]) -> NoReturn:
     """Refuse an event without an id."""
-    raise MalformedEvent("bad_id", f"`id` is missing; {advice(event)}")
+    raise MalformedEvent("bad_id", f"`id` is missing; {advice(event, has_id=False)}")
 
 
 def check_late_label(

@@ -63,6 +63,8 @@ class EventMapper:
         self._time = first_of("time", sources["time"], time_converter)
         self._language = first_of("language", sources["language"])
         self._id_paths = listed_paths(sources["id"])
+        # With an envelope, the id may also be outside of what is read here.
+        self._names_id = "id" in mapping.settings or self._unwrap is not None
         self._features_paths = listed_paths(sources["features"])
 
     def __call__(self, event: dict[str, Any], record: Record, max_event_bytes: int) -> Event:
@@ -72,7 +74,8 @@ class EventMapper:
             event = unwrap(event, self._unwrap)
         id_ = self._id(event, record, envelope)
         if id_ is None:
-            raise MalformedEvent("bad_id", f"the id ({self._id_paths}) is missing; {advice(event)}")
+            hint = advice(event, has_id=self._names_id)
+            raise MalformedEvent("bad_id", f"the id ({self._id_paths}) is missing; {hint}")
         id_ = parse_id(id_, self._id_paths)
         title: str | None = self._title(event, record, envelope)
         content: str | dict[str, float] | None = self._text(event, record, envelope)

@@ -183,5 +183,5 @@ def explain_sample(sample: bytes, kafka: bool) -> str:
     written = f"[streams.fields] {as_toml(settings)}" if kafka else as_options(settings)
     sentence = f"Perhaps a field mapping reads it: {written}"
     if settings.get("id") == ORIGIN:
-        sentence += f" ({ORIGIN} numbers events without an id; if a key is the id, name that key)"
+        sentence += f" ({ORIGIN} numbers events without an id; if they have one, write where it is)"
     return sentence

@@ -68,7 +68,7 @@ def suggest_mapping(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def suggest_whole_mapping(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of `fields` for an event as above, and an id for a document that has none.
+    """Return settings as `suggest_mapping` does, and an id for a document that has none.
 
     Examples
     --------
@@ -213,15 +213,18 @@ def listed_keys(keys: Iterable[str]) -> str:
     return ", ".join(first[:MAX_SHOWN_KEYS]) + (", ..." if len(first) > MAX_SHOWN_KEYS else "")
 
 
-def proposal(event: Mapping[str, Any]) -> str:
+def proposal(event: Mapping[str, Any], has_id: bool = True) -> str:
     """Return settings that would read an event, or an example of such settings."""
-    settings = suggest_whole_mapping(event)
+    settings = suggest_mapping(event) if has_id else suggest_whole_mapping(event)
     if not settings:
         return 'for instance text = "body"'
     hint = ' ("@origin" if no event has an id)' if settings.get("id") == ORIGIN else ""
     return as_toml(settings) + hint
 
 
-def advice(event: Mapping[str, Any]) -> str:
-    """Say what keys an event has, and which settings would read them, for a dead letter."""
-    return f"its keys are {listed_keys(event)}; write in `fields` {proposal(event)}"
+def advice(event: Mapping[str, Any], has_id: bool = True) -> str:
+    """Say what keys an event has, and which settings would read them, for a dead letter.
+
+    `has_id` says whether the event has an id, or the user has said where it is.
+    """
+    return f"its keys are {listed_keys(event)}; write in `fields` {proposal(event, has_id)}"

@@ -69,7 +69,7 @@ def html_of(
     report: Report,
     columns: Sequence[TableColumn],
 ) -> str:
-    """A table of lanes: what rows begin with, and then measures, of which the best is bold."""
+    """A table of lanes: the given first columns, then measures, of which the best is bold."""
     shown = (*titles, *(column[0] for column in columns))
     head = "".join(f"<th>{escape(title)}</th>" for title in shown)
     rows = ["".join(f"<td>{escape(printable(cell))}</td>" for cell in cells) for cells in begins]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import orjson
 
+from learners.decisions.decided import CANDIDATES
 from learners.specs import LEARNERS, LaneSpec, parse_spec
 from learners.threads import MIN_COLUMNS, MIN_WORK
 from pipeline.errors import UsageError
@@ -28,6 +29,7 @@ USUAL_TERM_BYTES = 10  # the characters of a term
 SNAPSHOT_SECONDS = 60.0  # default of snapshots.every_seconds
 TOP_BYTES = 24.0  # of a place in a ranking, compressed
 SET_BYTES = 60.0  # of a set and its probabilities, compressed
+USUAL_TOP, PLACE_BYTES = 10, 12.0  # places that shards exchange for a ranking, and their bytes
 MOST_SHARDS = 64  # that a lane can have
 
 # The features that a formula may have, by the first words of its name.
@@ -123,7 +125,8 @@ class Costs:
         exchanges = self.exchanges(spec, load)
         if not exchanges:
             return 0.0
-        return self._shared("shard bytes", spec).at(load) * load.block / exchanges
+        each = self._shared("shard bytes", spec).at(load) + set_bytes(spec, load)
+        return each * load.block / exchanges
 
     def exchange_us(self, load: Load) -> float:
         """Time by the clock of one exchange between shards that are ready, brokers idle."""
@@ -135,13 +138,13 @@ class Costs:
 
     def ranking_bytes(self, spec: LaneSpec, top: int) -> float:
         """Bytes of a published ranking of a lane."""
-        ranking = self.at("ranking bytes", Load()) + TOP_BYTES * (top - 10)
+        ranking = self.at("ranking bytes", Load()) + TOP_BYTES * (top - USUAL_TOP)
         return ranking + (SET_BYTES if spec.assign else 0.0)
 
     def _sets_us(self, spec: LaneSpec, load: Load) -> float:
         """Core time per document to assign topics: every shard does it, for all of them.
 
-        Costs of earlier versions lack it, and take it for nothing.
+        Costs of earlier versions lack it; then it counts as 0.
         """
         return self.at("sets", load) if spec.assign and "sets" in self.formulas else 0.0
 
@@ -219,6 +222,12 @@ LATER = ("sets",)  # formulas that files of earlier versions lack
 def fit_all(samples: Mapping[str, list[Sample]]) -> dict[str, Formula]:
     """A formula for each set of measurements; sets without measurements have none."""
     return {name: fit(each, features_of(name)) for name, each in samples.items() if each}
+
+
+def set_bytes(spec: LaneSpec, load: Load) -> float:
+    """Bytes that a shard sends more for a document if its lane assigns topics: more candidates."""
+    own = load.topics / load.shards
+    return PLACE_BYTES * (min(CANDIDATES, own) - min(USUAL_TOP, own)) if spec.assign else 0.0
 
 
 def has_columns(spec: LaneSpec) -> bool:

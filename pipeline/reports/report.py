@@ -207,7 +207,7 @@ def set_table(report: Report) -> str:
 def table_with(
     header: list[str], rows: list[list[str]], report: Report, columns: Iterable[TableColumn]
 ) -> str:
-    """Return a table of lanes: what rows begin with, and then measures, of which stars are best."""
+    """Return a table of lanes: the given first columns, then measures; a star marks the best."""
     for title, key, scale, digits in columns:
         header.append(f"{title} ")
         shown = format_column([lane.get(key) for lane in report.values()], key, scale, digits)

@@ -14,6 +14,7 @@ from pipeline.planning.cost_model import Costs, read_costs
 from pipeline.planning.formula import Formula
 from pipeline.planning.plan import Demand, NoPlanError, make_plan
 from pipeline.planning.plan_report import memory, size
+from pipeline.replay.settings import DEFAULT_LANES
 from tests.bench.cluster_costs import Check
 from tests.conftest import REPOSITORY
 
@@ -21,8 +22,8 @@ MEASUREMENTS = REPOSITORY / "docs/measurements/costs.md"
 GUIDE = REPOSITORY / "docs/guide/plan.md"
 # Documents per second, topics and lanes of typical streams.
 CASES: tuple[tuple[float, int, tuple[str, ...]], ...] = (
-    (10, 100, ("soft-arow", "mmp:loss=1", "perceptron")),
-    (100, 1_000, ("soft-arow", "mmp:loss=1", "perceptron")),
+    (10, 100, DEFAULT_LANES),
+    (100, 1_000, DEFAULT_LANES),
     (1_000, 100, ("soft-arow",)),
     (1_000, 1_000, ("mmp:loss=1",)),
     (50, 10_000, ("soft-arow",)),
@@ -92,7 +93,7 @@ def case_table(costs: Costs) -> str:
     )]  # fmt: skip
     for rate, topics, lanes in CASES:
         specs = tuple(parse_spec(lane) for lane in lanes)
-        given = (f"{rate:,g}", f"{topics:,}", ", ".join(f"`{lane}`" for lane in lanes))
+        given = (f"{rate:,g}", f"{topics:,}", ", ".join(f"`{spec.name}`" for spec in specs))
         try:
             plan = make_plan(costs, Demand(rate, topics, specs))
         except NoPlanError:

@@ -151,7 +151,7 @@ function showUnused(note, unused) {
 const REVIEW = ["document", "certainty", "assigned topics", "most likely topics"];
 
 function showReview(table, none, { to_review, risk }) {
-  setText(none, risk ? "No document was marked for review yet." : "The lane marks no documents: it has no option risk.");
+  setText(none, risk ? "No document was marked for review yet." : "The lane marks no documents, since it has no risk.");
   const newest = [...to_review].reverse();
   const rows = newest.map(({ id, certainty, assigned, untold, likely }) => [
     clamped(id), decimal(certainty), clamped(listed(assigned, untold)),

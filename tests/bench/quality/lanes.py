@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from learners.arrays import Floats
+from learners.specs import parse_spec
 from pipeline import Replay
 from tests.bench.quality.held_out import Corpus
 
@@ -24,28 +25,29 @@ class LaneScores(NamedTuple):
 
 
 def lane_scores(corpus: Corpus, lanes: Sequence[str], profile: str) -> dict[str, LaneScores]:
-    """Replay a corpus whose last documents have no labels."""
+    """Replay a corpus whose last documents have no labels; the result is by name of the lane."""
     unlabelled = [{k: v for k, v in e.items() if k != "topics"} for e in corpus.held_out]
     events = [*corpus.learned, *unlabelled]
     for number, event in enumerate(events):
         event["id"] = number
     replay = Replay(events, list(lanes), profile=profile, top=0)
+    names = [parse_spec(lane).name for lane in lanes]
     column = {topic: i for i, topic in enumerate(corpus.topics)}
     shape = (len(corpus.held_out), len(corpus.topics))
-    given = {lane: np.full(shape, BELOW_ALL) for lane in lanes}
+    given = {name: np.full(shape, BELOW_ALL) for name in names}
     began = time.process_time()
     for document in replay:
         row = int(document.id) - len(corpus.learned)
         if row >= 0:
-            for lane in lanes:
-                for topic, score in document.rankings[lane]:
-                    given[lane][row, column[topic]] = score
+            for name in names:
+                for topic, score in document.rankings[name]:
+                    given[name][row, column[topic]] = score
     each = 1e6 * (time.process_time() - began) / len(events)
     return {
-        lane: LaneScores(
-            given[lane],
-            {name: float(values[-1]) for name, values in replay.curves[lane].items()},
+        name: LaneScores(
+            given[name],
+            {measure: float(values[-1]) for measure, values in replay.curves[name].items()},
             each,
         )
-        for lane in lanes
+        for name in names
     }

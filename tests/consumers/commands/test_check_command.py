@@ -101,7 +101,7 @@ def test_options_that_would_be_ignored_are_refused() -> None:
 
 
 def test_keys_inside_an_envelope_are_told(tmp_path: Path) -> None:
-    """The keys of the envelope were told, as if nothing was read from the object inside."""
+    """The keys of the envelope were listed, as if nothing was read from the object inside."""
     path = tmp_path / "changes.jsonl"
     row = {"id": 7, "body": "Wheat", "editor": "x"}
     changes = [{"payload": {"op": "c", "after": row}}, {"payload": {"op": "d", "after": None}}]
@@ -112,7 +112,14 @@ def test_keys_inside_an_envelope_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("milliseconds", "rate"),
-    [(1, "200,000"), (150, "1,333"), (9000, "22.2"), (9_000_000, "0.0222")],
+    [
+        (1, "200,000 events per second"),
+        (150, "1,333 events per second"),
+        (9000, "22.2 events per second"),
+        (9_000_000, "0.0222 events per second"),
+        (10**8, "173 events per day"),
+        (10**11, "0.173 events per day"),
+    ],
 )
 def test_a_rate_is_written_without_an_exponent(milliseconds: int, rate: str) -> None:
     sample = Sample(frozenset(), 0)
@@ -120,7 +127,7 @@ def test_a_rate_is_written_without_an_exponent(milliseconds: int, rate: str) -> 
         event = Event(str(number), "Wheat", None, None, None)
         record = Record(b"{}", timestamp=number * milliseconds // 200)
         sample.add(record, lambda event=event: event)  # type: ignore[misc]
-    assert f"rate: {rate} events per second" in "\n".join(describe(sample, "news", kafka=True))
+    assert f"rate: {rate} while" in "\n".join(describe(sample, "news", kafka=True))
 
 
 def written(broker: str, events: list[Any]) -> str:

@@ -20,7 +20,7 @@ def test_goals_are_read() -> None:
         ("precision:95", " Did you mean precision:0.95?"),
         ("recall:10", " Did you mean recall:0.1?"),
         ("precision:1.5", ""),
-        ("precision:101", ""),
+        ("precision:100", ""),
         ("precision:nan", ""),
         ("micro:0.9", ""),
         ("precision", ""),

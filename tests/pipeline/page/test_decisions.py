@@ -219,7 +219,7 @@ def test_numbers_on_the_page(view: Viewer, ended: tuple[Stream, PageServer]) -> 
     page.select_option("#decided-by", label="other")
     expect(page.locator("#decisions-meaning")).to_contain_text("a precision of 0.9")
     expect(page.locator("#no-review")).to_have_text(
-        "The lane marks no documents: it has no option risk."
+        "The lane marks no documents, since it has no risk."
     )
     page.reload()
     expect(page.locator("#decisions-meaning")).to_contain_text("a precision of 0.9")

@@ -57,12 +57,18 @@ def test_a_shard_costs_no_more_with_fewer_topics(learner: str) -> None:
 
 def test_sets_cost_time_in_every_shard_and_bytes_in_every_ranking() -> None:
     plain, assigning = parse_spec("perceptron"), parse_spec("perceptron:assign=micro")
-    costs = costs_of(sets={"1": 5.0, "K": 0.01}, ranking_bytes={"1": 300.0})
+    costs = costs_of(sets={"1": 5.0, "K": 0.01})
     load = Load(topics=1000, terms=100, block=100)
     assert costs.lane_us(plain, load) == 0
     assert costs.lane_us(assigning, load) == 15
     assert costs.shard_us(assigning, load._replace(shards=4)) == 15
     assert costs.elapsed_us(assigning, load, 2) == 15
+    costs = costs_of(exchanges_perceptron={"1": 2.0}, shard_bytes_perceptron={"1": 50.0})
+    for topics, more in ((1000, 120), (60, 60), (20, 0)):  # of 4 shards: 250, 15 and 5
+        shards = load._replace(topics=topics, shards=4)
+        assert costs.payload(plain, shards) == 50 * 100 / 2
+        assert costs.payload(assigning, shards) == (50 + more) * 100 / 2
+    costs = costs_of(ranking_bytes={"1": 300.0})
     assert costs.ranking_bytes(plain, 10) == 300
     both = WorkerGroup((plain, assigning))
     shape = ClusterShape(1, (both,))

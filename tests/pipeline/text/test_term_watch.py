@@ -64,7 +64,7 @@ def test_no_problem() -> None:
 
 @pytest.mark.parametrize("profile", ["news", "multilingual"])
 def test_ngrams_are_not_taken_for_clauses(profile: str) -> None:
-    """Unique n-grams were told to be clauses, with the advice to use the profile in use."""
+    """Unique n-grams were taken for clauses, with the advice to use the profile in use."""
     rng = random.Random(1)
     texts = ["".join(map(chr, rng.choices(range(0x4E00, 0x9FA0), k=99))) for _ in range(300)]
     (problem,) = problems(texts, profile)
