@@ -8,7 +8,7 @@ import numpy as np
 import orjson
 import pytest
 
-from tests.bench.quality.held_out import quality, read_corpus
+from tests.bench.quality.held_out import differences, measures, quality, read_corpus
 from tests.bench.quality.lanes import lane_scores
 
 
@@ -25,6 +25,16 @@ def test_quality_of_a_known_ranking() -> None:
 def test_equal_scores_are_errors_of_loss3_and_ranked_by_topic() -> None:
     measured = quality(np.zeros((1, 2)), np.array([[True, False]]))
     assert (measured.one_error, measured.coverage, measured.loss3) == (0.0, 0.0, 100.0)
+
+
+def test_documents_are_compared_one_by_one() -> None:
+    relevant = np.array([[True, False], [True, False], [False, True], [False, True]])
+    good, poor = np.array([[2.0, 1.0]] * 2 + [[1.0, 2.0]] * 2), np.array([[2.0, 1.0]] * 4)
+    pairs = differences(measures(good, relevant), measures(poor, relevant))
+    assert [pair.mean for pair in pairs] == [0.25, -50.0, -0.5, -50.0]
+    # Of the differences 0, 0, -100 and -100 the standard deviation is 57.7, over the root of 4.
+    assert pairs[1].error == pytest.approx(100.0 / np.sqrt(3.0) / 2.0)
+    assert all(np.isnan(pair.error) for pair in differences(np.zeros((1, 4)), np.ones((1, 4))))
 
 
 def test_corpora_are_split_by_time_and_held_out_labels_are_not_learned(tmp_path: Path) -> None:

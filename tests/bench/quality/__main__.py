@@ -1,7 +1,8 @@
 """`make quality`: lanes and their peers on held-out documents, as tables.
 
 SOURCES are what `wirerank replay` takes, each with a name: `mail=/data/mail.jsonl`. Without any,
-the corpora at hand are used.
+the corpora at hand are used. A second table compares the first lane with each peer, document by
+document, with standard errors.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
+from learners.arrays import Floats
 from pipeline.replay.settings import DEFAULT_LANES
 from pipeline.text.profile import DEFAULT_PROFILE
-from tests.bench.quality.held_out import Corpus, Quality, quality, read_corpus
+from tests.bench.quality.held_out import Corpus, differences, mean_of, measures, read_corpus
 from tests.bench.quality.lanes import lane_scores
 from tests.bench.quality.peers import PEERS, analyzers_for
 from tests.conftest import ARCHIVES, REPOSITORY
@@ -23,6 +26,7 @@ RIVER_MOST = 300_000  # documents times topics
 
 HEADER = "| {:<46} | AvgP | OneErr % | Coverage | loss3 % | seconds |"
 ROW = "| {:<46} | {:.4f} | {:.2f} | {:.2f} | {:.3f} | {:.0f} |"
+BESIDE = "| {:<46} | {:+.4f} ± {:.4f} | {:+.2f} ± {:.2f} | {:+.2f} ± {:.2f} | {:+.3f} ± {:.3f} |"
 
 
 def corpora_at_hand() -> dict[str, str]:
@@ -42,9 +46,18 @@ def corpora_at_hand() -> dict[str, str]:
     }
 
 
-def show(name: str, measured: Quality, seconds: float) -> None:
-    """Print a row of the table."""
-    print(ROW.format(name, *measured, seconds), flush=True)
+def show(name: str, measured: Floats, seconds: float) -> None:
+    """Print a row of the table, of what was measured of each document."""
+    print(ROW.format(name, *mean_of(measured), seconds), flush=True)
+
+
+def compare(name: str, lane: Floats, peers: Mapping[str, Floats]) -> None:
+    """Print how much more or less a lane has than each of its peers."""
+    print(f"\n| {name}, less that of .. | AvgP | OneErr % | Coverage | loss3 % |")
+    print("|---|---|---|---|---|")
+    for peer, measured in peers.items():
+        pairs = differences(lane, measured)
+        print(BESIDE.format(peer, *(number for pair in pairs for number in pair)), flush=True)
 
 
 def is_too_much(corpus: Corpus, analyzer: str) -> bool:
@@ -60,20 +73,25 @@ def run_corpus(corpus: Corpus, lanes: list[str], profiles: list[str], peers: lis
     print(HEADER.format("method") + "\n|---|---|---|---|---|---|")
     relevant = corpus.relevant
     ready = "features" in corpus.learned[0]
+    of_lanes, of_peers = dict[str, Floats](), dict[str, Floats]()
     for profile in profiles[:1] if ready else profiles:
         began = time.perf_counter()
         given = lane_scores(corpus, lanes, profile)
         seconds = time.perf_counter() - began
         for lane, result in given.items():
             label = lane if ready else f"{lane}, {profile}"
-            show(label, quality(result.scores, relevant), seconds)
+            of_lanes[label] = measures(result.scores, relevant)
+            show(label, of_lanes[label], seconds)
     for peer in peers:
         for analyzer in analyzers_for(corpus):
             if peer.startswith("River") and is_too_much(corpus, analyzer):
                 continue
             began = time.perf_counter()
-            scores = PEERS[peer](corpus, analyzer)
-            show(f"{peer}, {analyzer}", quality(scores, relevant), time.perf_counter() - began)
+            label = f"{peer}, {analyzer}"
+            of_peers[label] = measures(PEERS[peer](corpus, analyzer), relevant)
+            show(label, of_peers[label], time.perf_counter() - began)
+    if of_peers:
+        compare(*next(iter(of_lanes.items())), of_peers)
 
 
 def main() -> None:

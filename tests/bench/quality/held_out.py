@@ -64,18 +64,52 @@ def text_of(event: Mapping[str, Any]) -> str:
     return "\n".join(event[key] for key in ("title", "text") if event.get(key))
 
 
-def quality(scores: Floats, relevant: Bools) -> Quality:
-    """Measure rankings by scores (documents x topics); equal scores are ranked by topic."""
-    sums = np.zeros(4)
-    for given, is_relevant in zip(scores, relevant, strict=True):
+class Difference(NamedTuple):
+    """The mean difference of a measure between two rankings of the same documents."""
+
+    mean: float
+    error: float  # standard error; NaN if there is only one document
+
+
+def measures(scores: Floats, relevant: Bools) -> Floats:
+    """Measure rankings by scores (documents x topics); equal scores are ranked by topic.
+
+    The result has a row per document, and the columns of `Quality`.
+    """
+    rows = np.zeros((len(scores), len(Quality._fields)))
+    for row, (given, is_relevant) in enumerate(zip(scores, relevant, strict=True)):
         order = np.argsort(-given, kind="stable")
         ranks = np.flatnonzero(is_relevant[order]) + 1
         wrong = sum(int((given[~is_relevant] >= score).sum()) for score in given[is_relevant])
         pairs = len(ranks) * (len(given) - len(ranks))
-        sums += (
+        rows[row] = (
             (np.arange(1, len(ranks) + 1) / ranks).mean(),
             100.0 * (ranks[0] > 1),
             ranks[-1] - 1,
             100.0 * wrong / max(1, pairs),
         )
-    return Quality(*(sums / len(scores)).tolist())
+    return rows
+
+
+def quality(scores: Floats, relevant: Bools) -> Quality:
+    """The means of the measures of rankings."""
+    return mean_of(measures(scores, relevant))
+
+
+def mean_of(rows: Floats) -> Quality:
+    """The means of measures by document."""
+    return Quality(*rows.mean(axis=0).tolist())
+
+
+def differences(rows: Floats, others: Floats) -> Sequence[Difference]:
+    """How far the measures of documents are from those of another ranking, for each measure.
+
+    The documents are the same, so the difference of each one counts. Its spread is much smaller
+    than that of the measure itself.
+    """
+    off = rows - others
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = np.sqrt(((off - off.mean(axis=0)) ** 2).sum(axis=0) / (len(off) - 1) / len(off))
+    return [
+        Difference(*pair) for pair in zip(off.mean(axis=0).tolist(), errors.tolist(), strict=True)
+    ]
