@@ -70,8 +70,10 @@ class WorstDocuments:
     def name(self, before: int, documents: Sequence[HasId]) -> None:
         """Learn the ids of the documents of the rounds after round `before`."""
         rounds = self._rounds()
-        new = np.unique(rounds[rounds > before]).astype(np.int64).tolist()
-        self._ids.update({r: str(documents[r - before - 1].id)[:MAX_ID_CHARACTERS] for r in new})
+        is_kept = np.zeros(len(documents), np.bool_)
+        is_kept[rounds[rounds > before].astype(np.int64) - (before + 1)] = True
+        for i in np.flatnonzero(is_kept).tolist():
+            self._ids[before + 1 + i] = str(documents[i].id)[:MAX_ID_CHARACTERS]
         if len(self._ids) > 2 * max(64, rounds.size):
             self._drop_unused()
 
