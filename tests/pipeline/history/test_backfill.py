@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
+from learners.measures import MEASURES
 from pipeline.corpora import open_source
 from pipeline.corpora.reuters21578 import Reuters21578
 from pipeline.history.corpus_time import milliseconds
@@ -27,12 +28,14 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def run_curve(*arguments: str) -> Curve:
-    """The curves that a replay writes by itself."""
+    """The learning curves that a replay writes by itself; those of sets are not exported."""
     result = wirerank("replay", *arguments, "--curves", "curves.csv", "--quiet")
     assert result.exit_code == 0, result.stderr
     curve: Curve = {}
     with Path("curves.csv").open() as file:
         for row in csv.DictReader(file):
+            if row["loss"] not in MEASURES:
+                continue
             own = curve.setdefault((row["lane"], row["loss"]), {})
             own[int(row["round"])] = float(row["value"])
     return curve
