@@ -15,17 +15,18 @@ from learners.svm_map.trainer import Queries, train
 
 MAX_SEARCHES = 500
 SHARES = (
-    (1.0, 0.0, 0.3, 0.0, 0.0, 0.0),
-    (1.0, 0.0, 1.0, 0.0, 0.0, 0.0),
-    (1.0, 0.0, 1.0, 0.0, 0.5, 0.0),
-    (0.0, 1.0, 0.3, 0.3, 1.0, 0.0),
-    (0.0, 1.0, 0.0, 0.3, 1.0, 0.0),
-    (0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
-    (0.0, 1.0, 0.0, 10.0, 0.0, 0.0),
-    (0.0, 1.0, 0.0, 10.0, 12.0, 0.0),
+    (1.0, 0.0, 0.3, 0.0, 0.0),
+    (1.0, 0.0, 1.0, 0.0, 0.0),
+    (1.0, 0.0, 1.0, 0.0, 0.5),
+    (0.0, 1.0, 0.3, 0.3, 1.0),
+    (0.0, 1.0, 0.0, 0.3, 1.0),
+    (0.0, 1.0, 0.0, 10.0, 0.0),
+    (0.0, 1.0, 0.0, 10.0, 12.0),
 )
+HEADS = (0.0, 0.3, 1.0)
 TRAINED = (1.0, 3.0)
-FIXED = len(SHARES)
+FIXED = len(SHARES) + len(HEADS)
+BY_WEIGHTS = 2 * len(TRAINED)
 TIE = 1e-9
 LOSSES = 5  # 1 - average precision, coverage, one-error, loss1, loss3
 LOST_PRECISION, LOST_SHARE, GAIN_WEIGHT, PRIOR_ROUNDS = 0.002, 0.02, 0.05, 10.0
@@ -77,6 +78,11 @@ def shifted(scores: list[float], ahead: int) -> list[float]:
     else:
         zero = (order[ahead] + order[ahead - 1]) / 2.0
     return [score - zero for score in scores]
+
+
+def untied(scores: Sequence[float]) -> list[float]:
+    """The scores, with different ones for topics that were level, in the order of their ranks."""
+    return [score - TIE * topic for topic, score in enumerate(scores)]
 
 
 def measured(scores: Sequence[float], ahead: int, known: int, labels: Sequence[int]) -> list[float]:
@@ -172,7 +178,7 @@ class SlowStacker:
         self.lessons: deque[tuple[list[list[float]], list[bool], list[float]]] = deque(
             maxlen=window
         )
-        self.candidates = lanes + FIXED + 2 * len(TRAINED)
+        self.candidates = lanes + FIXED + 2 * BY_WEIGHTS
         self.lasting, self.before, self.now = (Record(self.candidates) for _ in range(3))
 
     def leader(self) -> int:
@@ -198,7 +204,7 @@ class SlowStacker:
         if self.approved is None:
             return chosen
         recent = self.before.plus(self.now)
-        trained = recent.best(lanes, range(first, first + len(TRAINED)), TRAINED_CAUTION)
+        trained = recent.best(lanes, range(first, first + BY_WEIGHTS), TRAINED_CAUTION)
         gain, squares = recent.sums[trained][LOSSES:]
         ahead = gain > 0.0 and gain * gain > self.proof * self.proof * squares
         other = recent.penalty(chosen, lanes, caution)
@@ -207,35 +213,44 @@ class SlowStacker:
 
     def blends(self, described: Features) -> list[list[float]]:
         """The scores by each blend."""
-        leader = self.leader()
-        widest, sharpest = self.lane_with_least(1), self.lane_with_least(2)
-        head = sorted((topic[0] for topic in described[leader]), reverse=True)[: 3 * self.depth]
-        by_topic = []
-        for topic in range(len(described[0])):
-            mean = 0.0
-            for lane in described:
-                mean += lane[topic][0]
-            mean /= self.lanes
-            leading = described[leader][topic][0]
-            wide = described[widest][topic][0]
-            parts = (
-                leading, wide, mean, described[leader][topic][1],
-                float(described[sharpest][topic][1] == 1.0),
-                leading + 2.0 if leading >= head[-1] else wide,
-            )  # fmt: skip
-            scores = [
-                added_up([share * part for share, part in zip(shares, parts, strict=True)])
-                for shares in SHARES
+        scaled = [[topic[0] for topic in lane] for lane in described]
+        leading, true = scaled[self.leader()], scaled[self.lane_with_least(0)]
+        wide = scaled[self.lane_with_least(1)]
+        places = [topic[1] for topic in described[self.lane_with_least(0)]]
+        first = [float(topic[1] == 1.0) for topic in described[self.lane_with_least(2)]]
+        mean = [added_up(list(scores)) / self.lanes for scores in zip(*scaled, strict=True)]
+        tail = untied(wide)
+        found = []
+        for shares in SHARES:
+            parts = zip(leading, wide, mean, places, first, strict=True)
+            found.append(
+                untied([added_up([s * p for s, p in zip(shares, x, strict=True)]) for x in parts])
+            )
+        for share in HEADS:
+            head = untied([t + share * m for t, m in zip(true, mean, strict=True)])
+            found.append(self.above(head, tail))
+        for weights in (self.approved, self.probation):
+            ranked = [self.ranked(weights, described, topic) for topic in range(len(mean))]
+            by_weights = [
+                untied([b + share * r for b, r in zip(base, ranked, strict=True)])
+                for base in (leading, true)
+                for share in TRAINED
             ]
-            for weights in (self.approved, self.probation):
-                ranked = 0.0
-                if weights is not None:
-                    of_topic = [feature for lane in described for feature in lane[topic]]
-                    for weight, feature in zip(weights, of_topic, strict=True):
-                        ranked += weight * feature
-                scores += [leading + share * ranked for share in TRAINED]
-            by_topic.append([score - TIE * topic for score in scores])
-        return [list(scores) for scores in zip(*by_topic, strict=True)]
+            found += by_weights[: len(TRAINED)]
+            found += [self.above(head, tail) for head in by_weights[len(TRAINED) :]]
+        return found
+
+    def ranked(self, weights: list[float] | None, described: Features, topic: int) -> float:
+        """The score of a topic by trained weights."""
+        of_topic = [feature for lane in described for feature in lane[topic]]
+        pairs = zip(weights or [0.0] * len(of_topic), of_topic, strict=True)
+        return added_up([weight * feature for weight, feature in pairs])
+
+    def above(self, head: list[float], tail: list[float]) -> list[float]:
+        """The first topics of one ranking, then those of another."""
+        count = min(3 * self.depth, max(1, len(head) // 2))
+        last = sorted(head, reverse=True)[count - 1]
+        return [h - last + 2.0 if h >= last else t for h, t in zip(head, tail, strict=True)]
 
     def described(self, lanes: LaneScores, topics: int) -> Features:
         """The features of the first topics, by lane."""
@@ -273,7 +288,7 @@ class SlowStacker:
         round_ = [measured(lane, known, known, labels) for lane in lanes]
         ahead = place_of_zero([lane[:topics] for lane in lanes])
         for number, scores in enumerate(self.blends(described)):
-            vector = (number - FIXED) // len(TRAINED)
+            vector = (number - FIXED) // BY_WEIGHTS
             weights = self.probation if vector == 1 else self.approved
             exists = number < FIXED or weights is not None
             round_.append(measured(scores, ahead, known, labels) if exists else [0.0] * LOSSES)
@@ -304,7 +319,7 @@ class SlowStacker:
 
     def train(self) -> None:
         """Approve the weights on probation if they did better, then find new ones."""
-        first, count = self.lanes + FIXED, len(TRAINED)
+        first, count = self.lanes + FIXED, BY_WEIGHTS
         approve = self.probation is not None
         if approve and self.approved is not None:
             old = self.now.best(self.lanes, range(first, first + count))

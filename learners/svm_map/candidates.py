@@ -3,11 +3,13 @@
 The candidates, in this order:
 
 - every lane, as it is;
-- the blends of `SHARES`. They mix the leader (the best lane so far by `penalty`), the lane with the
-  best Coverage and the lane with the best OneErr. Some put the head of one ranking above the tail
-  of another;
-- the scaled scores of the leader, plus the trained ranker times one of `TRAINED`: first with the
-  approved weights, then with the weights on probation.
+- the blends of `SHARES`. They mix the leader (the best lane so far by `penalty`), the truest lane
+  (of the best AvgP), the widest (of the best Coverage) and the sharpest (of the best OneErr);
+- the blends of `HEADS`. The long head of one ranking stands above the tail of the widest lane: the
+  head decides about AvgP, and the tail about Coverage;
+- the trained ranker times one of `TRAINED`, plus the scaled scores of the leader. Then the same
+  with the scores of the truest lane, as a head above the tail of the widest. All of these are made
+  with the approved weights, then with the weights on probation.
 
 Every candidate is measured in every round by the ranking that it would have made, before the labels
 of the round are used. So all candidates are judged on documents that they have not learned.
@@ -27,21 +29,21 @@ from learners.jit import njit
 from learners.svm_map.topic_features import EACH, LEAD, PLACE, SCALED, TopicFeatures
 
 SHARES = (  # of each blend: the factors of what `blend` adds up
-    # leader's scores, widest lane's scores, mean of all scores, leader's places, sharpest first,
-    # leader's long head above the widest lane's tail
-    (1.0, 0.0, 0.3, 0.0, 0.0, 0.0),
-    (1.0, 0.0, 1.0, 0.0, 0.0, 0.0),
-    (1.0, 0.0, 1.0, 0.0, 0.5, 0.0),
-    (0.0, 1.0, 0.3, 0.3, 1.0, 0.0),
-    (0.0, 1.0, 0.0, 0.3, 1.0, 0.0),
-    (0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
-    (0.0, 1.0, 0.0, 10.0, 0.0, 0.0),
-    (0.0, 1.0, 0.0, 10.0, 12.0, 0.0),
+    # leader's scores, widest lane's scores, mean of all, truest lane's places, sharpest first
+    (1.0, 0.0, 0.3, 0.0, 0.0),
+    (1.0, 0.0, 1.0, 0.0, 0.0),
+    (1.0, 0.0, 1.0, 0.0, 0.5),
+    (0.0, 1.0, 0.3, 0.3, 1.0),
+    (0.0, 1.0, 0.0, 0.3, 1.0),
+    (0.0, 1.0, 0.0, 10.0, 0.0),
+    (0.0, 1.0, 0.0, 10.0, 12.0),
 )
-LONG_HEAD = 3  # times `depth`: how many topics a long head has
+HEADS = (0.0, 0.3, 1.0)  # of each head: the factor of the mean, added to the truest lane's scores
+LONG_HEAD = 3  # times `depth`: how many topics a long head has, but at most half of all
 TRAINED = (1.0, 3.0)
-FIXED = len(SHARES)
-BLENDS = FIXED + 2 * len(TRAINED)
+FIXED = len(SHARES) + len(HEADS)
+BY_WEIGHTS = 2 * len(TRAINED)  # blends of each of the two vectors of trained weights
+BLENDS = FIXED + 2 * BY_WEIGHTS
 APPROVED, PROBATION = 0, 1  # the two vectors of trained weights
 
 PRECISION, COVERAGE, ONE_ERROR, LOSS1, LOSS3 = range(5)  # the losses; PRECISION is 1 - AvgP
@@ -81,6 +83,7 @@ class Choice(NamedTuple):
     """What the records say before a round."""
 
     leader: int  # the best lane
+    truest: int  # the lane with the best AvgP
     widest: int  # the lane with the best Coverage
     sharpest: int  # the lane with the best OneErr
     chosen: int  # the candidate to rank by
@@ -142,17 +145,14 @@ def blend(features: TopicFeatures, choice: Choice, ranker: Ranker, blends: Float
     scaled, places, leads = features.scaled, features.places, features.leads
     weights, exists = ranker.weights, ranker.exists
     lanes, topics = scaled.shape
-    below = topics - min(topics, LONG_HEAD * ranker.depth)
-    end_of_head = np.partition(scaled[choice.leader], below)[below]
     for topic in range(topics):
         mean = 0.0
         for lane in range(lanes):
             mean += scaled[lane, topic]
         mean /= lanes
-        leading = scaled[choice.leader, topic]
-        wide, place = scaled[choice.widest, topic], places[choice.leader, topic]
+        leading, true = scaled[choice.leader, topic], scaled[choice.truest, topic]
+        wide, place = scaled[choice.widest, topic], places[choice.truest, topic]
         first = 1.0 if places[choice.sharpest, topic] == 1.0 else 0.0
-        spliced = leading + 2.0 if leading >= end_of_head else wide
         number = 0
         for shares in SHARES:
             score = shares[0] * leading
@@ -160,8 +160,10 @@ def blend(features: TopicFeatures, choice: Choice, ranker: Ranker, blends: Float
             score += shares[2] * mean
             score += shares[3] * place
             score += shares[4] * first
-            score += shares[5] * spliced
             blends[number, topic] = score - TIE * topic
+            number += 1
+        for share in HEADS:
+            blends[number, topic] = true + share * mean - TIE * topic
             number += 1
         for vector in range(2):
             score = 0.0
@@ -170,9 +172,29 @@ def blend(features: TopicFeatures, choice: Choice, ranker: Ranker, blends: Float
                     score += weights[vector, EACH * lane + SCALED] * scaled[lane, topic]
                     score += weights[vector, EACH * lane + PLACE] * places[lane, topic]
                     score += weights[vector, EACH * lane + LEAD] * leads[lane, topic]
-            for share in TRAINED:
-                blends[number, topic] = leading + share * score - TIE * topic
-                number += 1
+            for base in (leading, true):
+                for share in TRAINED:
+                    blends[number, topic] = base + share * score - TIE * topic
+                    number += 1
+    head = min(LONG_HEAD * ranker.depth, max(1, topics // 2))
+    tail = scaled[choice.widest]
+    for number in range(len(SHARES), FIXED):
+        put_tail(blends[number], head, tail)
+    for vector in range(2):
+        if exists[vector]:
+            end = FIXED + (vector + 1) * BY_WEIGHTS
+            for number in range(end - len(TRAINED), end):
+                put_tail(blends[number], head, tail)
+
+
+@njit
+def put_tail(scores: Floats, head: int, tail: Floats) -> None:
+    """Give all topics but the first `head` the scores of `tail`, which are at most 1."""
+    topics = len(scores)
+    last = np.partition(scores, topics - head)[topics - head]
+    for topic in range(topics):
+        is_head = scores[topic] >= last
+        scores[topic] = scores[topic] - last + 2.0 if is_head else tail[topic] - TIE * topic
 
 
 @njit
@@ -239,8 +261,10 @@ def choose(records: Records, ranker: Ranker, lanes: int) -> Choice:
     """
     lasting, rounds = records.sums[LASTING], records.rounds
     leader, least = best_of(lasting, rounds[LASTING], lanes, 0, lanes, 0.0)
-    widest = sharpest = leader
+    truest = widest = sharpest = leader
     for lane in range(lanes):
+        if lasting[lane, PRECISION] < lasting[truest, PRECISION]:
+            truest = lane
         if lasting[lane, COVERAGE] < lasting[widest, COVERAGE]:
             widest = lane
         if lasting[lane, ONE_ERROR] < lasting[sharpest, ONE_ERROR]:
@@ -252,12 +276,12 @@ def choose(records: Records, ranker: Ranker, lanes: int) -> Choice:
     if ranker.exists[APPROVED]:
         recent = records.sums[BEFORE] + records.sums[NOW]
         count = rounds[BEFORE] + rounds[NOW]
-        start, stop = lanes + FIXED, lanes + FIXED + len(TRAINED)
+        start, stop = lanes + FIXED, lanes + FIXED + BY_WEIGHTS
         trained, lowest = best_of(recent, count, lanes, start, stop, TRAINED_CAUTION)
         _, other = best_of(recent, count, lanes, chosen, chosen + 1, caution)
         if lowest < other and is_ahead(recent[trained], ranker.proof):
             chosen = trained
-    return Choice(leader, widest, sharpest, chosen)
+    return Choice(leader, truest, widest, sharpest, chosen)
 
 
 @njit
@@ -288,7 +312,7 @@ def close_period(records: Records, ranker: Ranker, lanes: int) -> bool:
     They had seen none of its rounds when they were trained.
     """
     sums, rounds = records.sums, records.rounds
-    first, count = lanes + FIXED, len(TRAINED)
+    first, count = lanes + FIXED, BY_WEIGHTS
     approve: bool = ranker.exists[PROBATION]
     if approve and ranker.exists[APPROVED]:
         _, old = best_of(sums[NOW], rounds[NOW], lanes, first, first + count, 0.0)

@@ -30,11 +30,11 @@ from learners.segment import Segment, Steps, labels_of
 from learners.svm_map.candidates import (
     APPROVED,
     BLENDS,
+    BY_WEIGHTS,
     COLUMNS,
     FIXED,
     PROBATION,
     SQUARES,
-    TRAINED,
     Choice,
     Ranker,
     Records,
@@ -60,6 +60,7 @@ from learners.svm_map.trainer import Queries, train
 MAX_RELEVANT = 1000  # topics of a document, for `max_bytes`
 MAX_SEARCHES = 500  # in one refit, so that the stream never waits for long
 EARLY = (8, 4, 2)  # it trains also after these parts of the first `refit` rounds
+FORMER_BLENDS = 12  # in older snapshots
 STEPS_AT_ONCE = 128  # bounds the room for lessons
 
 
@@ -120,7 +121,7 @@ def follow_steps(
         for lane in range(lanes):
             measure(values[lane], known, known, labels, is_label, losses[lane])
         for i in range(BLENDS):
-            if i < FIXED or ranker.exists[(i - FIXED) // len(TRAINED)]:
+            if i < FIXED or ranker.exists[(i - FIXED) // BY_WEIGHTS]:
                 measure(blends[i], ahead, known, labels, is_label, losses[lanes + i])
         record(losses, choice.leader, decay, records)
         choice = choose(records, ranker, lanes)
@@ -304,7 +305,7 @@ class Stacker(Learner):
         lanes, rest = divmod(weights.shape[1], EACH)
         candidates = lanes + BLENDS if lanes else 0
         chosen, rounds = longs(state, "chosen", 2).tolist()
-        if rest or chosen >= max(1, lanes + FIXED + len(TRAINED)):
+        if rest or chosen >= max(1, lanes + FIXED + BY_WEIGHTS):
             raise InvalidArrayError(
                 f"array chosen has candidate {chosen}, with {weights.shape[1]} weights, "
                 f"{EACH} per lane"
@@ -312,7 +313,9 @@ class Stacker(Learner):
         exists = bools(state, "trained", 2)
         if exists[APPROVED] and not exists[PROBATION]:
             raise InvalidArrayError("array trained has approved weights, but none on probation")
-        sums = floats(state, "records", 3, candidates, COLUMNS)
+        is_former = lanes > 0 and state["records"].shape[1:2] == (lanes + FORMER_BLENDS,)
+        recorded_candidates = lanes + FORMER_BLENDS if is_former else candidates
+        sums = floats(state, "records", 3, recorded_candidates, COLUMNS)
         check_between("records", sums[:, :, [*range(COLUMNS - 2), SQUARES]], 0.0)
         recorded = floats(state, "recorded", 3)
         check_between("recorded", recorded, 0.0)
@@ -325,7 +328,8 @@ class Stacker(Learner):
         check_extent("starts", len(cuts) - 1, self.window, "documents of the window")
         self._set_lanes(lanes)
         self.ranker.weights[:], self.ranker.exists[:] = weights, exists
-        self.records.sums[:], self.records.rounds[:] = sums, recorded
+        if not is_former:  # otherwise the candidates are other ones, and their records begin again
+            self.records.sums[:], self.records.rounds[:] = sums, recorded
         self.rounds = rounds
         self.lessons.clear()
         if len(cuts) > 1:

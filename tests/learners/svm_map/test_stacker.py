@@ -16,7 +16,7 @@ from learners.segment import Rows, Segment, Steps
 from learners.slow.stacker import SlowStacker
 from learners.specs import helpers_of, parse_spec, resolved
 from learners.svm_map.candidates import APPROVED, FIXED, PROBATION
-from learners.svm_map.stacker import Stacker
+from learners.svm_map.stacker import FORMER_BLENDS, Stacker
 
 
 class Stream:
@@ -177,6 +177,24 @@ def test_a_state_of_the_stacker_before_it_kept_records() -> None:
     assert not stacker.records.sums.any()
     with pytest.raises(InvalidArrayError, match="3 numbers for each lane"):
         stacker.restore({**old, "weights": np.ones(8)})
+
+
+def test_a_state_with_former_candidates() -> None:
+    """Its records begin again. What was trained and learned is kept."""
+    stream = Stream(2)
+    stacker = Stacker(**OPTIONS)  # type: ignore[arg-type]
+    combined(stacker, stream, [])
+    lanes, state = stacker.lanes, stacker.state()
+    former = {**state, "records": state["records"][:, : lanes + FORMER_BLENDS]}
+    again = Stacker(**OPTIONS)  # type: ignore[arg-type]
+    again.restore(former)
+    assert (again.rounds, len(again.lessons)) == (stacker.rounds, len(stacker.lessons))
+    assert np.array_equal(again.ranker.weights, stacker.ranker.weights)
+    assert stacker.records.sums.any()
+    assert not again.records.sums.any()
+    assert not again.records.rounds.any()
+    with pytest.raises(InvalidArrayError, match="records"):
+        again.restore({**state, "records": state["records"][:, :-1]})
 
 
 def test_which_lanes_are_combined() -> None:

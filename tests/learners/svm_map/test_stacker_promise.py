@@ -215,6 +215,22 @@ def late_leader(rng: Random, rounds: int) -> Stream:
     return stream
 
 
+def head_and_tail(rng: Random, rounds: int) -> Stream:
+    """The first lane is a little better at the first topics, the second far better at the rest.
+
+    The errors of the second lane at the first topics are those of the first lane, and some more. So
+    a mixture of the scores gains nothing.
+    """
+    stream = stream_of(rng, rounds + HELD_OUT, 120, 6, 2.5, 0.0)
+    stream.scores[1] = stream.scores[0] + 0.25 * rng.normal(size=stream.scores[0].shape)
+    for row, labels in enumerate(stream.labels):
+        first = np.sort(stream.scores[0, row])[-60]
+        low = [topic for topic in labels if stream.scores[0, row, topic] < first]
+        stream.scores[0, row, low] -= 5.0
+        stream.scores[1, row, labels] = np.maximum(stream.scores[1, row, labels], 0.2)
+    return stream
+
+
 def gains_when_labels_stop(stream: Stream, rounds: int) -> tuple[float, float]:
     """The gain in AvgP over the best lane, and the change of Coverage, on unlabelled documents."""
     scores = stacked(stream, learned=rounds)
@@ -225,7 +241,7 @@ def gains_when_labels_stop(stream: Stream, rounds: int) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("rounds", [60, 250, 700])
-@pytest.mark.parametrize("make", [noisy_copies, a_lane_learns, late_leader])
+@pytest.mark.parametrize("make", [noisy_copies, a_lane_learns, late_leader, head_and_tail])
 def test_the_stacker_is_not_below_its_best_lane_when_labels_stop(
     make: Callable[[Random, int], Stream], rounds: int
 ) -> None:
