@@ -60,7 +60,10 @@ from learners.svm_map.trainer import Queries, train
 MAX_RELEVANT = 1000  # topics of a document, for `max_bytes`
 MAX_SEARCHES = 500  # in one refit, so that the stream never waits for long
 EARLY = (8, 4, 2)  # it trains also after these parts of the first `refit` rounds
-FORMER_BLENDS = 12  # in older snapshots
+# Older snapshots have fewer blends. Each blend goes on with the record of the one that it was, or
+# of the one that it was made from.
+FORMER_BLENDS = 12
+FORMER = (0, 1, 2, 3, 4, 6, 7, 5, 0, 1, 8, 9, 8, 9, 10, 11, 10, 11)
 STEPS_AT_ONCE = 128  # bounds the room for lessons
 
 
@@ -313,9 +316,11 @@ class Stacker(Learner):
         exists = bools(state, "trained", 2)
         if exists[APPROVED] and not exists[PROBATION]:
             raise InvalidArrayError("array trained has approved weights, but none on probation")
-        is_former = lanes > 0 and state["records"].shape[1:2] == (lanes + FORMER_BLENDS,)
-        recorded_candidates = lanes + FORMER_BLENDS if is_former else candidates
-        sums = floats(state, "records", 3, recorded_candidates, COLUMNS)
+        if lanes and state["records"].shape[1:2] == (lanes + FORMER_BLENDS,):
+            former = floats(state, "records", 3, lanes + FORMER_BLENDS, COLUMNS)
+            sums = former[:, [*range(lanes), *(lanes + blend for blend in FORMER)]]
+        else:
+            sums = floats(state, "records", 3, candidates, COLUMNS)
         check_between("records", sums[:, :, [*range(COLUMNS - 2), SQUARES]], 0.0)
         recorded = floats(state, "recorded", 3)
         check_between("recorded", recorded, 0.0)
@@ -328,8 +333,7 @@ class Stacker(Learner):
         check_extent("starts", len(cuts) - 1, self.window, "documents of the window")
         self._set_lanes(lanes)
         self.ranker.weights[:], self.ranker.exists[:] = weights, exists
-        if not is_former:  # otherwise the candidates are other ones, and their records begin again
-            self.records.sums[:], self.records.rounds[:] = sums, recorded
+        self.records.sums[:], self.records.rounds[:] = sums, recorded
         self.rounds = rounds
         self.lessons.clear()
         if len(cuts) > 1:

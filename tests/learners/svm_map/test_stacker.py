@@ -15,7 +15,7 @@ from learners.scores import DenseScores, RankScores, ScoresMismatchError
 from learners.segment import Rows, Segment, Steps
 from learners.slow.stacker import SlowStacker
 from learners.specs import helpers_of, parse_spec, resolved
-from learners.svm_map.candidates import APPROVED, FIXED, PROBATION
+from learners.svm_map.candidates import APPROVED, BLENDS, COLUMNS, FIXED, PROBATION
 from learners.svm_map.stacker import FORMER_BLENDS, Stacker
 
 
@@ -179,22 +179,24 @@ def test_a_state_of_the_stacker_before_it_kept_records() -> None:
         stacker.restore({**old, "weights": np.ones(8)})
 
 
-def test_a_state_with_former_candidates() -> None:
-    """Its records begin again. What was trained and learned is kept."""
+def test_a_state_with_former_blends() -> None:
+    """Blends go on with the record of a former one."""
     stream = Stream(2)
     stacker = Stacker(**OPTIONS)  # type: ignore[arg-type]
     combined(stacker, stream, [])
     lanes, state = stacker.lanes, stacker.state()
-    former = {**state, "records": state["records"][:, : lanes + FORMER_BLENDS]}
+    rng = np.random.default_rng(1)
+    records = rng.random((3, lanes + FORMER_BLENDS, COLUMNS))
     again = Stacker(**OPTIONS)  # type: ignore[arg-type]
-    again.restore(former)
+    again.restore({**state, "records": records})
     assert (again.rounds, len(again.lessons)) == (stacker.rounds, len(stacker.lessons))
-    assert np.array_equal(again.ranker.weights, stacker.ranker.weights)
-    assert stacker.records.sums.any()
-    assert not again.records.sums.any()
-    assert not again.records.rounds.any()
+    sums = again.records.sums
+    assert sums.shape[1] == lanes + BLENDS
+    assert np.array_equal(sums[:, : lanes + 5], records[:, : lanes + 5])
+    by_weights, before = sums[:, lanes + FIXED :], records[:, lanes + 8 :]
+    assert np.array_equal(by_weights, before[:, [0, 1, 0, 1, 2, 3, 2, 3]])
     with pytest.raises(InvalidArrayError, match="records"):
-        again.restore({**state, "records": state["records"][:, :-1]})
+        again.restore({**state, "records": records[:, :-1]})
 
 
 def test_which_lanes_are_combined() -> None:
