@@ -34,7 +34,7 @@ MEASURES = (
     "micro_f1", "macro_f1", "sample_f1", "set_precision", "set_recall", "subset_accuracy",
     "hamming_loss", "brier", "calibration_error", "review_share", "trusted_f1",
 )  # fmt: skip
-MARK_TOTALS = ("reviewed", "trusted_f1", "marked")  # of `DecisionCurve.totals`: those of marks
+MARK_TOTALS = ("reviewed", "trusted_f1", "marked")  # of `totals_of`: those of marks
 BINS = 20  # of the reliability diagram and of the gain of a review
 ENOUGH_LEFT = 20  # documents that are not reviewed
 COUNT, PREDICTED, HITS = range(3)  # of a bin: topics, sum of their probabilities, relevant ones
@@ -156,6 +156,17 @@ def values_of(
     return values
 
 
+def totals_of(row: Floats, has_marks: bool) -> dict[str, float]:
+    """What counters need: sums over all rounds; those of marks only if the lane has marks."""
+    names = (
+        "rounds", "right", "assigned", "relevant", "f1", "exact", "hamming", "brier",
+        "reviewed", "trusted_f1", "decided", "marked",
+    )  # fmt: skip
+    totals = dict(zip(names, row.tolist(), strict=False))
+    without = () if has_marks else MARK_TOTALS
+    return {name: total for name, total in totals.items() if name not in without}
+
+
 class DecisionPoint(NamedTuple):
     """A point of a decision curve: averages over the rounds so far."""
 
@@ -211,12 +222,16 @@ class DecisionCurve:
             self.queue.add(made, ranked, int(self._tally[DECIDED]) - len(ranked))
         self.topics.add_rounds(labelled)
 
-    def last(self) -> DecisionPoint:
-        """The point of the last round, whether or not it is kept."""
+    def last_row(self) -> Floats:
+        """The columns of a point after the last step, whether or not its round is kept."""
         row = self._tally.copy()
         row[MACRO_F1] = self.topics.macro_f1()
         row[CALIBRATION_ERROR] = calibration_error_of(self._reliability)
-        return DecisionPoint(self.rounds, values_of(row, self.has_marks))
+        return row
+
+    def last(self) -> DecisionPoint:
+        """The point of the last round, whether or not it is kept."""
+        return DecisionPoint(self.rounds, values_of(self.last_row(), self.has_marks))
 
     def all_points(self) -> Iterator[DecisionPoint]:
         """Yield the kept points, and the last round if it is not kept."""
@@ -246,13 +261,7 @@ class DecisionCurve:
 
     def totals(self) -> dict[str, float]:
         """What counters need: sums over all rounds; those of marks only if the lane has marks."""
-        names = (
-            "rounds", "right", "assigned", "relevant", "f1", "exact", "hamming", "brier",
-            "reviewed", "trusted_f1", "decided", "marked",
-        )  # fmt: skip
-        totals = dict(zip(names, self._tally.tolist(), strict=False))
-        without = () if self.has_marks else MARK_TOTALS
-        return {name: total for name, total in totals.items() if name not in without}
+        return totals_of(self._tally, self.has_marks)
 
     def reliability(self) -> list[dict[str, float]]:
         """How often topics were relevant, by the probability that they were given."""

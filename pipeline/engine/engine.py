@@ -241,6 +241,7 @@ class Engine:
             explained,
             self._in_lane_order([result.decisions for result in results]),
             [lane.marks_documents for lane in self.lanes],
+            first.steps if has_topic_lanes else None,
         )
 
     def _in_lane_order(self, by_group: Sequence[Sequence[T]]) -> list[T]:

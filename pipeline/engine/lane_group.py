@@ -14,7 +14,7 @@ import numpy as np
 from learners.arrays import Floats, Ints, Longs
 from learners.decisions.decided import Decisions
 from learners.scores import RowScores, StoredScores
-from learners.segment import Segment
+from learners.segment import Segment, Steps
 from pipeline.curves.confidence import LaneDifferences
 from pipeline.engine.explanations import RankedTopic, WeightedTerm, explain_ranking
 from pipeline.engine.labels import Labels
@@ -46,6 +46,7 @@ class GroupResult:
     decisions: list[Decisions | None]  # per lane: None if it assigns no topics
     labelled: list[Entry]  # the document or late label that each round learned from
     measures: list[Floats]  # per lane: one row per round
+    steps: Steps
     explanations: list[GroupExplanation] = field(default_factory=list)
 
 
@@ -117,8 +118,9 @@ class LaneGroup:
                 lane.decision_curve.name_documents(made, builder.documents, builder.labelled)
         known_labels = np.array(builder.known_labels, np.int32)
         return GroupResult(
-            rounds, known_labels, scores, decisions, builder.labelled, measures, explanations
-        )
+            rounds, known_labels, scores, decisions, builder.labelled, measures, segment.steps,
+            explanations,
+        )  # fmt: skip
 
     def explain(
         self, shared: SharedSegment, row: int, known: int, scores: Sequence[RowScores],

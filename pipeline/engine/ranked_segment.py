@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from learners.arrays import Floats, Ints
 from learners.decisions.decided import Decisions
 from learners.scores import RowScores
+from learners.segment import Steps
 from pipeline.engine.explanations import ExplainedDocument
 from pipeline.log.block import Entry
 
@@ -29,6 +30,8 @@ class RankedSegment:
     decisions: list[Decisions | None] = field(default_factory=list)
     # Per lane: whether it marks documents for review. Empty if no lane does.
     marks: list[bool] = field(default_factory=list)
+    # What topic lanes ranked and learned, in log order; None if there are no topic lanes.
+    steps: Steps | None = None
 
     def decisions_of(self, lane: int) -> Decisions | None:
         """What a lane decided about the documents; None if it assigns no topics."""
