@@ -20,7 +20,6 @@ from pipeline.corpora import SourceError, source_path
 from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.errors import UsageError
 from pipeline.history.moments import History
-from pipeline.history.openmetrics import openmetrics
 from pipeline.log.block import Block
 from pipeline.replay.replay import replay
 from pipeline.replay.settings import ReplaySettings, parse_lanes
@@ -113,7 +112,7 @@ def export_command(
                 f"lane {ordinal[0]} learns ranks, but only curves of topic lanes can be exported. "
                 "Leave this lane out."
             )
-        history = History([spec.name for spec in specs], step)
+        history = History(specs, step)
         result = replay(settings, HistoryProgress(history, quiet))
     except (UsageError, OptionError, SourceError) as error:
         fail(str(error))
@@ -121,6 +120,8 @@ def export_command(
         typer.echo(line, err=True)
     has_dates = bool(history.moments())
     if has_dates:
+        from pipeline.history.openmetrics import openmetrics  # noqa: PLC0415 - slow to import
+
         write_whole(target, openmetrics(history, stream))
     show_result(settings, result, quiet, (target,) if has_dates else ())
     if not has_dates:

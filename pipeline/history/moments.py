@@ -3,6 +3,9 @@
 There are two kinds of moments. Each point of the curves is a moment, at the time of its document;
 the first rounds of a stream need these. Regular moments come at fixed intervals; quiet periods need
 these. The interval grows with the length of the stream, so that there are at most `MOST_REGULAR`.
+
+A point is the state right after its round. A regular moment is the state after all events up to its
+time, so its documents include those that came after the last round.
 """
 
 from __future__ import annotations
@@ -15,10 +18,12 @@ import numpy as np
 
 from learners.arrays import Floats, Longs
 from learners.measures import MEASURES, ONE_ERROR
+from learners.specs import LaneSpec
 from pipeline.curves.topic_curve import is_kept
 from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.errors import UsageError
 from pipeline.history.corpus_time import CorpusClock, as_text
+from pipeline.history.decision_states import DecisionFollower, LaneStates
 from pipeline.log.block import Block
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
@@ -33,11 +38,12 @@ SHOWN_FOR_S = 5 * MINUTE  # how long Prometheus shows a value by default
 
 
 class Moment(NamedTuple):
-    """The number of rounds up to a time, and the sums of their measures per lane."""
+    """The number of rounds up to a time, the sums of their measures, and the state of decisions."""
 
     rounds: int
     with_topics: int  # rounds whose document had at least one topic
     sums: Floats  # lanes x measures
+    decisions: LaneStates
 
     def average(self, lane: int, measure: int) -> float | None:
         """Return the average of a measure so far; None if it does not exist yet."""
@@ -45,59 +51,83 @@ class Moment(NamedTuple):
         return float(self.sums[lane, measure]) / over if over else None
 
 
+class Entries(NamedTuple):
+    """The entries of a block, one element per entry."""
+
+    times: Longs  # what the clock shows, in ms; -1: no time yet
+    rounds: Longs  # rounds of the block up to this entry: labels count when they come
+    steps: Longs  # steps of the block's segments up to this entry
+
+
 class History:
     """Follows a run, and keeps its moments."""
 
-    def __init__(self, lanes: Sequence[str], step_s: int | None = None) -> None:
-        self.lanes = lanes
+    def __init__(self, lanes: Sequence[LaneSpec], step_s: int | None = None) -> None:
+        self.lanes = [lane.name for lane in lanes]
         self.clock = CorpusClock()
         self.step_s = step_s or STEPS_S[0]
         self._asked_for = step_s is not None
-        self._last = Moment(0, 0, np.zeros((len(lanes), len(MEASURES))))
-        self._last_ms = -1  # the time of `_last`; -1: before the first time
+        self._decisions = DecisionFollower(lanes)
+        self._last = Moment(0, 0, np.zeros((len(lanes), len(MEASURES))), ())
+        self._last_round: tuple[int, Moment] | None = None  # with its time, if it has one
         self._points: dict[int, Moment] = {}  # by time in ms
         self._regular: dict[
             int, Moment
         ] = {}  # by time in steps; a missing step equals the one before
 
     def follow(self, block: Block, ranked: Sequence[RankedSegment]) -> None:
-        """Add the rounds that an engine learned from a block."""
-        times = self._times(block, ranked)
-        if len(times):
-            self._take(times, np.concatenate([np.stack(piece.measures, 1) for piece in ranked]))
+        """Add the documents and rounds that an engine ranked and learned from a block."""
+        entries = self._entries(block, ranked)
         self._thin_out()
+        if block.entries:
+            self._take(entries, ranked)
 
-    def _times(self, block: Block, ranked: Sequence[RankedSegment]) -> Longs:
-        """Return the time of each round: the clock when its labels came; -1: no time yet."""
-        times = []
+    def _entries(self, block: Block, ranked: Sequence[RankedSegment]) -> Entries:
+        """Set the clock by each entry, and count its steps: a ranking, a round, both or none."""
+        counted = np.zeros((3, len(block.entries)), np.int64)
         labelled = chain.from_iterable(piece.labelled for piece in ranked)
         awaited = next(labelled, None)
-        for entry in block.entries:
+        rounds = steps = 0
+        for i, entry in enumerate(block.entries):
             self.clock.see(entry)
+            steps += entry.row is not None
             if entry is awaited:
-                times.append(-1 if self.clock.now_ms is None else self.clock.now_ms)
+                rounds, steps = rounds + 1, steps + 1
                 awaited = next(labelled, None)
-        return np.array(times, np.int64)
+            counted[:, i] = -1 if self.clock.now_ms is None else self.clock.now_ms, rounds, steps
+        return Entries(*counted)
 
-    def _take(self, times: Longs, measured: Floats) -> None:
-        """Add rounds with their times and measures per lane; NaN: the measure does not exist."""
-        before = self._last.rounds
+    def _take(self, entries: Entries, ranked: Sequence[RankedSegment]) -> None:
+        """Add the moments among the entries of a block, which learned these segments."""
+        measured = [np.stack(piece.measures, 1) for piece in ranked]  # NaN: it does not exist
+        before = self._last
         # In the same order as the curve adds them, so that the sums are equal to the last bit.
-        sums = np.concatenate([self._last.sums[None], np.nan_to_num(measured)]).cumsum(axis=0)[1:]
-        exists = ~np.isnan(measured[:, 0, ONE_ERROR])
-        with_topics = self._last.with_topics + np.cumsum(exists)
+        sums = np.concatenate([before.sums[None], *map(np.nan_to_num, measured)]).cumsum(axis=0)
+        exist = [np.zeros(1, np.bool_), *(~np.isnan(some[:, 0, ONE_ERROR]) for some in measured)]
+        with_topics = before.with_topics + np.cumsum(np.concatenate(exist))
 
-        def moment(i: int) -> Moment:
-            return Moment(before + i + 1, int(with_topics[i]), sums[i].copy())
-
-        self._last, self._last_ms = moment(len(times) - 1), int(times[-1])
-        steps = -(-times // (1000 * self.step_s))  # the first regular moment not before the round
-        last_of_step = np.append(np.diff(steps) > 0, True)
-        for i in range(int(np.searchsorted(times, 0)), len(times)):
-            if last_of_step[i]:
-                self._regular[int(steps[i])] = moment(i)
-            if is_kept(before + i + 1):
-                self._points[int(times[i])] = moment(i)
+        times, rounds = entries.times, before.rounds + entries.rounds
+        is_round = np.diff(entries.rounds, prepend=0) > 0
+        is_point = is_round & np.array([is_kept(round_) for round_ in rounds.tolist()])
+        regular = -(-times // (1000 * self.step_s))  # the first regular moment not before the entry
+        is_regular = np.append(np.diff(regular) > 0, True)  # the last entry before that moment
+        is_last_round = is_round & (entries.rounds == entries.rounds[-1])
+        chosen = np.flatnonzero(is_point | is_regular | is_last_round)
+        states = self._decisions.follow(ranked, entries.steps[chosen])
+        for i, decisions in zip(chosen.tolist(), states, strict=True):
+            learned, time = int(entries.rounds[i]), int(times[i])
+            moment = Moment(
+                int(rounds[i]), int(with_topics[learned]), sums[learned].copy(), decisions
+            )
+            self._last = moment  # the last entry is always among the chosen ones
+            if time < 0 or not moment.rounds:
+                continue
+            if is_regular[i]:
+                self._regular[int(regular[i])] = moment
+            if is_point[i]:
+                self._points[time] = moment
+            if is_last_round[i]:
+                self._last_round = time, moment
 
     def _thin_out(self) -> None:
         """Use larger steps while there are too many moments."""
@@ -125,9 +155,10 @@ class History:
         """Return all moments by time in milliseconds; the later one of two at the same time."""
         if self.clock.now_ms is None or not self._last.rounds:
             return []
-        moments = [*self._points.items(), (self.clock.now_ms, self._last)]
-        if self._last_ms >= 0:
-            moments.append((self._last_ms, self._last))
+        moments = list(self._points.items())
+        if self._last_round is not None:
+            moments.append(self._last_round)
+        moments.append((self.clock.now_ms, self._last))
         moment: Moment | None = None
         for step in self._span():
             moment = self._regular.get(step, moment)

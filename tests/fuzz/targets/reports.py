@@ -9,6 +9,7 @@ from random import Random
 import orjson
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from learners.specs import LaneSpec
 from pipeline.events.event import MalformedEvent, parse_time
 from pipeline.experiments.report.experiment_folders import find_experiments
 from pipeline.experiments.report.page import page
@@ -138,6 +139,6 @@ class MetricLabels(TextInput):
         (family,) = text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
         if family.samples[0].labels["lane"] != name:
             raise Broken("a label is another one after it was written and read")
-        if not openmetrics(History([name]), name).endswith(b"# EOF\n"):
+        if not openmetrics(History([LaneSpec(name, "mmp", {}, "none")]), name).endswith(b"# EOF\n"):
             raise Broken("the file does not end")
         return f"{len(name).bit_length()} {len(escaped(name)) - len(name) > 0}"

@@ -11,14 +11,20 @@ from typing import Any
 import orjson
 import pytest
 
-from learners.measures import MEASURES
 from pipeline.corpora import open_source
 from pipeline.corpora.reuters21578 import Reuters21578
+from pipeline.curves.decision_curve import MEASURES as SET_MEASURES
 from pipeline.history.corpus_time import milliseconds
 from tests.support.command_line import wirerank
 from tests.support.prometheus_server import Prometheus, program, prometheus
 
-Curve = dict[tuple[str, str], dict[int, float]]  # by lane and loss: the value after each round
+# By lane and measure: the value after each round.
+Curve = dict[tuple[str, str], dict[int, float]]
+# The metric of learning curves and that of sets, each with its label for a measure.
+AVERAGES = {
+    "wirerank_round_averaged_loss": "loss",
+    "wirerank_round_averaged_decision": "measure",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -28,17 +34,21 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def run_curve(*arguments: str) -> Curve:
-    """The learning curves that a replay writes by itself; those of sets are not exported."""
+    """The curves that a replay writes by itself."""
     result = wirerank("replay", *arguments, "--curves", "curves.csv", "--quiet")
     assert result.exit_code == 0, result.stderr
     curve: Curve = {}
     with Path("curves.csv").open() as file:
         for row in csv.DictReader(file):
-            if row["loss"] not in MEASURES:
-                continue
             own = curve.setdefault((row["lane"], row["loss"]), {})
             own[int(row["round"])] = float(row["value"])
     return curve
+
+
+def of_metric(curve: Curve, metric: str) -> Curve:
+    """The curves that a metric shows: those of sets, or all others."""
+    is_of_sets = AVERAGES[metric] == "measure"
+    return {key: own for key, own in curve.items() if (key[1] in SET_MEASURES) == is_of_sets}
 
 
 def backfill(source: str, *options: str) -> Path:
@@ -52,12 +62,12 @@ def backfill(source: str, *options: str) -> Path:
 
 
 def values(result: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:
-    """An instant query's answer, by lane and loss."""
+    """An instant query's answer, by lane and measure."""
     labels = [series["metric"] for series in result]
     assert {(label["stream"], label["shard"]) for label in labels} == {("replay", "0")}
     numbers = [float(series["value"][1]) for series in result]
     return {
-        (label["lane"], label.get("loss", "")): number
+        (label["lane"], label.get("loss", label.get("measure", ""))): number
         for label, number in zip(labels, numbers, strict=True)
     }
 
@@ -70,14 +80,15 @@ def check_points(server: Prometheus, curve: Curve, dates: Sequence[int]) -> int:
     at_date = {dates[round_ - 1]: round_ for round_ in next(iter(curve.values()))}
     end = max(dates) / 1000 + 1
     days = (max(dates) - min(dates)) // 86_400_000 + 2
-    answer = server.query(f"wirerank_round_averaged_loss[{days}d]", end)
-    assert len(answer) == len(curve)
-    for series in answer:
-        lane, loss = series["metric"]["lane"], series["metric"]["loss"]
-        samples = {round(1000 * time): float(value) for time, value in series["values"]}
-        own = curve[lane, loss]  # OneErr and others may begin later than the losses
-        for date, round_ in at_date.items():
-            assert samples.get(date) == own.get(round_), (lane, loss, round_)
+    for metric, label in AVERAGES.items():
+        answer = server.query(f"{metric}[{days}d]", end)
+        assert len(answer) == len(of_metric(curve, metric)) > 0
+        for series in answer:
+            lane, measure = series["metric"]["lane"], series["metric"][label]
+            samples = {round(1000 * time): float(value) for time, value in series["values"]}
+            own = curve[lane, measure]  # OneErr and others may begin later than the losses
+            for date, round_ in at_date.items():
+                assert samples.get(date) == own.get(round_), (lane, measure, round_)
     return len(at_date)
 
 
@@ -90,8 +101,11 @@ def test_a_synthetic_corpus_in_prometheus() -> None:
         assert check_points(server, curve, dates) > 200
         # As a dashboard asks: at the date of a document, and at any time between two.
         for number in (1, 128, 256, 420):
+            for metric in AVERAGES:
+                answer = values(server.query(metric, dates[number - 1] / 1000))
+                of_curve = of_metric(curve, metric).items()
+                assert answer == {key: own[number] for key, own in of_curve if number in own}
             answer = values(server.query("wirerank_round_averaged_loss", dates[number - 1] / 1000))
-            assert answer == {key: own[number] for key, own in curve.items()}
             rounds = values(server.query("wirerank_rounds_total", dates[number - 1] / 1000))
             assert set(rounds.values()) == {float(number)}
             sums = values(server.query("wirerank_loss_total", dates[number - 1] / 1000))
@@ -109,8 +123,10 @@ def check_regular_moments(server: Prometheus, source: str, dates: Sequence[int])
     for minute in (dates[300] // 60_000, dates[395] // 60_000):
         so_far = sum(date <= 60_000 * minute for date in dates)
         curve = run_curve(source, "--limit", str(so_far))
-        answer = values(server.query("wirerank_round_averaged_loss", 60 * minute))
-        assert answer == {key: own[so_far] for key, own in curve.items()}
+        for metric in AVERAGES:
+            answer = values(server.query(metric, 60 * minute))
+            of_curve = of_metric(curve, metric).items()
+            assert answer == {key: own[so_far] for key, own in of_curve}
         window = "increase(wirerank_rounds_total[30m]) / 1800"  # a document in about 36 s
         assert all(0.01 < rate < 0.1 for rate in values(server.query(window, 60 * minute)).values())
 

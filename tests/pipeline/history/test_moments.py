@@ -79,10 +79,10 @@ def dated_events(seed: int, length: int, mean_gap_s: float) -> list[Event]:
 
 
 def history_of(
-    events: Sequence[Event], block: int, step_s: int | None = None
+    events: Sequence[Event], block: int, step_s: int | None = None, lanes: Sequence[str] = LANES
 ) -> tuple[History, Engine]:
-    engine = Engine([parse_spec(lane) for lane in LANES])
-    history = History(LANES, step_s)
+    specs = [parse_spec(lane) for lane in lanes]
+    engine, history = Engine(specs), History(specs, step_s)
     for start in range(0, len(events), block):
         made = make_block(events[start : start + block], TOKENIZER)
         history.follow(made, list(engine.process(made)))
@@ -198,6 +198,17 @@ def test_undated_documents_at_the_beginning_count_from_the_first_date_on() -> No
     history, _ = history_of(events, 10)
     assert [(as_text(t), m.rounds) for t, m in history.moments()] == [("1987-02-26T10:00:00Z", 2)]
     assert np.array_equal(history.moments()[0][1].sums[0, :3], [1.0, 1.0, 1.0])
+
+
+def test_the_last_round_is_a_moment_even_if_the_curve_does_not_keep_it() -> None:
+    times = [as_text(541_332_000_000 + 10_000 * n) for n in range(130)]
+    events = [Event(str(n), {"x": 1.0}, ("a",), None, times[n]) for n in range(129)]
+    events.append(Event("unlabelled", {"x": 1.0}, None, None, times[129]))
+    for block in (50, 129, 200):
+        history, _ = history_of(events, block, 3600)
+        assert [(as_text(t), m.rounds) for t, m in history.moments()][-3:] == [
+            (times[127], 128), (times[128], 129), (times[129], 129)
+        ]  # fmt: skip
 
 
 def test_what_does_not_exist_has_no_sample() -> None:
