@@ -7,6 +7,9 @@ All lanes follow each source once, with one stacker per set. The best lane is an
 measure. Values are averaged over the whole stream. With `--unlabelled`, the last documents are
 ranked without their labels, and only these are measured. Topics that are not known by then are left
 out. The best lane is then the best one on the same documents, so it is known only in hindsight.
+
+A second table has one row per source. A cell is how much more AvgP and Coverage the stacker has
+than the best lane of each; `!` stands where it is behind by more than it should be.
 """
 
 from __future__ import annotations
@@ -60,6 +63,9 @@ MEASURES = (HIGHER, "coverage", "one_error", "loss1", "loss3")
 IN_PERCENT = ("coverage", "loss3")  # differences are shown as a share of the best lane's value
 PROMISED = {HIGHER: 0.002, "coverage": 0.02}  # how far the stacker may be behind, at most
 CERTAIN = 2.0  # standard errors
+
+
+Summary = dict[str, list[str]]  # per source: a cell per set of lanes
 
 
 class Lag(NamedTuple):
@@ -163,6 +169,21 @@ def lag(measure: str, stacker: Floats, lanes: Sequence[Floats]) -> Lag:
     return Lag(float(behind.mean()), float(behind.std() / np.sqrt(len(behind))))
 
 
+def summary_cell(differences: dict[str, float]) -> str:
+    """How much more of the promised measures the stacker has; `!` if it is too far behind."""
+    more, coverage = differences[HIGHER], differences["coverage"]
+    mark = " !" if more < -PROMISED[HIGHER] or coverage > PROMISED["coverage"] else ""
+    return f"{more:+.4f}, {100.0 * coverage:+.1f} %{mark}"
+
+
+def print_summary(summary: Summary) -> None:
+    """Print the table with one row per source."""
+    print(f"\n| source | {' | '.join(map(', '.join, SETS))} |")
+    print("|" + "---|" * (1 + len(SETS)))
+    for source, found in summary.items():
+        print(f"| {source} | {' | '.join(found)} |")
+
+
 def name_of(source: str) -> str:
     """The name of a source in the table."""
     return source.rstrip("/").rsplit("/", 1)[-1].split(":")[-1].split(".")[0]
@@ -178,18 +199,28 @@ def print_titles(*more: str) -> None:
 
 
 def print_progressive(sources: Sequence[str]) -> None:
-    """Print the table of whole streams."""
+    """Print the tables of whole streams."""
     print_titles()
+    summary: Summary = {}
     for source in sources:
         values = run(source)
+        summary[name_of(source)] = []
         for lanes in SETS:
-            found = cells(values[" ".join(lanes)], [values[lane] for lane in lanes])
+            name = " ".join(lanes)
+            best = max(values[lane][HIGHER] for lane in lanes)
+            least = min(values[lane]["coverage"] for lane in lanes)
+            more, coverage = values[name][HIGHER] - best, values[name]["coverage"] / (least or 1.0)
+            cell = summary_cell({HIGHER: more, "coverage": coverage - 1.0})
+            summary[name_of(source)].append(cell)
+            found = cells(values[name], [values[lane] for lane in lanes])
             print(f"| {name_of(source)} | {', '.join(lanes)} | {' | '.join(found)} |", flush=True)
+    print_summary(summary)
 
 
 def print_held_out(sources: Sequence[str], unlabelled: float) -> None:
-    """Print the table of the documents without labels, and how often the stacker is behind."""
+    """Print the tables of the documents without labels, and how often the stacker is behind."""
     print_titles("error AvgP", "error Coverage")
+    summary: Summary = {}
     behind = certain = rows = 0
     for source in sources:
         values = run_held_out(source, unlabelled)
@@ -197,6 +228,7 @@ def print_held_out(sources: Sequence[str], unlabelled: float) -> None:
             lane: {measure: float(values_of.mean()) for measure, values_of in of_lane.items()}
             for lane, of_lane in values.items()
         }
+        summary[name_of(source)] = []
         for lanes in SETS:
             name = " ".join(lanes)
             lags = {
@@ -207,9 +239,12 @@ def print_held_out(sources: Sequence[str], unlabelled: float) -> None:
             behind += bool(late)
             certain += any(found.mean > CERTAIN * found.error for found in late)
             rows += 1
+            cell = summary_cell({HIGHER: 0.0 - lags[HIGHER].mean, "coverage": lags["coverage"].mean})
+            summary[name_of(source)].append(cell)
             shown = cells(means[name], [means[lane] for lane in lanes])
             shown += [f"{lags[HIGHER].error:.4f}", f"{100.0 * lags['coverage'].error:.1f} %"]
             print(f"| {name_of(source)} | {', '.join(lanes)} | {' | '.join(shown)} |", flush=True)
+    print_summary(summary)
     print(
         f"\nMore than 0.002 AvgP or 2 % Coverage behind: {behind} of {rows}; "
         f"{certain} of them by more than {CERTAIN:g} standard errors."
