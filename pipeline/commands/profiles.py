@@ -76,6 +76,7 @@ def compare(
     """Print the table of a source, row by row."""
     # Slow to import, and not needed for the list.
     from pipeline.replay.profile_comparison import (  # noqa: PLC0415
+        check_lane,
         compare_profiles,
         read_documents,
         with_alternatives,
@@ -84,6 +85,7 @@ def compare(
     chosen = [canonical_profile(one) for one in profiles]
     if len(chosen) == 1:
         chosen = with_alternatives(chosen[0])
+    check_lane(lane)
     documents = read_documents(source, limit, format_, fields)
     typer.echo(f"{printable(source)}: {len(documents.events):,} events, lane {printable(lane)}\n")
     width = max(map(len, chosen)) + 2

@@ -59,9 +59,10 @@ INVISIBLE = (
     (0x180B, 0x180F), (0x200C, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164),
     (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xE0000, 0xE0FFF),
 )  # fmt: skip
-# Arabic: alef with hamza, madda or wasla is alef; alef maksura and Farsi yeh are yeh; teh marbuta
-# and the hehs of other languages are heh; keheh is kaf.
-VARIANTS = dict(zip("آأإٱىیےةەہک", "اااايييهههك", strict=True))
+# Arabic: alef with hamza, madda or wasla is alef; alef maksura and Farsi yeh are yeh; the hehs of
+# other languages are heh; keheh is kaf. Teh marbuta stays, because it tells the stemmer of Arabic
+# where a word ends.
+VARIANTS = dict(zip("آأإٱىیےەہک", "اااايييههك", strict=True))
 # Letters with a stroke, which Unicode does not decompose, and the dotless i.
 STROKES = dict(zip("øłđħŧıƀɨƶ", "oldhtibiz", strict=True))
 

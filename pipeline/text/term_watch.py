@@ -23,6 +23,7 @@ UNIQUE_SHARE = 0.6
 UNIQUE_CLAUSES = 0.4
 LEAST_TERMS = 2.0  # per text
 SHORTEST_CLAUSE = 5  # letters of a script without spaces; usual n-grams have fewer
+CLAUSE_SHARE = 0.05  # of the words in such a script: those that no usual n-gram is as long as
 LOOKED_AT = 500  # unique terms that are looked at to find the cause
 
 
@@ -35,15 +36,27 @@ class TermStatistics(NamedTuple):
     table: TermTable
 
 
-def is_clause(word: str) -> bool:
-    """Return whether a word is a clause in a script without spaces, and no n-gram of one.
+def unspaced_letters(word: str) -> int:
+    """Return how many letters of a word belong to a script without spaces.
 
-    >>> is_clause("東京都は雨です"), is_clause("東京"), is_clause("Tokyo")
-    (True, False, False)
+    >>> unspaced_letters("東京都は雨です"), unspaced_letters("Qt開発"), unspaced_letters("Tokyo")
+    (7, 2, 0)
     """
     points = [ord(character) for character in word]
-    unspaced = sum(first <= point <= last for point in points for first, last in UNSPACED_BLOCKS)
-    return unspaced >= SHORTEST_CLAUSE
+    return sum(first <= point <= last for point in points for first, last in UNSPACED_BLOCKS)
+
+
+def are_clauses(words: Sequence[str]) -> bool:
+    """Return whether most words are clauses in a script without spaces, and not n-grams of one.
+
+    Clauses of titles can be as short as n-grams, but some are longer.
+
+    >>> are_clauses(["東京都は雨です", "東京", "晴れ", "iPhone"]), are_clauses(["東京", "京都"])
+    (True, False)
+    """
+    lengths = [length for length in map(unspaced_letters, words) if length > 0]
+    long = sum(length >= SHORTEST_CLAUSE for length in lengths)
+    return 2 * len(lengths) > len(words) and long > CLAUSE_SHARE * len(lengths)
 
 
 def most(words: Sequence[str], test: Callable[[str], bool]) -> bool:
@@ -55,7 +68,7 @@ def unique_term_cause(statistics: TermStatistics, share: float) -> str | None:
     """Return why so many terms may be in one text only, and what helps; None if that is usual."""
     unique = np.flatnonzero(statistics.df == 1)[:LOOKED_AT]
     words = [word_of(statistics.table, int(term)) for term in unique]
-    if share > UNIQUE_CLAUSES and most(words, is_clause):
+    if share > UNIQUE_CLAUSES and are_clauses(words):
         return (
             "The texts are in a script without spaces, and whole clauses are read as words. Use a "
             "profile that cuts them into n-grams, such as news or multilingual"

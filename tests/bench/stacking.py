@@ -239,7 +239,9 @@ def print_held_out(sources: Sequence[str], unlabelled: float) -> None:
             behind += bool(late)
             certain += any(found.mean > CERTAIN * found.error for found in late)
             rows += 1
-            cell = summary_cell({HIGHER: 0.0 - lags[HIGHER].mean, "coverage": lags["coverage"].mean})
+            cell = summary_cell(
+                {HIGHER: 0.0 - lags[HIGHER].mean, "coverage": lags["coverage"].mean}
+            )
             summary[name_of(source)].append(cell)
             shown = cells(means[name], [means[lane] for lane in lanes])
             shown += [f"{lags[HIGHER].error:.4f}", f"{100.0 * lags['coverage'].error:.1f} %"]

@@ -35,6 +35,12 @@ def test_profiles_are_compared_in_a_table() -> None:
     assert second.startswith("| `reuters21578`")
 
 
+def test_an_ordinal_lane_is_refused() -> None:
+    """It had no measure that the table shows, so there was a traceback behind the header."""
+    output = shown("synthetic:60", "--profile", "news", "--lane", "prank:ranks=5", code=2)
+    assert "prank:ranks=5 learns ranks. Use another lane" in " ".join(output.split())
+
+
 def test_results_are_those_of_a_replay_in_any_order() -> None:
     documents = read_documents("synthetic:80", limit=60)
     assert len(documents.events) == 60
@@ -75,7 +81,7 @@ def test_one_ingredient_is_changed_at_a_time() -> None:
         (["none.jsonl"], "none.jsonl"),
         (["synthetic:9", "--profile", "nws"], "Did you mean news?"),
         (["synthetic:9", "--lane", "nope"], "There is no learner 'nope'"),
-        (["plain.jsonl"], "has no labelled documents"),
+        (["plain.jsonl"], "has no documents with topics"),
     ],
 )
 def test_mistakes(

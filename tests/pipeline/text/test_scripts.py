@@ -71,7 +71,7 @@ def counted(
         ("한국어 신문", "한국어 신문"),
         ("क्\u200dष हिन्दी", "क्ष हिन्दी"),  # joiners neither stay nor separate
         ("سـلام سَلامٌ ﺳﻼم", "سلام سلام سلام"),
-        ("إسلام آية على", "اسلام ايه علي"),
+        ("إسلام آية على", "اسلام اية علي"),
         ("שָׁלוֹם עַל־פִּי", "שלום על פי"),
         ("İstanbul ISTANBUL ılık", "istanbul istanbul ılık"),
         ("Straße ﬁne ΟΔΟΣ Ⅻ", "strasse fine οδοσ xii"),

@@ -27,6 +27,15 @@ CLAUSES = [
     "\u3002".join("".join(RNG.choices("\u65e5\u672c\u8a9e\u6587\u5b57", k=12)) for _ in range(5))
     for _ in range(300)
 ]
+# As titles in Chinese: short, and often mixed with Latin names.
+TITLES = [
+    " ".join(
+        "".join(map(chr, RNG.choices(range(0x4E00, 0x5A00), k=RNG.randrange(1, 7))))
+        + RNG.choice(("", "", "qt", "x11"))
+        for _ in range(3)
+    )
+    for _ in range(300)
+]
 CODES = [" ".join(f"{RNG.randrange(1 << 40):x}" for _ in range(9)) for _ in range(300)]
 FORMS = [
     " ".join("".join(RNG.choices("abcdefghijk", k=9)) for _ in range(9)) for _ in range(300)
@@ -46,6 +55,7 @@ def problems(texts: Sequence[str], profile: str = "reuters2000") -> list[str]:
     ("texts", "cause"),
     [
         (CLAUSES, "in a script without spaces"),
+        (TITLES, "in a script without spaces"),
         (CODES, "codes or numbers"),
         (FORMS, "a profile with stems or n-grams"),
         (SHORT, "only 1.0 terms each"),
