@@ -84,7 +84,8 @@ INGREDIENTS = (
     ),
     Option("slope", 0.3, "of the normalisation by length", least=0, most=1),
     Option(
-        "pivot", 0.0, "distinct terms of a usual text; 0: the mean of the stream", least=0, most=1e9,
+        "pivot", 0.0, "distinct terms of a usual text; 0: the mean of the stream",
+        least=0, most=1e9,
     ),
     Option("norm", "none", "l2: every vector has length one", choices=("none", "l2")),
     Option("min_df", 1, "ignore terms that occur in fewer documents", least=1, most=1e9),
