@@ -34,10 +34,15 @@ RIDGE = 1.0  # curvature before anything is learned
 STEP_ROUNDS = 4  # labelled rounds per step; a step per round took longer and was no better
 FORGET = 0.003  # by how much the curvature of older rounds counts less, per round
 KEEP = (1.0 - FORGET) ** STEP_ROUNDS  # the same for a whole step: what is left
+# The first labelled rounds say only how large scores are. Learned from, they gave weights that took
+# hundreds of rounds to recover.
+SCALE_ROUNDS = 8
+MOST_STEP = 1.0  # by which a weight moves in a step
 # Variances of what each topic has of its own before anything is learned, and by how much they grow
 # with each round of the topic, in units of themselves.
 INTERCEPT_PRIOR, SLOPE_PRIOR, TOPIC_NOISE = 0.05, 0.03, 3e-4
 RECENT = 0.01  # weight of the newest document in the statistics of scores
+ROUNDING = 1e-20  # a variance below it, in units of the squared mean, is due to rounding
 HIGH_FROM = 1.0  # standard deviations above the mean; scores below the mean are low
 # The first few candidates get a probability, and others up to the first that is less likely.
 ALWAYS_ESTIMATED, LEAST_LIKELY = 3, 0.01
@@ -91,8 +96,8 @@ def limited(value: float, most: float) -> float:
 @njit_inline
 def scale_scores(scores: Floats, row: int, count: int, scale: Floats, scaled: Floats) -> float:
     """Write the scores of a row in relation to recent ones; return their mean."""
-    average = scale[AVERAGE]
-    unit = 1.0 / math.sqrt(scale[VARIANCE]) if scale[VARIANCE] > 0.0 else 1.0
+    average, variance = scale[AVERAGE], scale[VARIANCE]
+    unit = 1.0 / math.sqrt(variance) if variance > ROUNDING * (average * average) else 1.0
     total = 0.0
     for place in range(count):
         score = limited(scores[row, place], MOST_SCORE)
@@ -179,7 +184,7 @@ def take_step(model: Calibration, reduced: Floats) -> None:
     weights, curvature, pending = model.weights, model.curvature, model.pending
     solve(curvature, pending, reduced)
     for i in range(FEATURES):
-        moved = weights[i] + pending[i]
+        moved = weights[i] + limited(pending[i], MOST_STEP)
         if -MOST_WEIGHT <= moved <= MOST_WEIGHT:  # a weight never becomes NaN
             weights[i] = moved
         for k in range(i, FEATURES):

@@ -24,6 +24,7 @@ from learners.decisions.calibration import (
     MOST_WEIGHT,
     PENDING_ROUNDS,
     ROUNDS,
+    SCALE_ROUNDS,
     SLOPE_KNOWN,
     SLOPE_PRIOR,
     START,
@@ -110,10 +111,24 @@ def follow_decisions(
         if count > 0:
             if described != row:  # weights have changed since it was ranked: the label is late
                 estimate(topics, scores, row, candidates, count, model, work)
-            learn_candidates(topics, row, count, is_relevant, model, work)
+            if model.scale[ROUNDS] >= SCALE_ROUNDS:
+                learn_candidates(topics, row, count, is_relevant, model, work)
             learn_scale(scores, row, candidates, model.scale)
             described = -1
-        learn_rules(rule, level, risk, state, made, row, count, is_relevant, labels, start, stop)
+        learn_rules(
+            rule,
+            level,
+            risk,
+            state,
+            made,
+            row,
+            work.likely,
+            count,
+            is_relevant,
+            labels,
+            start,
+            stop,
+        )
 
 
 class Decider:

@@ -206,22 +206,24 @@ def f1_of(right: float, size: float, relevant: float) -> float:
 
 @njit_inline
 def learn_rules(
-    rule: int, level: float, risk: float, state: RuleState, made: Decisions, row: int, count: int,
-    is_relevant: Bools, labels: Ints, start: int, stop: int,
+    rule: int, level: float, risk: float, state: RuleState, made: Decisions, row: int,
+    likely: Floats, count: int, is_relevant: Bools, labels: Ints, start: int, stop: int,
 ) -> None:  # fmt: skip
     """Add a round: what was emitted for a row, and its topics, which are `labels[start:stop]`.
 
-    Histograms are kept only for a rule and a risk that need them.
+    `likely` are the probabilities by the present weights. If the label is late, those that were
+    emitted say little about the thresholds of today. Histograms are kept only for a rule and a risk
+    that need them.
     """
     tally, by_topic, histogram, by_certainty = state
-    topics, likely, assigned = made.topics, made.probabilities, made.assigned
+    topics, assigned = made.topics, made.assigned
     keep = 1.0 - (FORGET_FOR_MICRO if rule == MICRO else FORGET)
     right = size = found = 0.0
     for place in range(count):
         hit = 1.0 if is_relevant[place] else 0.0
         found += hit
         if counts_candidates(rule):
-            at = bin_of(likely[row, place], BINS)
+            at = bin_of(likely[place], BINS)
             histogram[at, COUNT] += 1.0
             histogram[at, SUM] += hit
         if assigned[row, place]:

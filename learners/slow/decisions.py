@@ -54,7 +54,8 @@ class SlowDecider:
 
     def features(self, scores: Sequence[float]) -> list[list[float]]:
         """What describes each candidate."""
-        unit = 1.0 / math.sqrt(self.variance) if self.variance > 0.0 else 1.0
+        is_rounding = self.variance <= c.ROUNDING * (self.average * self.average)
+        unit = 1.0 if is_rounding else 1.0 / math.sqrt(self.variance)
         scaled = [
             limited((limited(score, c.MOST_SCORE) - self.average) * unit, c.MOST_SCALED)
             for score in scores
@@ -138,14 +139,19 @@ class SlowDecider:
         """Learn from a document that was decided about, now that its topics are known."""
         count = count_likely(made.probabilities)
         hits = [topic in labels for topic in made.topics[:count]]
+        features = self.features(made.scores) if hits else []
+        likely = [self.probability(t, row) for t, row in zip(made.topics, features, strict=False)]
         if hits:
-            self.calibrate(made, hits)
-        self.count(made, hits, labels)
+            if self.rounds >= c.SCALE_ROUNDS:
+                self.calibrate(made, hits, features, likely)
+            self.learn_scale(made.scores)
+        self.count(made, hits, likely, labels)
 
-    def calibrate(self, made: SlowDecision, hits: Sequence[bool]) -> None:
+    def calibrate(
+        self, made: SlowDecision, hits: Sequence[bool], features: Sequence[Sequence[float]],
+        likely: Sequence[float],
+    ) -> None:  # fmt: skip
         """Learn what was right; take a step if enough rounds have come together."""
-        features = self.features(made.scores)
-        likely = [self.probability(t, row) for t, row in zip(made.topics, features, strict=True)]
         for topic, row, one, hit in zip(made.topics, features, likely, hits, strict=False):
             steep = max(one * (1.0 - one), c.LEAST_CURVATURE)
             off = (1.0 if hit else 0.0) - one
@@ -157,10 +163,9 @@ class SlowDecider:
         self.pending_rounds += 1
         if self.pending_rounds == c.STEP_ROUNDS:
             for i, step in enumerate(solved(self.curvature, self.gradient)):
-                self.weights[i] += step
+                self.weights[i] += limited(step, c.MOST_STEP)
             self.curvature = [[faded(part, c.KEEP) for part in row] for row in self.curvature]
             self.gradient, self.pending_rounds = [0.0] * c.FEATURES, 0
-        self.learn_scale(made.scores)
 
     def learn_topic(self, topic: int, score: float, steep: float, off: float) -> None:
         """Move what a topic has of its own."""
@@ -192,12 +197,15 @@ class SlowDecider:
         spread = self.variance + share * (distance * distance)
         self.variance = (1.0 - share) * spread + share * (square / len(scores))
 
-    def count(self, made: SlowDecision, hits: Sequence[bool], labels: Collection[int]) -> None:
+    def count(
+        self, made: SlowDecision, hits: Sequence[bool], likely: Sequence[float],
+        labels: Collection[int],
+    ) -> None:  # fmt: skip
         """Add a round to what the rules know."""
         rule = self.goal.rule
         keep = 1.0 - (r.FORGET_FOR_MICRO if rule == MICRO else r.FORGET)
         if rule in (PRECISION, RECALL):
-            for one, hit in zip(made.probabilities, hits, strict=False):
+            for one, hit in zip(likely, hits, strict=False):
                 row = self.histogram[min(int(one * r.BINS), r.BINS - 1)]
                 row[0] += 1.0
                 row[1] += float(hit)
