@@ -142,14 +142,15 @@ def values_of(
 
     values: dict[str, float | None] = {
         "micro_f1": quotient(2.0 * right, assigned + relevant),
-        "macro_f1": sums[MACRO_F1] if rounds and before is None else None,
+        "macro_f1": sums[MACRO_F1] if assigned + relevant > 0.0 and before is None else None,
         "sample_f1": quotient(sums[F1_SUM], rounds),
         "set_precision": quotient(right, assigned),
         "set_recall": quotient(right, relevant),
         "subset_accuracy": quotient(sums[EXACT], rounds),
         "hamming_loss": quotient(sums[HAMMING], rounds),
         "brier": quotient(sums[BRIER], rounds),
-        "calibration_error": sums[CALIBRATION_ERROR] if rounds and before is None else None,
+        # It is 0 only as long as no topic was given a probability.
+        "calibration_error": (sums[CALIBRATION_ERROR] or None) if before is None else None,
         "review_share": quotient(sums[MARKED], sums[DECIDED]) if has_marks else None,
         "trusted_f1": quotient(sums[TRUSTED_F1], trusted) if has_marks else None,
     }
