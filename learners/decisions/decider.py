@@ -116,19 +116,9 @@ def follow_decisions(
             learn_scale(scores, row, candidates, model.scale)
             described = -1
         learn_rules(
-            rule,
-            level,
-            risk,
-            state,
-            made,
-            row,
-            work.likely,
-            count,
-            is_relevant,
-            labels,
-            start,
+            rule, level, risk, state, made, row, work.likely, count, is_relevant, labels, start,
             stop,
-        )
+        )  # fmt: skip
 
 
 class Decider:

@@ -131,9 +131,8 @@ def follow(documents: Documents, profile: Profile, lane: str) -> ProfileResult:
     warm_up(specs, tokenizer, lambda _: None)
     engine = Engine(specs, documents.topics, EngineSettings(FeatureSettings.of(profile)), threads=1)
     events, tokenizing = documents.events, 0.0
-    make_block(
-        events[:WARM], Tokenizer(profile)
-    )  # what is loaded once takes as long as 5,000 texts
+    # What is loaded once, kernels and word lists, takes as long as 5,000 texts.
+    make_block(events[:WARM], Tokenizer(profile))
     began = time.process_time()
     for start in range(0, len(events), BLOCK):
         before = time.process_time()
