@@ -25,7 +25,7 @@ LANES = (
     "mmp", "perceptron", "arow", "independent", "committee", "feature-focus", "frequency",
     "svm-map", "prank", "widrow-hoff", "multiclass-perceptron", "mmp:kernel=poly2",
     "prank:kernel=poly2", "mmp:shards=2,name=sharded", "rocchio", "soft-arow",
-    "perceptron:assign=micro,risk=0.1,name=assigning",
+    "perceptron:assign=micro,risk=0.1,order=probability,name=assigning",
 )  # fmt: skip
 DOCUMENTS = (
     {"id": "1", "text": "<p>Wheat and <b>maïs</b></p>", "topics": ["grain"]},

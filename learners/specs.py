@@ -2,17 +2,19 @@
 
 The name of a lane is its spec as written, unless the spec has `name=...`. `norm=l2` scales every
 vector to length one before the lane sees it, and `shards=3` divides its topics over three threads.
-With `assign=micro` the lane also assigns topics, and `risk=0.1` marks documents for review.
+With `assign=micro` the lane also assigns topics, `order=probability` ranks the first topics by
+their probabilities, and `risk=0.1` marks documents for review.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from learners.decisions.decided import CANDIDATES
 from learners.decisions.decider import Decider
 from learners.decisions.goals import parse_goal
+from learners.decisions.reordering import HEAD
 from learners.frequency import Frequency
 from learners.index.feature_focus import FeatureFocus
 from learners.index.independent import Independent
@@ -64,6 +66,12 @@ DECISION_OPTIONS = (
         least=0.0,
         most=1.0,
     ),
+    Option(
+        "order",
+        "score",
+        f"rank topics by score, or the first {HEAD} by the probability that assign gives them",
+        choices=("score", "probability"),
+    ),
 )
 SHARDING_OPTIONS = (
     Option(
@@ -99,6 +107,7 @@ class LaneSpec:
     combines: tuple[str, ...] = ()  # the lanes that it combines, once they are known: `resolved`
     assign: str = ""  # the goal of the sets of topics that it assigns; empty: it assigns none
     risk: float = 0.0
+    order: str = "score"
 
     @property
     def settings(self) -> dict[str, Value]:
@@ -112,7 +121,15 @@ class LaneSpec:
     @property
     def decision_settings(self) -> dict[str, Value]:
         """The options of its decisions; none if it assigns no topics."""
-        return {"assign": self.assign, "risk": self.risk} if self.assign else {}
+        if not self.assign:
+            return {}
+        order: dict[str, Value] = {"order": self.order} if self.by_probability else {}
+        return {"assign": self.assign, "risk": self.risk, **order}
+
+    @property
+    def by_probability(self) -> bool:
+        """Whether the first topics of its rankings are in order of their probabilities."""
+        return self.order == "probability"
 
     def new_decider(self) -> Decider | None:
         """What assigns topics, if the lane does that."""
@@ -170,7 +187,7 @@ def parse_spec(text: str) -> LaneSpec:
     --------
     >>> parse_spec("mmp:loss=3,norm=l2,name=champion")
     LaneSpec(name='champion', learner='mmp', options={'loss': 3}, norm='l2', shards=1, \
-combines=(), assign='', risk=0.0)
+combines=(), assign='', risk=0.0, order='score')
     >>> parse_spec("mmp:loss=4")
     Traceback (most recent call last):
     ...
@@ -193,7 +210,7 @@ combines=(), assign='', risk=0.0)
             )
         if key not in declared:
             known = ", ".join(option.name for option in options_of(learner))
-            raise OptionError(f"{learner} has no option {part!r}. Write key=value, with: {known}.")
+            raise OptionError(f"{learner} has no option {key!r}. Write key=value, with: {known}.")
         if key in given:
             raise OptionError(f"{learner} has the option {key!r} twice in {text!r}.")
         given[key] = declared[key].read(value.strip(), learner)
@@ -202,16 +219,16 @@ combines=(), assign='', risk=0.0)
         str(given.pop("norm", LEARNERS[learner].norm)),
     )
     assign, risk = str(given.pop("assign", "")), float(given.pop("risk", 0.0))
-    check_decisions(assign, risk)
-    spec = LaneSpec(
-        name, learner, given, norm, int(given.pop("shards", 1)), assign=assign, risk=risk
-    )
+    order = str(given.pop("order", "score"))
+    check_decisions(assign, risk, order)
+    shards = int(given.pop("shards", 1))
+    spec = LaneSpec(name, learner, given, norm, shards, assign=assign, risk=risk, order=order)
     if spec.shards > 1:
         spec.check_divisible()
     return spec
 
 
-def check_decisions(assign: str, risk: float) -> None:
+def check_decisions(assign: str, risk: float, order: str) -> None:
     """Raise an OptionError if the options of a lane's decisions do not fit."""
     if assign:
         parse_goal(assign)
@@ -219,6 +236,11 @@ def check_decisions(assign: str, risk: float) -> None:
         raise OptionError(
             "The 'risk' option needs the option 'assign': only a lane that assigns topics can say "
             "which documents to review; e.g. assign=micro,risk=0.1."
+        )
+    elif order == "probability":
+        raise OptionError(
+            "The option 'order=probability' needs the option 'assign': only a lane that assigns "
+            "topics knows how likely they are; e.g. assign=micro,order=probability."
         )
 
 
@@ -302,3 +324,17 @@ def names_in(text: str, able: Sequence[str]) -> tuple[str, ...] | None:
             if others is not None:
                 return (name, *others)
     return None
+
+
+def differing_options(
+    settings: Mapping[str, Value], others: Mapping[str, Value]
+) -> Iterator[tuple[str, Value, Value]]:
+    """Yield each option that differs between the settings of two lanes, with its values.
+
+    An option of decisions that settings lack has its default.
+    """
+    usual = {option.name: option.default for option in DECISION_OPTIONS if option.default != ""}
+    for key in dict.fromkeys((*settings, *others)):
+        value, other = (given.get(key, usual.get(key, "none")) for given in (settings, others))
+        if value != other:
+            yield key, value, other

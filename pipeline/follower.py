@@ -12,6 +12,7 @@ from pipeline.log.block import Block
 from pipeline.log.coverage import Coverage
 from pipeline.log.record import decode_record
 from pipeline.snapshots.content import damage_of, describe, part, text, whole
+from pipeline.snapshots.new_deciders import new_deciders
 from pipeline.snapshots.restoring import restore_engine
 from pipeline.snapshots.snapshot import Snapshot, take_snapshot
 
@@ -100,6 +101,8 @@ class Follower:
     def restore(self, snapshot: Snapshot) -> None:
         """Restore the state of a snapshot that has these lanes, and perhaps others."""
         restore_engine(self.engine, snapshot)
+        for warning in new_deciders(self.engine):
+            log.warning("%s", warning)
         with damage_of(snapshot.name), part("coverage"):
             self.coverage = Coverage.from_state(checked_coverage(snapshot.content["coverage"]))
         described = describe(snapshot.content, snapshot.name)

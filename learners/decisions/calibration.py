@@ -1,10 +1,10 @@
 """How likely a topic near the top of a ranking is relevant: logistic regression, learned online.
 
 A lane's scores have no unit: they grow, and those of two learners cannot be compared. So a topic is
-described by its score in relation to recent scores, to its neighbours in the ranking and to the
-document, and each topic has an intercept and a slope of its own. Every few labelled rounds there is
-a Newton step: gradients are divided by the curvature of all rounds, of which older ones count less.
-So the weights settle fast, and follow a stream that changes.
+described by its score in relation to recent scores, to the best one and to the document. Each topic
+also has an intercept and a slope of its own, and likely topics say something about the others.
+Every few labelled rounds there is a Newton step: gradients are divided by the curvature of all
+rounds, of which older ones count less. So the weights settle fast, and follow changes.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from typing import NamedTuple
 import numpy as np
 
 from learners.arrays import Bools, Floats, Ints, Longs
+from learners.decisions.bounded_numbers import faded, limited, logistic
 from learners.decisions.decided import CANDIDATES
-from learners.decisions.fading import faded
+from learners.decisions.pairs import Partners, find_partners, learn_pairs, sum_of_pairs
 from learners.jit import njit, njit_inline
 
-# What describes a candidate: a constant, its score, how far it is below the best topic, above the
-# next and below the one before, the logarithm of its place, whether it is first, by how much its
-# score is high or low, and the mean score of the document.
-CONSTANT, SCORE, BELOW_BEST, ABOVE_NEXT, PLACE, FIRST, HIGH, MEAN, LOW, BELOW_PREVIOUS = range(10)
-FEATURES = 10
+# What describes a candidate: a constant, its score, what the likely topics say about it, how far it
+# is below the best topic, whether it is first, by how much its score is high or low, and the mean
+# score of the document.
+CONSTANT, SCORE, PAIRED, BELOW_BEST, FIRST, HIGH, LOW, MEAN = range(8)
+FEATURES = 8
 PENDING_ROUNDS = FEATURES  # the last column of the pending gradient
 ROUNDS, AVERAGE, VARIANCE = range(3)  # of recent scores
 INTERCEPT, SLOPE, INTERCEPT_KNOWN, SLOPE_KNOWN = range(4)  # of a topic
 TOPIC_COLUMNS = 4
 
-START = (-2.0, 1.0)  # the weights of the constant and of the score before anything is learned
+START = (-2.0, 1.0, 1.0)  # the weights of the first features before anything is learned
 RIDGE = 1.0  # curvature before anything is learned
 STEP_ROUNDS = 4  # labelled rounds per step; a step per round took longer and was no better
 FORGET = 0.003  # by how much the curvature of older rounds counts less, per round
@@ -46,12 +47,11 @@ ROUNDING = 1e-20  # a variance below it, in units of the squared mean, is due to
 HIGH_FROM = 1.0  # standard deviations above the mean; scores below the mean are low
 # The first few candidates get a probability, and others up to the first that is less likely.
 ALWAYS_ESTIMATED, LEAST_LIKELY = 3, 0.01
+LEAST_LOGIT = math.log(LEAST_LIKELY / (1.0 - LEAST_LIKELY))
 LEAST_CURVATURE = 1e-4  # of the logistic curve
-MOST_SCORE, MOST_SCALED, MOST_LOGIT, MOST_WEIGHT = 1e100, 30.0, 30.0, 1e6
+MOST_SCORE, MOST_SCALED, MOST_WEIGHT = 1e100, 30.0, 1e6
 # A feature is at most the difference of two scaled scores.
 MOST_GRADIENT = STEP_ROUNDS * CANDIDATES * 2.0 * MOST_SCALED
-
-LOG_PLACES = np.array([math.log(1.0 + place) for place in range(CANDIDATES)])
 
 
 class Calibration(NamedTuple):
@@ -61,6 +61,7 @@ class Calibration(NamedTuple):
     curvature: Floats  # features x features; only the upper triangle is used
     # Per topic: its intercept and slope, and by how much their variances are below the prior.
     topics: Floats
+    pairs: Floats  # per pair of topics: a weight, and what is known of it
     scale: Floats  # rounds, and mean and variance of recent scores
     pending: Floats  # the gradient since the last step, and the number of its rounds
 
@@ -70,7 +71,9 @@ class CalibrationWorkspace(NamedTuple):
 
     features: Floats  # candidates x features
     scaled: Floats  # scores in relation to recent ones
+    logits: Floats  # by the present weights, without pairs
     likely: Floats  # probabilities by the present weights
+    partners: Partners
     order: Longs  # places by falling probability
     reduced: Floats  # features x features
 
@@ -82,15 +85,15 @@ def new_workspace() -> CalibrationWorkspace:
         np.zeros((CANDIDATES, FEATURES)),
         np.zeros(CANDIDATES),
         np.zeros(CANDIDATES),
+        np.zeros(CANDIDATES),
+        Partners(
+            np.full(CANDIDATES + 1, -1),
+            np.zeros(CANDIDATES),
+            np.zeros((CANDIDATES, CANDIDATES), np.int64),
+        ),
         np.zeros(CANDIDATES, np.int64),
         np.zeros((FEATURES, FEATURES)),
     )
-
-
-@njit_inline
-def limited(value: float, most: float) -> float:
-    """The number from -most to most that is next to a value."""
-    return min(max(value, -most), most)
 
 
 @njit_inline
@@ -116,16 +119,32 @@ def estimate(
     At least the first `least` of the `count` candidates get a probability. The features of all
     that get one, and the probabilities, are left in `work`.
     """
+    found = describe(topics, scores, row, count, least, model, work)
+    find_partners(work.logits, found, work.partners)
+    for place in range(found):
+        paired = limited(sum_of_pairs(topics, row, place, model.pairs, work.partners), MOST_SCALED)
+        work.features[place, PAIRED] = paired
+        work.likely[place] = logistic(work.logits[place] + model.weights[PAIRED] * paired)
+    return found
+
+
+@njit_inline
+def describe(
+    topics: Ints, scores: Floats, row: int, count: int, least: int, model: Calibration,
+    work: CalibrationWorkspace,
+) -> int:  # fmt: skip
+    """Write the features and logits of candidates, up to an unlikely one; return their number.
+
+    Which of them are likely is not known yet, so nothing is said about pairs.
+    """
     weights, by_topic = model.weights, model.topics
-    features, scaled, likely = work.features, work.scaled, work.likely
+    features, scaled, logits = work.features, work.scaled, work.logits
     mean = scale_scores(scores, row, count, model.scale, scaled)
     for place in range(count):
         score = scaled[place]
         features[place, CONSTANT], features[place, SCORE], features[place, MEAN] = 1.0, score, mean
+        features[place, PAIRED] = 0.0
         features[place, BELOW_BEST] = scaled[0] - score
-        features[place, ABOVE_NEXT] = score - scaled[place + 1] if place + 1 < count else 0.0
-        features[place, BELOW_PREVIOUS] = scaled[place - 1] - score if place > 0 else 0.0
-        features[place, PLACE] = LOG_PLACES[place]
         features[place, FIRST] = 1.0 if place == 0 else 0.0
         features[place, HIGH] = max(score - HIGH_FROM, 0.0)
         features[place, LOW] = max(-score, 0.0)
@@ -133,8 +152,8 @@ def estimate(
         logit = by_topic[topic, INTERCEPT] + by_topic[topic, SLOPE] * score
         for i in range(FEATURES):
             logit += weights[i] * features[place, i]
-        likely[place] = 1.0 / (1.0 + math.exp(-limited(logit, MOST_LOGIT)))
-        if place >= least and likely[place] < LEAST_LIKELY:
+        logits[place] = logit
+        if place >= least and logit < LEAST_LOGIT:
             return place
     return count
 
@@ -173,6 +192,7 @@ def learn_candidates(
         slope_variance += TOPIC_NOISE * SLOPE_PRIOR
         by_topic[topic, INTERCEPT_KNOWN] = max(INTERCEPT_PRIOR - intercept_variance, 0.0)
         by_topic[topic, SLOPE_KNOWN] = max(SLOPE_PRIOR - slope_variance, 0.0)
+        learn_pairs(place, off, steep, model.pairs, work.partners)
     pending[PENDING_ROUNDS] += 1.0
     if pending[PENDING_ROUNDS] >= STEP_ROUNDS:
         take_step(model, work.reduced)

@@ -21,6 +21,7 @@ RECORD = np.dtype(
         ("assigned", np.bool_, CANDIDATES),
         ("certainty", np.float64),
         ("review", np.bool_),
+        ("known", np.int32),
     ]
 )
 
@@ -28,12 +29,13 @@ RECORD = np.dtype(
 class Decisions(NamedTuple):
     """What was decided about the rows of a segment: rows x candidates."""
 
-    topics: Ints  # best score first; -1: no more
+    topics: Ints  # best score first, or in the order of the ranking; -1: no more
     scores: Floats
     probabilities: Floats
     assigned: Bools
     certainty: Floats  # per row: the expected F1 of the assigned set
     review: Bools  # per row: whether a person should look at the document
+    known: Ints  # per row: the topics that existed when it was ranked
 
     @classmethod
     def new(cls, rows: int) -> Decisions:
@@ -42,6 +44,7 @@ class Decisions(NamedTuple):
         return cls(
             np.full(shape, -1, np.int32), np.zeros(shape), np.zeros(shape),
             np.zeros(shape, np.bool_), np.zeros(rows), np.zeros(rows, np.bool_),
+            np.zeros(rows, np.int32),
         )  # fmt: skip
 
     def keep(self, rows: Sequence[int] | Longs) -> list[bytes]:
@@ -65,3 +68,4 @@ class Decisions(NamedTuple):
         self.topics[rows], self.scores[rows] = put.topics, put.scores
         self.probabilities[rows], self.assigned[rows] = put.probabilities, put.assigned
         self.certainty[rows], self.review[rows] = put.certainty, put.review
+        self.known[rows] = put.known

@@ -39,6 +39,14 @@ from learners.decisions.calibration import (
 )
 from learners.decisions.decided import CANDIDATES, Decisions
 from learners.decisions.goals import Goal
+from learners.decisions.pairs import (
+    KNOWN,
+    MOST_PAIR_WEIGHT,
+    PAIR_COLUMNS,
+    PAIR_PRIOR,
+    WEIGHT,
+    pair_count,
+)
 from learners.decisions.rules import (
     BINS,
     CERTAINTY_BINS,
@@ -67,6 +75,8 @@ from learners.learner import State
 from learners.scores import Scores
 from learners.segment import Steps
 
+FORMER_FEATURES = 10  # of a candidate, before there were pairs of topics
+
 
 @njit
 def follow_decisions(
@@ -77,10 +87,10 @@ def follow_decisions(
 
     `order` and `values` are the best topics of the ranked rows and their scores, in their order.
     """
-    step_row, step_learn = steps.row, steps.learn
+    step_row, step_learn, step_known = steps.row, steps.learn, steps.known
     label_starts, labels = steps.label_starts, steps.labels
     rule, level = goal
-    topics, scores, likely, assigned, certainty, review = made
+    topics, scores, likely, assigned, certainty, review, known = made
     work = new_workspace()
     is_relevant = np.zeros(CANDIDATES, np.bool_)
     ranked = 0
@@ -92,6 +102,7 @@ def follow_decisions(
                 topics[row, place] = order[ranked, place]
                 scores[row, place] = values[ranked, place]
             ranked += 1
+            known[row] = step_known[step]
         candidates = 0
         while candidates < CANDIDATES and topics[row, candidates] >= 0:
             candidates += 1
@@ -127,11 +138,12 @@ class Decider:
     def __init__(self, goal: Goal, risk: float) -> None:
         self.goal = goal
         self.risk = risk
-        self._weights: Floats = np.zeros(FEATURES)
-        self._weights[: len(START)] = START
+        self.left_out = False  # whether it was restored without what an older version had learned
+        self._weights = first_weights()
         self._curvature: Floats = np.zeros((FEATURES, FEATURES))
         self._pending: Floats = np.zeros(PENDING_ROUNDS + 1)
         self._calibrated = GrowingArray(2)
+        self._pairs = GrowingArray(1)
         self._scale: Floats = np.zeros(VARIANCE + 1)
         self._tally: Floats = np.zeros(TALLIES)
         self._tally[RIGHT], self._tally[SIZES] = FIRST_RIGHT, FIRST_SIZES
@@ -145,6 +157,7 @@ class Decider:
         """Make room for what is known of each topic."""
         self._calibrated.grow(topics, TOPIC_COLUMNS)
         self._assigned.grow(topics, 2)
+        self._pairs.grow(PAIR_COLUMNS * pair_count(topics))
 
     def follow(self, steps: Steps, scores: Scores, made: Decisions) -> None:
         """Decide about the ranked rows, and learn from the labelled ones.
@@ -157,8 +170,9 @@ class Decider:
         first = int(rows[0]) if len(rows) else 0
         order, values = scores.best(steps.known[ranked], CANDIDATES, first)
         model = Calibration(
-            self._weights, self._curvature, self._calibrated.room, self._scale, self._pending
-        )
+            self._weights, self._curvature, self._calibrated.room, self._pairs.room, self._scale,
+            self._pending,
+        )  # fmt: skip
         state = RuleState(self._tally, self._assigned.room, self._histogram, self._certainty)
         follow_decisions(steps, order, values, self.goal, self.risk, model, state, made)
 
@@ -169,6 +183,7 @@ class Decider:
             "curvature": self._curvature.copy(),
             "pending": self._pending.copy(),
             "calibrated": self._calibrated.copy(),
+            "pairs": self._pairs.copy().reshape(-1, PAIR_COLUMNS),
             "scale": self._scale.copy(),
             "tally": self._tally.copy(),
             "assigned": self._assigned.copy(),
@@ -177,7 +192,14 @@ class Decider:
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        """Go on from a state that `state` gave; see `Learner.restore`."""
+        """Go on from a state that `state` gave; see `Learner.restore`.
+
+        The state of an older version has other features and no pairs of topics. Thresholds that
+        were learned with it do not fit, either, so everything is learned again.
+        """
+        if "pairs" not in state and len(floats(state, "weights", None)) == FORMER_FEATURES:
+            self.left_out = True
+            return
         weights = floats(state, "weights", FEATURES)
         curvature = floats(state, "curvature", FEATURES, FEATURES)
         pending = floats(state, "pending", PENDING_ROUNDS + 1)
@@ -185,6 +207,7 @@ class Decider:
         scale = floats(state, "scale", VARIANCE + 1)
         tally = floats(state, "tally", TALLIES)
         assigned = floats(state, "assigned", len(calibrated), 2)
+        pairs = floats(state, "pairs", pair_count(len(calibrated)), PAIR_COLUMNS)
         check_between("weights", weights, -MOST_WEIGHT, MOST_WEIGHT)
         check_between("curvature", curvature, -MOST_SCORE, MOST_SCORE)
         check_between("pending", pending[:FEATURES], -MOST_GRADIENT, MOST_GRADIENT)
@@ -192,6 +215,8 @@ class Decider:
         check_between("calibrated", calibrated[:, :INTERCEPT_KNOWN], -MOST_WEIGHT, MOST_WEIGHT)
         check_between("calibrated", calibrated[:, INTERCEPT_KNOWN], 0.0, INTERCEPT_PRIOR)
         check_between("calibrated", calibrated[:, SLOPE_KNOWN], 0.0, SLOPE_PRIOR)
+        check_between("pairs", pairs[:, WEIGHT], -MOST_PAIR_WEIGHT, MOST_PAIR_WEIGHT)
+        check_between("pairs", pairs[:, KNOWN], 0.0, PAIR_PRIOR)
         check_between("scale", scale[[ROUNDS, VARIANCE]], 0.0, 8.0 * MOST_SCORE * MOST_SCORE)
         check_between("scale", scale[[AVERAGE]], -MOST_SCORE, MOST_SCORE)
         check_between("tally", tally, 0.0, MAX_COUNT)
@@ -209,6 +234,7 @@ class Decider:
         self._histogram, self._certainty = histogram.copy(), certainty.copy()
         self._calibrated.load(calibrated)
         self._assigned.load(assigned)
+        self._pairs.load(pairs.ravel())
 
     def check_references(self, topics: int) -> None:
         """Raise `InvalidArrayError` if there is something of a topic that the stream lacks."""
@@ -217,12 +243,18 @@ class Decider:
     def size_bytes(self) -> int:
         """The memory of what was learned."""
         fixed = (self._curvature, self._histogram, self._certainty)
-        per_topic = self._calibrated.nbytes + self._assigned.nbytes
-        return sum(array.nbytes for array in fixed) + per_topic
+        growing = (self._calibrated, self._assigned, self._pairs)
+        return sum(array.nbytes for array in (*fixed, *growing))
 
     @staticmethod
     def max_bytes(topics: int) -> int:
         """The most that `size_bytes` can be."""
-        return 8 * (
-            FEATURES * FEATURES + 2 * (BINS + CERTAINTY_BINS) + (TOPIC_COLUMNS + 2) * topics
-        )
+        fixed = FEATURES * FEATURES + 2 * (BINS + CERTAINTY_BINS)
+        return 8 * (fixed + (TOPIC_COLUMNS + 2) * topics + PAIR_COLUMNS * pair_count(topics))
+
+
+def first_weights() -> Floats:
+    """The weights of the features before anything is learned."""
+    weights = np.zeros(FEATURES)
+    weights[: len(START)] = START
+    return weights

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from learners.arrays import Bools, Floats, Ints, Longs
+from learners.decisions.bounded_numbers import faded
 from learners.decisions.decided import CANDIDATES, Decisions
-from learners.decisions.fading import faded
 from learners.decisions.goals import F1, MACRO, MICRO, PRECISION, RECALL
 from learners.jit import njit, njit_inline
 

@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from learners.decisions import calibration as c
+from learners.decisions import pairs as p
 from learners.decisions import rules as r
-from learners.decisions.fading import LEAST
+from learners.decisions.bounded_numbers import LEAST, MOST_LOGIT
 from learners.decisions.goals import F1, MACRO, MICRO, PRECISION, RECALL, Goal
 
 
@@ -33,6 +34,11 @@ def limited(value: float, most: float) -> float:
     return min(max(value, -most), most)
 
 
+def logistic(logit: float) -> float:
+    """The probability of a logit; never 0 or 1."""
+    return 1.0 / (1.0 + math.exp(-limited(logit, MOST_LOGIT)))
+
+
 class SlowDecider:
     """Decides about one document after the other, and learns from its labels."""
 
@@ -43,6 +49,7 @@ class SlowDecider:
         self.curvature = [[0.0] * c.FEATURES for _ in range(c.FEATURES)]
         self.gradient, self.pending_rounds = [0.0] * c.FEATURES, 0
         self.own: dict[int, list[float]] = {}  # per topic: intercept, slope, what is known of both
+        self.pairs: dict[int, list[float]] = {}  # per slot: weight, what is known of it
         self.rounds, self.average, self.variance = 0.0, 0.0, 0.0
         self.right, self.sizes = r.FIRST_RIGHT, r.FIRST_SIZES
         self.relevant = self.found = self.outside = 0.0
@@ -67,35 +74,50 @@ class SlowDecider:
         for place, score in enumerate(scaled):
             row = [0.0] * c.FEATURES
             row[c.CONSTANT], row[c.SCORE], row[c.MEAN] = 1.0, score, total / len(scaled)
-            row[c.BELOW_BEST] = scaled[0] - score
-            row[c.ABOVE_NEXT] = score - (scaled[place + 1] if place + 1 < len(scaled) else score)
-            row[c.BELOW_PREVIOUS] = (scaled[place - 1] if place else score) - score
-            row[c.PLACE], row[c.FIRST] = math.log(1.0 + place), 1.0 if place == 0 else 0.0
+            row[c.BELOW_BEST], row[c.FIRST] = scaled[0] - score, 1.0 if place == 0 else 0.0
             row[c.HIGH], row[c.LOW] = max(score - c.HIGH_FROM, 0.0), max(-score, 0.0)
             rows.append(row)
         return rows
 
-    def probability(self, topic: int, features: Sequence[float]) -> float:
-        """How likely a candidate is relevant."""
+    def logit(self, topic: int, features: Sequence[float]) -> float:
+        """How likely a candidate is relevant, on the logistic scale, without other candidates."""
         own = self.own.get(topic, [0.0] * c.TOPIC_COLUMNS)
         logit = own[c.INTERCEPT] + own[c.SLOPE] * features[c.SCORE]
         for weight, feature in zip(self.weights, features, strict=True):
             logit += weight * feature
-        return 1.0 / (1.0 + math.exp(-limited(logit, c.MOST_LOGIT)))
+        return logit
+
+    def probabilities(
+        self, topics: Sequence[int], logits: Sequence[float], features: Sequence[list[float]]
+    ) -> list[float]:
+        """How likely candidates are, given the likely ones; completes their features."""
+        likely = []
+        for topic, logit, row in zip(topics, logits, features, strict=False):
+            total = 0.0
+            for slot, share in partners(topic, topics, logits):
+                total += self.pairs.get(slot, [0.0, 0.0])[0] * share
+            row[c.PAIRED] = limited(total, c.MOST_SCALED)
+            both = logit + self.weights[c.PAIRED] * row[c.PAIRED]
+            likely.append(logistic(both))
+        return likely
 
     def decide(self, topics: Sequence[int], scores: Sequence[float]) -> SlowDecision:
         """Decide about a document with these candidates."""
         features = self.features(scores)
-        likely = [self.probability(t, row) for t, row in zip(topics, features, strict=True)]
-        places = range(c.ALWAYS_ESTIMATED, len(likely))
-        unlikely = (place for place in places if likely[place] < c.LEAST_LIKELY)
-        count = next(unlikely, len(likely))
-        likely[count:] = [0.0] * (len(likely) - count)
+        logits = [self.logit(t, row) for t, row in zip(topics, features, strict=True)]
+        count = self.estimated(logits, c.ALWAYS_ESTIMATED)
+        likely = self.probabilities(topics[:count], logits[:count], features)
+        likely += [0.0] * (len(topics) - count)
         assigned = self.assigned(topics[:count], likely[:count])
         certainty = self.certainty(likely[:count], assigned)
         assigned += [False] * (len(topics) - count)
         review = self.risk > 0.0 and (certainty < self.review_cut or self.review_cut == 1.0)
         return SlowDecision([*topics], [*scores], likely, assigned, certainty, review)
+
+    def estimated(self, logits: Sequence[float], least: int) -> int:
+        """How many candidates get a probability."""
+        places = range(least, len(logits))
+        return next((place for place in places if logits[place] < c.LEAST_LOGIT), len(logits))
 
     def assigned(self, topics: Sequence[int], likely: Sequence[float]) -> list[bool]:
         """Which of the candidates are assigned."""
@@ -139,20 +161,24 @@ class SlowDecider:
         """Learn from a document that was decided about, now that its topics are known."""
         count = count_likely(made.probabilities)
         hits = [topic in labels for topic in made.topics[:count]]
-        features = self.features(made.scores) if hits else []
-        likely = [self.probability(t, row) for t, row in zip(made.topics, features, strict=False)]
+        likely: list[float] = []
         if hits:
+            features = self.features(made.scores)
+            logits = [self.logit(t, row) for t, row in zip(made.topics, features, strict=True)]
+            described = self.estimated(logits, count)
+            topics, logits = made.topics[:described], logits[:described]
+            likely = self.probabilities(topics, logits, features)
             if self.rounds >= c.SCALE_ROUNDS:
-                self.calibrate(made, hits, features, likely)
+                self.calibrate(topics, hits, features, logits, likely)
             self.learn_scale(made.scores)
         self.count(made, hits, likely, labels)
 
     def calibrate(
-        self, made: SlowDecision, hits: Sequence[bool], features: Sequence[Sequence[float]],
-        likely: Sequence[float],
+        self, topics: Sequence[int], hits: Sequence[bool], features: Sequence[Sequence[float]],
+        logits: Sequence[float], likely: Sequence[float],
     ) -> None:  # fmt: skip
         """Learn what was right; take a step if enough rounds have come together."""
-        for topic, row, one, hit in zip(made.topics, features, likely, hits, strict=False):
+        for topic, row, one, hit in zip(topics, features, likely, hits, strict=False):
             steep = max(one * (1.0 - one), c.LEAST_CURVATURE)
             off = (1.0 if hit else 0.0) - one
             for i in range(c.FEATURES):
@@ -160,6 +186,7 @@ class SlowDecider:
                 for k in range(i, c.FEATURES):
                     self.curvature[i][k] += (steep * row[i]) * row[k]
             self.learn_topic(topic, row[c.SCORE], steep, off)
+            self.learn_pairs(partners(topic, topics, logits), steep, off)
         self.pending_rounds += 1
         if self.pending_rounds == c.STEP_ROUNDS:
             for i, step in enumerate(solved(self.curvature, self.gradient)):
@@ -180,6 +207,20 @@ class SlowDecider:
         intercept += c.TOPIC_NOISE * c.INTERCEPT_PRIOR
         slope += c.TOPIC_NOISE * c.SLOPE_PRIOR
         own[2], own[3] = max(c.INTERCEPT_PRIOR - intercept, 0.0), max(c.SLOPE_PRIOR - slope, 0.0)
+
+    def learn_pairs(self, found: Sequence[tuple[int, float]], steep: float, off: float) -> None:
+        """Move the weights of the pairs of a candidate and the likely ones."""
+        spread = 0.0
+        for slot, share in found:
+            spread += (p.PAIR_PRIOR - self.pairs.get(slot, [0.0, 0.0])[1]) * (share * share)
+        shrink = 1.0 / (1.0 + steep * spread)
+        for slot, share in found:
+            weight, known = self.pairs.get(slot, [0.0, 0.0])
+            variance = p.PAIR_PRIOR - known
+            weight = limited(weight + ((variance * share) * off) * shrink, p.MOST_PAIR_WEIGHT)
+            variance *= 1.0 - (variance * (share * share)) * (steep * shrink)
+            variance += p.PAIR_NOISE * p.PAIR_PRIOR
+            self.pairs[slot] = [weight, max(p.PAIR_PRIOR - variance, 0.0)]
 
     def learn_scale(self, scores: Sequence[float]) -> None:
         """Add the scores of a document to the statistics of recent scores."""
@@ -252,6 +293,17 @@ class SlowDecider:
         keep = 1.0 - r.FORGET
         known = self.by_topic.get(topic, [0.0, 0.0])
         self.by_topic[topic] = [faded(known[0], keep) + right, known[1] * keep + 1.0]
+
+
+def partners(topic: int, topics: Sequence[int], logits: Sequence[float]) -> list[tuple[int, float]]:
+    """The slots of a topic's pairs with other likely candidates, and how likely these are."""
+    found = []
+    for other, logit in zip(topics, logits, strict=True):
+        if other != topic and logit >= p.LIKELY_LOGIT:
+            larger = max(topic, other)
+            slot = larger * larger + (other if topic == larger else larger + topic)
+            found.append((slot % p.MOST_PAIRS, logistic(logit)))
+    return found
 
 
 def count_likely(likely: Sequence[float]) -> int:

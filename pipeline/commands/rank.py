@@ -20,7 +20,7 @@ from pipeline.errors import UsageError
 from pipeline.printable import printable, printable_lines
 from pipeline.ranking.processes import RankingProcessError
 from pipeline.ranking.rank import RankResult, RankSettings, rank
-from pipeline.reports.report import lane_table, set_table
+from pipeline.reports.report import lane_table, order_notes, set_table
 from pipeline.storage.container import DamagedError
 from pipeline.storage.output_files import STANDARD_OUTPUT
 
@@ -129,7 +129,8 @@ def show(settings: RankSettings, result: RankResult, quiet: bool) -> None:
     """Show how a run ended, with the exit code that fits."""
     to_stderr = STANDARD_OUTPUT in (settings.rankings, settings.report)
     if result.report is not None:
-        for table in filter(None, (lane_table(result.report), set_table(result.report))):
+        tables = (lane_table(result.report), *order_notes(result.report), set_table(result.report))
+        for table in filter(None, tables):
             typer.echo(printable_lines(table), err=to_stderr)
         if not any(lane["rounds"] for lane in result.report.values()):
             typer.echo("nothing was evaluated: no document has a label", err=True)

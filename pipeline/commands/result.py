@@ -13,7 +13,14 @@ from pipeline.replay.replay import ReplayResult
 from pipeline.replay.settings import ReplaySettings
 from pipeline.reports.lane_changes import change_lines
 from pipeline.reports.lane_comparison import comparison_lines
-from pipeline.reports.report import lane_table, run_notes, run_totals, set_table, topic_tables
+from pipeline.reports.report import (
+    lane_table,
+    order_notes,
+    run_notes,
+    run_totals,
+    set_table,
+    topic_tables,
+)
 from pipeline.storage.output_files import STANDARD_OUTPUT
 
 
@@ -25,7 +32,8 @@ def show_result(
     written = [path for path in outputs if path]
     report = result.report
     changes, topics = change_lines(report), topic_tables(report)
-    lines = (lane_table(report), *comparison_lines(report), *changes, set_table(report), *topics)
+    tables = (lane_table(report), *order_notes(report), *comparison_lines(report))
+    lines = (*tables, *changes, set_table(report), *topics)
     for line in filter(None, lines):
         typer.echo(printable_lines(line), err=STANDARD_OUTPUT in written)
     if not quiet:

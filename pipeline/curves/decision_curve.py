@@ -218,6 +218,7 @@ class DecisionCurve:
         """Learn the ids of the newest documents and rounds, which were added before.
 
         `ranked` are the documents that were decided about, and `labelled` are those of the rounds.
+        `made` has the candidates in the order of the rankings.
         """
         if self.queue is not None:
             self.queue.add(made, ranked, int(self._tally[DECIDED]) - len(ranked))

@@ -18,7 +18,7 @@ from learners.checks import InvalidArrayError, array_of, ints, longs
 from learners.jit import njit
 from learners.learner import State
 from learners.rank_measures import RANK_MEASURES, tau_b
-from learners.scores import RANK, RankScores, RowScores
+from learners.scores import RANK, Places, RankScores, RowScores
 from learners.segment import Steps
 from pipeline.curves.curve_checks import check_points
 from pipeline.curves.topic_curve import LearningCurve, Point, is_kept
@@ -99,10 +99,10 @@ class RankCurve(LearningCurve):
         """A prediction can be off by the number of ranks minus 1."""
         return (self.ranks - 1.0, 1.0)
 
-    def follow(self, steps: Steps, scores: RowScores) -> Floats:
+    def follow(self, steps: Steps, scores: RowScores, places: Places | None = None) -> Floats:
         """Add the rounds among `steps`, each measured by the rank that was predicted for its row.
 
-        Returns what lanes are compared by, a row a round.
+        Returns what lanes are compared by, a row a round. A predicted rank has no `places`.
         """
         predicted = RankScores.expect(scores).matrix
         rounds = int(np.count_nonzero(steps.learn))

@@ -54,7 +54,7 @@ class MarkedDocument(NamedTuple):
     number: int
     id: str
     certainty: float
-    topics: Ints  # per candidate, best score first; -1: no more
+    topics: Ints  # per candidate, in the order of the ranking; -1: no more
     probabilities: Floats
     assigned: Bools
 

@@ -173,11 +173,12 @@ class LearningCurve(ABC):
         yield from map(self.as_point, self.rows())
 
     @abstractmethod
-    def follow(self, steps: Steps, scores: RowScores) -> Floats:
+    def follow(self, steps: Steps, scores: RowScores, places: Places | None = None) -> Floats:
         """Add the rounds among `steps`, each measured by the scores that its row was ranked with.
 
         Returns the measures of these rounds, one row per round. Scores of another label kind are a
-        ScoresMismatchError.
+        ScoresMismatchError. `places` are the places of the labels in rankings that are not in order
+        of the scores.
         """
 
     def topic_losses(self) -> tuple[Floats, Floats] | None:
@@ -241,13 +242,14 @@ class TopicCurve(LearningCurve):
         """Rounds whose document had at least one topic."""
         return int(self._tally[WITH_TOPICS])
 
-    def follow(self, steps: Steps, scores: RowScores) -> Floats:
+    def follow(self, steps: Steps, scores: RowScores, places: Places | None = None) -> Floats:
         """Add the rounds among `steps`, each measured by the scores its row was ranked with.
 
         Returns the measures of these rounds, a row each, NaN where one does not exist.
         """
         scores = Scores.expect(scores)
-        return self.follow_places(steps, scores.places(steps), scores.topics)
+        places = scores.places(steps) if places is None else places
+        return self.follow_places(steps, places, scores.topics)
 
     def follow_places(self, steps: Steps, places: Places, topics: int) -> Floats:
         """As `follow`, with the ranks of the labels; all labels and ranks are below `topics`."""

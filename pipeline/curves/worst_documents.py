@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from learners.arrays import Floats
 from learners.checks import InvalidArrayError, array_of, check_between, floats, starts
-from learners.decisions.fading import faded
+from learners.decisions.bounded_numbers import faded
 from learners.growing_array import GrowingArray
 from learners.jit import njit_inline
 from learners.learner import State

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import TypeVar
 
 from learners.cores import usable_cores
+from learners.decisions.decided import Decisions
 from learners.learner import Learner
 from learners.scores import RowScores
 from learners.specs import LaneSpec, resolved
@@ -240,6 +241,7 @@ class Engine:
             self._without_helpers(self.topic_group, first.measures) if has_topic_lanes else [],
             explained,
             self._in_lane_order([result.decisions for result in results]),
+            self._in_lane_order([result.emitted for result in results]),
             [lane.marks_documents for lane in self.lanes],
             first.steps if has_topic_lanes else None,
         )
@@ -252,7 +254,7 @@ class Engine:
 
     def _explain_row(
         self, group: LaneGroup, shared: SharedSegment, row: int, known: int,
-        scores: Sequence[RowScores],
+        scores: Sequence[RowScores], decisions: Sequence[Decisions | None],
     ) -> list[GroupExplanation]:  # fmt: skip
         """Explain the rankings of a row; return nothing if that fails, now and from then on.
 
@@ -263,7 +265,7 @@ class Engine:
         try:
             names, table = self.topics.names, self.vocabulary.table
             terms = strongest_terms(*shared.by_norm["none"].rows.row(row), table)
-            explanation = group.explain(shared, row, known, scores, names, table)
+            explanation = group.explain(shared, row, known, scores, decisions, names, table)
             return [replace(explanation, terms=terms)]
         except Exception:
             log.exception(
@@ -290,6 +292,7 @@ class Engine:
             terms=explanations[0].terms,
             rankings=self._in_lane_order([one.rankings for one in explanations]),
             scores=self._in_lane_order([one.scores for one in explanations]),
+            heads=self._in_lane_order([one.heads for one in explanations]),
         )
 
 

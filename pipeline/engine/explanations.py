@@ -54,6 +54,7 @@ class ExplainedDocument:
     terms: tuple[WeightedTerm, ...]  # the terms with the largest values in its vector
     rankings: list[tuple[RankedTopic, ...]]  # per lane: the first topics
     scores: list[Floats]  # per lane: the scores of all topics known at the ranking
+    heads: list[Ints]  # per lane: the first topics, if they are not in order of the scores
 
 
 def explain_ranking(
@@ -61,14 +62,20 @@ def explain_ranking(
     segment: SharedSegment,
     row: int,
     scores: Floats,
+    head: Ints,
     topics: Sequence[str],
     table: TermTable,
 ) -> tuple[RankedTopic, ...]:
-    """Return the first topics of a row's ranking; `scores` are the lane's scores of the row."""
+    """Return the first topics of a row's ranking; `scores` are the lane's scores of the row.
+
+    `head` are its first topics, if they are not in order of the scores.
+    """
     terms, values = segment.by_norm[lane.spec.norm].rows.row(row)
     if lane.is_ordinal:
         return (explain_rank(lane, terms, values, scores, table),)
-    first = np.argsort(-scores, kind="stable")[:TOPICS]
+    first = np.argsort(-scores, kind="stable")[: max(TOPICS, len(head))]
+    first[: len(head)] = head
+    first = first[:TOPICS]
     contributions = lane.learner.contributions(terms, values, first)
     ranked_topics = []
     for i, topic in enumerate(first.tolist()):
@@ -101,10 +108,15 @@ def strongest_terms(terms: Ints, weights: Floats, table: TermTable) -> tuple[Wei
     )
 
 
-def rank_of(topic: int, scores: Floats) -> int | None:
-    """Return the rank of a topic, from 1; ties go by topic index. None if it was not known yet."""
+def rank_of(topic: int, scores: Floats, head: Ints) -> int | None:
+    """Return the rank of a topic, from 1; ties go by topic index. None if it was not known yet.
+
+    `head` are the first topics, if they are not in order of the scores.
+    """
     if topic >= len(scores):
         return None
+    if topic in head:
+        return 1 + int(np.flatnonzero(head == topic)[0])
     score = scores[topic]
     ties_before = np.count_nonzero(scores[:topic] == score)
     return 1 + int(np.count_nonzero(scores > score) + ties_before)

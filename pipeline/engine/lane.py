@@ -6,11 +6,19 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from learners.arrays import Floats
+import numpy as np
+
+from learners.arrays import Floats, Ints
 from learners.decisions.decided import Decisions
+from learners.decisions.reordering import (
+    by_probability,
+    head_by_probability,
+    permute_scores,
+    reorder_places,
+)
 from learners.learner import Learner
-from learners.scores import LabelKind, RowScores, Scores
-from learners.segment import Rows, Segment
+from learners.scores import DenseScores, LabelKind, Places, RowScores, Scores
+from learners.segment import Rows, Segment, Steps
 from learners.specs import LaneSpec
 from learners.unit_length import unit_length
 from pipeline.curves.decision_curve import DecisionCurve
@@ -105,11 +113,12 @@ class Lane:
         started = time.perf_counter()
         segment = shared.by_norm[self.spec.norm]
         self.learner.follow(segment, scores, others)
-        measures = self.curve.follow(segment.steps, scores)
         if decisions is not None:
             self.decide(segment, scores, decisions)
             if self.decision_curve is not None:
                 self.decision_curve.follow(segment.steps, decisions, segment.topics)
+        places = self.places_by_probability(segment.steps, scores, decisions)
+        measures = self.curve.follow(segment.steps, scores, places)
         self.seconds += time.perf_counter() - started
         return measures
 
@@ -131,3 +140,34 @@ class Lane:
         """Decide about the ranked rows of a segment, and learn from the labelled ones."""
         if self.decider is not None:
             self.decider.follow(segment.steps, Scores.expect(scores), decisions)
+
+    def places_by_probability(
+        self, steps: Steps, scores: RowScores, decisions: Decisions | None
+    ) -> Places | None:
+        """The places of labels in rankings by probability; None if the lane ranks by score."""
+        if decisions is None or not self.spec.by_probability:
+            return None
+        places = Scores.expect(scores).places(steps)
+        reorder_places(steps, decisions, self.has_sparse_scores, places)
+        return places
+
+    def emitted(self, decisions: Decisions | None) -> Decisions | None:
+        """What was decided, with the candidates in the order of the ranking."""
+        if decisions is None or not self.spec.by_probability:
+            return decisions
+        return by_probability(decisions, self.has_sparse_scores)
+
+    def combined_scores(self, scores: RowScores, decisions: Decisions | None) -> RowScores:
+        """The scores for a stacker: by these, topics are in the order of the ranking."""
+        if decisions is None or not self.spec.by_probability:
+            return scores
+        table = Scores.expect(scores).table()
+        table = table if scores.is_sparse else table.copy()
+        permute_scores(decisions, self.has_sparse_scores, table)
+        return DenseScores(table)
+
+    def head(self, decisions: Decisions | None, row: int) -> Ints:
+        """The first topics of a row, if they are not in order of the scores; otherwise none."""
+        if decisions is None or not self.spec.by_probability:
+            return np.zeros(0, np.int32)
+        return head_by_probability(decisions, row, self.has_sparse_scores)

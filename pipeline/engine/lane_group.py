@@ -33,6 +33,7 @@ class GroupExplanation:
 
     rankings: list[tuple[RankedTopic, ...]]  # per lane: the first topics
     scores: list[Floats]  # per lane: the scores of all topics known at the ranking
+    heads: list[Ints]  # per lane: the first topics, if they are not in order of the scores
     terms: tuple[WeightedTerm, ...] = ()  # the terms with the largest values in its vector
 
 
@@ -44,6 +45,7 @@ class GroupResult:
     known_labels: Ints  # labels that existed at each ranking
     scores: list[RowScores]  # per lane
     decisions: list[Decisions | None]  # per lane: None if it assigns no topics
+    emitted: list[Decisions | None]  # the same, with the candidates in the order of the ranking
     labelled: list[Entry]  # the document or late label that each round learned from
     measures: list[Floats]  # per lane: one row per round
     steps: Steps
@@ -88,8 +90,8 @@ class LaneGroup:
         scores = [lane.learner.new_scores(len(segment.rows), segment.topics) for lane in self.lanes]
         decisions = [lane.new_decisions(len(segment.rows)) for lane in self.lanes]
         for i, document in enumerate(builder.late_documents):
-            for lane_scores, emitted in zip(scores, document.scores, strict=True):
-                lane_scores.put(rows + i, emitted)
+            for lane_scores, stored in zip(scores, document.scores, strict=True):
+                lane_scores.put(rows + i, stored)
         for i, made in enumerate(decisions):
             if made is not None and builder.late_documents:
                 made.put(rows, [late.scores[i].decision for late in builder.late_documents])
@@ -101,7 +103,7 @@ class LaneGroup:
             # Cut right after the ranking, before anything is learned from this document.
             stop = int(ranking_steps[row]) + 1
             measured.append(runner.run(self.lanes, shared.between(done, stop), scores, decisions))
-            explanations += explain(self, shared, row, builder.known_labels[row], scores)
+            explanations += explain(self, shared, row, builder.known_labels[row], scores, decisions)
             done = stop
         rest = shared.between(done, len(shared))
         measured.append(runner.run(self.lanes, rest, scores, decisions))
@@ -113,26 +115,28 @@ class LaneGroup:
         self._store_unlabelled(builder, segment, scores, decisions)
         rounds = [self.rounds + before for before in builder.rounds_before]
         self.rounds += len(builder.labelled)
-        for lane, made in zip(self.lanes, decisions, strict=True):
+        emitted = [lane.emitted(made) for lane, made in zip(self.lanes, decisions, strict=True)]
+        for lane, made in zip(self.lanes, emitted, strict=True):
             if lane.decision_curve is not None and made is not None:
                 lane.decision_curve.name_documents(made, builder.documents, builder.labelled)
         known_labels = np.array(builder.known_labels, np.int32)
         return GroupResult(
-            rounds, known_labels, scores, decisions, builder.labelled, measures, segment.steps,
-            explanations,
+            rounds, known_labels, scores, decisions, emitted, builder.labelled, measures,
+            segment.steps, explanations,
         )  # fmt: skip
 
     def explain(
         self, shared: SharedSegment, row: int, known: int, scores: Sequence[RowScores],
-        topics: Sequence[str], table: TermTable,
+        decisions: Sequence[Decisions | None], topics: Sequence[str], table: TermTable,
     ) -> GroupExplanation:  # fmt: skip
         """Explain the rankings of the document in this row; nothing may be learned from it yet."""
         row_scores = [lane_scores.row(row, known) for lane_scores in scores]
+        heads = [lane.head(made, row) for lane, made in zip(self.lanes, decisions, strict=True)]
         rankings = [
-            explain_ranking(lane, shared, row, lane_scores, topics, table)
-            for lane, lane_scores in zip(self.lanes, row_scores, strict=True)
+            explain_ranking(lane, shared, row, lane_scores, head, topics, table)
+            for lane, lane_scores, head in zip(self.lanes, row_scores, heads, strict=True)
         ]
-        return GroupExplanation(rankings, row_scores)
+        return GroupExplanation(rankings, row_scores, heads)
 
     def _store_unlabelled(
         self, builder: SegmentBuilder, segment: Segment, scores: list[RowScores],
@@ -207,5 +211,6 @@ class LaneGroup:
 
 # Returns one explanation, or none if rankings cannot be explained.
 ExplainRow = Callable[
-    [LaneGroup, SharedSegment, int, int, Sequence[RowScores]], list[GroupExplanation]
+    [LaneGroup, SharedSegment, int, int, Sequence[RowScores], Sequence[Decisions | None]],
+    list[GroupExplanation],
 ]

@@ -43,11 +43,16 @@ class LaneRunner:
         measures: dict[str, Floats] = {}
         for stacking in (False, True):
             batch = [lane for lane in lanes if bool(lane.combines) == stacking]
+            combined = {
+                lane.name: lane.combined_scores(scores_of[lane.name], decisions_of[lane.name])
+                for lane in lanes
+                if any(lane.name in other.combines for other in batch)
+            }
             arguments = (
                 batch,
                 repeat(segment),
                 [scores_of[lane.name] for lane in batch],
-                [[scores_of[name] for name in lane.combines] for lane in batch],
+                [[combined[name] for name in lane.combines] for lane in batch],
                 [decisions_of[lane.name] for lane in batch],
             )
             several = len(segment) >= MIN_STEPS_FOR_THREADS and len(batch) > 1

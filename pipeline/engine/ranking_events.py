@@ -18,7 +18,7 @@ import orjson
 from learners.arrays import Bytes, Longs
 from learners.decisions.decided import CANDIDATES
 from learners.jit import njit
-from learners.scores import LabelKind, Scores
+from learners.scores import LabelKind
 from pipeline.engine.decision_texts import (
     AFTER_NAME,
     BEFORE_NAME,
@@ -159,14 +159,9 @@ class RankingWriter:
         documents = ranked.documents
         shape = (len(documents), len(lanes), places)
         orders, values = np.empty(shape, np.int32), np.empty(shape)
-        decisions = [ranked.decisions_of(lane) for lane in lanes]
-        for i, (lane, made) in enumerate(zip(lanes, decisions, strict=True)):
-            if made is not None and places <= CANDIDATES:  # found already
-                rows = slice(len(documents))
-                orders[:, i], values[:, i] = made.topics[rows, :places], made.scores[rows, :places]
-                continue
-            scores = Scores.expect(ranked.scores[lane])
-            orders[:, i], values[:, i] = scores.best(ranked.known_topics, places)
+        decisions = [ranked.emitted_by(lane) for lane in lanes]
+        for i, lane in enumerate(lanes):
+            orders[:, i], values[:, i] = ranked.best(lane, places)
         used = orders >= 0
         numbers = orjson.dumps(values[used], option=orjson.OPT_SERIALIZE_NUMPY)
         chosen = self._fields

@@ -56,8 +56,10 @@ def lane_spec(
                 raise ValueError(f"lane {name} has the option {key!r}, unknown to this release")
             options[key] = declared[key].read(str(value), learner)
         assign, risk = str(decisions["assign"]), float(decisions["risk"])
-        check_decisions(assign, risk)
-        spec = LaneSpec(name, learner, options, norm, max(1, shards), combines, assign, risk)
+        order = str(decisions["order"])
+        check_decisions(assign, risk, order)
+        whole = max(1, shards)
+        spec = LaneSpec(name, learner, options, norm, whole, combines, assign, risk, order)
         if spec.shards > 1:
             spec.check_divisible()
     except OptionError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from learners.specs import LaneSpec
+from learners.specs import LaneSpec, differing_options
 from pipeline.engine.engine import EngineSettings
 from pipeline.errors import UsageError
 from pipeline.models.model import InputSettings, Model
@@ -87,13 +87,8 @@ def lane_differences(saved: Sequence[LaneSpec], given: Sequence[LaneSpec]) -> It
         if other is None:
             yield f"lane {lane.name}: in the model, but not in this run"
             continue
-        options, others = lane.settings, other.settings
-        for key in (*options, *(key for key in others if key not in options)):
-            if options.get(key) != others.get(key):
-                yield (
-                    f"lane {lane.name}: {key} = {options.get(key)} in the model, "
-                    f"{others.get(key)} now"
-                )
+        for key, before, after in differing_options(lane.settings, other.settings):
+            yield f"lane {lane.name}: {key} = {before} in the model, {after} now"
     for name in now:
         yield f"lane {name}: in this run, but not in the model"
 

@@ -36,7 +36,10 @@ class RankedDocument:
 
     @cached_property
     def rankings(self) -> dict[str, RankingOfLane]:
-        """By lane: topics with their scores, best first. Of an ordinal lane: the predicted rank."""
+        """By lane: topics with their scores, best first. Of an ordinal lane: the predicted rank.
+
+        With `order=probability` a score can be lower than the next one.
+        """
         events = [orjson.loads(event) for event in self.events]
         return {event["lane"]: ranking_in(event) for event in events}
 

@@ -59,6 +59,7 @@ class DecisionSample(NamedTuple):
 
     goal: str
     risk: float
+    order: str  # of the first topics: by score or by probability
     values: Mapping[str, float | None]
     recent: Mapping[str, float | None]
     reliability: Sequence[Mapping[str, float]]
@@ -117,7 +118,7 @@ class PageDecisions:
         """
         names, count = engine.topics.names, len(ranked.documents)
         lanes = range(len(engine.lanes))
-        decisions = [(ranked.decisions_of(i), ranked.has_marks(i)) for i in lanes]
+        decisions = [(ranked.emitted_by(i), ranked.has_marks(i)) for i in lanes]
         return [
             tuple(
                 None if made is None else document_decision(made, row, names, has_marks)
@@ -155,6 +156,7 @@ class PageDecisions:
         return DecisionSample(
             lane.spec.assign,
             lane.spec.risk,
+            lane.spec.order,
             curve.last().values,
             curve.recent().values,
             curve.reliability(),

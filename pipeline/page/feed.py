@@ -244,8 +244,10 @@ class PageFeed(Feed):
         for topic in islice(topics, TRUE_TOPICS):
             number = self._engine.topics.find(topic)
             ranks = (
-                None if number is None or lane.is_ordinal else rank_of(number, scores)
-                for lane, scores in zip(self._engine.lanes, explained.scores, strict=True)
+                None if number is None or lane.is_ordinal else rank_of(number, scores, head)
+                for lane, scores, head in zip(
+                    self._engine.lanes, explained.scores, explained.heads, strict=True
+                )
             )
             true.append(TrueTopic(topic, tuple(ranks)))
         untold = len(topics) - len(true)

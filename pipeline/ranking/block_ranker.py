@@ -105,11 +105,11 @@ class LaneRanker:
         events, arrays = list[bytes](), list[Arrays]()
         for some in self._bounded(len(documents), labelled.topics):
             part = rows.between(some.start, some.stop)
-            shared, scores = self._score(part, labelled.topics)
-            ranked = self._ranked(documents[some], shared, scores)
+            shared, scores, decisions = self._score(part, labelled.topics)
+            ranked = self._ranked(documents[some], scores, decisions)
             events += self._events(ranked, shared, top, why)
             if self._evaluate:
-                arrays.append(placed(self._engine, labelled, some, ranked.scores))
+                arrays.append(placed(self._engine, labelled, some, ranked))
         return events, joined(arrays)
 
     def _bounded(self, rows: int, topics: int) -> Iterator[slice]:
@@ -120,8 +120,10 @@ class LaneRanker:
             most = max(1, MAX_SCORES // max(1, topics))
         yield from (slice(start, min(start + most, rows)) for start in range(0, rows, most))
 
-    def _score(self, rows: Rows, topics: int) -> tuple[SharedSegment, dict[str, RowScores]]:
-        """Return the scores of all lanes by name, with room for `topics` topics.
+    def _score(
+        self, rows: Rows, topics: int
+    ) -> tuple[SharedSegment, dict[str, RowScores], dict[str, Decisions | None]]:
+        """Return the scores and decisions of all lanes by name, with room for `topics` topics.
 
         `topics` may be more than the model knows: labels that it does not know have the score 0.
         """
@@ -130,11 +132,18 @@ class LaneRanker:
             {lane.spec.norm for lane in self._engine.all_lanes},
         )
         scores: dict[str, RowScores] = {}
+        decisions: dict[str, Decisions | None] = {}
+        combined: dict[str, RowScores] = {}
+        needed = {name for lane in self._engine.all_lanes for name in lane.combines}
         for lane in sorted(self._engine.all_lanes, key=lambda lane: bool(lane.combines)):
-            scores[lane.name] = lane.learner.new_scores(len(rows), topics)
-            others = [scores[name] for name in lane.combines]
-            lane.learner.follow(self._segment_for(lane, shared), scores[lane.name], others)
-        return shared, scores
+            given = lane.learner.new_scores(len(rows), topics)
+            others = [combined[name] for name in lane.combines]
+            lane.learner.follow(self._segment_for(lane, shared), given, others)
+            made = self._decided(lane, shared, given)
+            scores[lane.name], decisions[lane.name] = given, made
+            if lane.name in needed:
+                combined[lane.name] = lane.combined_scores(given, made)
+        return shared, scores, decisions
 
     def _segment_for(self, lane: Lane, shared: SharedSegment) -> Segment:
         """Return the segment in the form that a lane needs."""
@@ -156,16 +165,19 @@ class LaneRanker:
         return Segment(rows, steps, self._vectors.terms, known)
 
     def _ranked(
-        self, documents: Sequence[Entry], shared: SharedSegment, scores: dict[str, RowScores]
-    ) -> RankedSegment:
+        self, documents: Sequence[Entry], scores: dict[str, RowScores],
+        decisions: dict[str, Decisions | None],
+    ) -> RankedSegment:  # fmt: skip
         """Return documents and scores as the engine does after it has ranked a segment."""
         engine, count = self._engine, len(documents)
+        made = [decisions[lane.name] for lane in engine.lanes]
         return RankedSegment(
             list(documents),
             np.full(count, self._topics, np.int32),
             [[engine.group_of(lane).rounds] * count for lane in engine.lanes],
             [scores[lane.name] for lane in engine.lanes],
-            decisions=[self._decided(lane, shared, scores[lane.name]) for lane in engine.lanes],
+            decisions=made,
+            emitted=[lane.emitted(one) for lane, one in zip(engine.lanes, made, strict=True)],
             marks=[lane.marks_documents for lane in engine.lanes],
         )
 

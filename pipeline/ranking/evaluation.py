@@ -14,13 +14,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from learners.scores import Places, RankScores, RowScores, Scores
+from learners.decisions.decided import Decisions
+from learners.scores import Places, RankScores, Scores
 from learners.segment import Steps
+from pipeline.curves.decision_curve import DecisionCurve
 from pipeline.curves.rank_curve import RankCurve
 from pipeline.curves.topic_curve import LearningCurve, TopicCurve
 from pipeline.engine.engine import Engine
 from pipeline.engine.lane import Lane, new_curve
+from pipeline.engine.ranked_segment import RankedSegment
 from pipeline.log.block import Entry
+from pipeline.reports.decision_report import decision_tables
 from pipeline.storage.container import Arrays
 
 
@@ -85,8 +89,9 @@ def learning_steps(labels: Sequence[list[int] | None], known: int, grows: bool) 
     )
 
 
-def placed(engine: Engine, labelled: Labelled, some: slice, scores: Sequence[RowScores]) -> Arrays:
+def placed(engine: Engine, labelled: Labelled, some: slice, ranked: RankedSegment) -> Arrays:
     """Return what `Evaluation.add` needs of some documents, as named arrays."""
+    scores = ranked.scores
     arrays: Arrays = {}
     topic_steps = learning_steps(labelled.topic_labels[some], len(engine.topics), grows=True)
     rank_steps = learning_steps(labelled.rank_labels[some], engine.rank_labels.ranks, grows=False)
@@ -99,9 +104,15 @@ def placed(engine: Engine, labelled: Labelled, some: slice, scores: Sequence[Row
             matrix = RankScores.expect(scores[number]).matrix
             arrays[f"lane{number}/predicted"] = matrix[rank_steps.row]
         else:
-            places = Scores.expect(scores[number]).places(topic_steps)
+            made = ranked.decisions_of(number)
+            places = lane.places_by_probability(topic_steps, scores[number], made)
+            if places is None:
+                places = Scores.expect(scores[number]).places(topic_steps)
             for name, array in zip(Places._fields, places, strict=True):
                 arrays[f"lane{number}/{name}"] = array
+            if made is not None:
+                decided = b"".join(made.keep(topic_steps.row.tolist()))
+                arrays[f"lane{number}/decided"] = np.frombuffer(decided, np.uint8)
     return arrays
 
 
@@ -111,6 +122,9 @@ class Evaluation:
     def __init__(self, engine: Engine) -> None:
         self.lanes: list[Lane] = engine.lanes
         self.curves: list[LearningCurve] = [new_curve(lane.learner) for lane in engine.lanes]
+        self.decision_curves = [
+            DecisionCurve(lane.marks_documents) if lane.spec.assign else None for lane in self.lanes
+        ]
         self._topics = len(engine.topics)
         self.unknown_labels = 0  # labels of topics that the model does not know
 
@@ -129,6 +143,10 @@ class Evaluation:
             if isinstance(curve, TopicCurve):
                 places = Places(*(arrays[f"lane{number}/{name}"] for name in Places._fields))
                 curve.follow_places(topic_steps, places, topics)
+                decision_curve = self.decision_curves[number]
+                if decision_curve is not None:
+                    made = Decisions.unpack([arrays[f"lane{number}/decided"].tobytes()])
+                    decision_curve.follow(with_rankings(topic_steps), made, topics)
             elif isinstance(curve, RankCurve):
                 predicted = RankScores(len(ranks))
                 predicted.matrix[:] = arrays[f"lane{number}/predicted"]
@@ -143,10 +161,33 @@ class Evaluation:
                 "documents": documents,
                 **curve.last().values,
                 **curve.derived(),
+                **decision_measures(lane, decided),
                 "settings": {**settings, **lane.spec.settings},
             }
-            for lane, curve in zip(self.lanes, self.curves, strict=True)
+            for lane, curve, decided in zip(
+                self.lanes, self.curves, self.decision_curves, strict=True
+            )
         }
+
+
+def decision_measures(lane: Lane, curve: DecisionCurve | None) -> dict[str, Any]:
+    """Return the measures of the sets and probabilities of a lane, if it assigns topics."""
+    if curve is None:
+        return {}
+    return {**curve.last().values, "decisions": decision_tables(lane.spec, curve)}
+
+
+def with_rankings(steps: Steps) -> Steps:
+    """Return learning steps with a step before them that ranks each of their rows."""
+    ranks = np.zeros(len(steps), np.bool_)
+    return Steps(
+        np.concatenate((steps.row, steps.row)),
+        np.concatenate((ranks, steps.learn)),
+        np.concatenate((steps.known, steps.known)),
+        np.concatenate((np.zeros(len(steps), np.int64), steps.label_starts)),
+        steps.labels,
+        np.concatenate((steps.ranked, steps.ranked)),
+    )
 
 
 def steps_of(

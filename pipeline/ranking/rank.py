@@ -33,6 +33,7 @@ from pipeline.replay.progress import Progress
 from pipeline.replay.replay import SWITCH_INTERVAL_SECONDS
 from pipeline.replay.settings import check_fields
 from pipeline.reports.report import Report, write_report
+from pipeline.snapshots.new_deciders import new_deciders
 from pipeline.storage.output_files import (
     STANDARD_OUTPUT,
     check_outputs,
@@ -146,6 +147,9 @@ def rank(settings: RankSettings, progress: Progress) -> RankResult:
     source = open_source(settings.source, settings.max_event_bytes, input_.format)
     for line in describe(settings, parts, input_.profile):
         progress.say(printable(line))
+    for part in parts:
+        for warning in new_deciders(part.engine):
+            progress.warn(warning)
     tokenizer = Tokenizer(input_.profile)
     ranker = BlockRanker(parts, settings.top, settings.why, settings.evaluate)
     ranker.rank(make_block(WARM_UP, tokenizer))  # compiled here, so that no process has to

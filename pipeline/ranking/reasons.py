@@ -9,7 +9,6 @@ import numpy as np
 import orjson
 
 from learners.arrays import Floats, Ints
-from learners.scores import Scores
 from pipeline.engine.decision_texts import as_objects as decision_objects
 from pipeline.engine.engine import Engine
 from pipeline.engine.explanations import explain_rank, strongest_terms
@@ -28,8 +27,8 @@ def explained_events(
     known = len(engine.topics)
     places = min(top, known) if top else known
     best = [
-        None if lane.is_ordinal else Scores.expect(scores).best(ranked.known_topics, places)
-        for lane, scores in zip(engine.lanes, ranked.scores, strict=True)
+        None if lane.is_ordinal else ranked.best(number, places)
+        for number, lane in enumerate(engine.lanes)
     ]
     events = []
     for row, document in enumerate(ranked.documents):
@@ -45,7 +44,7 @@ def explained_events(
             else:
                 topics, scores = first[0][row], first[1][row]
                 event["ranking"] = explained_topics(engine, lane, shared, row, topics, scores)
-                made = ranked.decisions_of(number)
+                made = ranked.emitted_by(number)
                 if made is not None:
                     names, marks = engine.topics.names, ranked.has_marks(number)
                     decided, likely = decision_objects(made, row, names, marks)

@@ -36,6 +36,7 @@ from pipeline.replay.settings import ReplaySettings, check_settings
 from pipeline.reports.loss_table import LossTable
 from pipeline.reports.plots import plot_curves
 from pipeline.reports.report import Report, make_report, write_curves, write_report
+from pipeline.snapshots.new_deciders import new_deciders
 from pipeline.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def replay(
         progress.say(line)
     for line in resumed_lines(model, engine) if model else ():
         progress.say(line)
+    for warning in new_deciders(engine):
+        progress.warn(warning)
     metrics = serve_metrics(settings, progress)
     warm_up(lanes, tokenizer, progress.say, source)
     if settings.source == "-" and sys.stdin.isatty():

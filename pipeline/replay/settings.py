@@ -18,7 +18,11 @@ from pipeline.storage.output_files import STANDARD_OUTPUT, check_outputs
 from pipeline.text.profile import DEFAULT_PROFILE, canonical_profile
 
 # The best one first; it also says which topics it would assign.
-DEFAULT_LANES = ("soft-arow:assign=micro,name=soft-arow", "mmp:loss=1", "perceptron")
+DEFAULT_LANES = (
+    "soft-arow:assign=micro,order=probability,name=soft-arow",
+    "mmp:loss=1",
+    "perceptron",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from learners.specs import LaneSpec
+from pipeline.curves.decision_curve import DecisionCurve
 from pipeline.curves.topic_quality import QualityOfTopic
 from pipeline.engine.engine import Engine
 from pipeline.engine.explanations import strongest_terms
@@ -29,11 +31,8 @@ def decision_report(engine: Engine, lane: Lane) -> dict[str, Any]:
     known = [one.topic for one in topics if one.in_use and one.documents >= ENOUGH_DOCUMENTS]
     terms = responsible_terms(engine, lane, known[:EXPLAINED])
     tables = {
-        "assign": lane.spec.assign,
-        "risk": lane.spec.risk,
+        **decision_tables(lane.spec, curve),
         "recent": curve.recent().values,
-        "reliability": curve.reliability(),
-        "review": [point._asdict() for point in curve.review_gain()],
         "unused_topics": sum(not one.in_use for one in topics),
         "topics": [
             topic_object(one, engine.topics.names[one.topic], terms.get(one.topic))
@@ -41,6 +40,17 @@ def decision_report(engine: Engine, lane: Lane) -> dict[str, Any]:
         ],
     }
     return {**curve.last().values, "decisions": tables}
+
+
+def decision_tables(spec: LaneSpec, curve: DecisionCurve) -> dict[str, Any]:
+    """Return the options of a lane that assigns topics, and the diagrams of its decisions."""
+    return {
+        "assign": spec.assign,
+        "risk": spec.risk,
+        "order": spec.order,
+        "reliability": curve.reliability(),
+        "review": [point._asdict() for point in curve.review_gain()],
+    }
 
 
 def responsible_terms(

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from learners.decisions.reordering import HEAD
 from learners.scores import LabelKind
 from learners.specs import LEARNERS
 from pipeline.curves.confidence import CONFIDENCE
@@ -195,6 +196,15 @@ def lane_table(report: Report) -> str:
 def assigning_lanes(report: Report) -> Report:
     """Return the lanes that assign topics."""
     return {name: lane for name, lane in report.items() if "decisions" in lane}
+
+
+def order_notes(report: Report) -> Iterator[str]:
+    """Yield a line for each lane that does not rank all topics by score."""
+    for name, lane in assigning_lanes(report).items():
+        if lane["decisions"]["order"] == "probability":
+            is_sparse = LEARNERS[lane["settings"]["learner"]].scores_class.is_sparse
+            which = f"the first {HEAD} topics" + (" that it retrieves" if is_sparse else "")
+            yield f"{name} ranks {which} by probability, so scores need not fall"
 
 
 def set_table(report: Report) -> str:

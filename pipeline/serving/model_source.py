@@ -15,6 +15,7 @@ from pipeline.ranking.rank import RankSettings, input_settings
 from pipeline.serving.rank_request import Limits
 from pipeline.serving.served_model import Reply, ServedModel
 from pipeline.snapshots.folder import SUFFIX, Stamp, stamp_of
+from pipeline.snapshots.new_deciders import new_deciders
 from pipeline.storage.container import DamagedError
 
 log = logging.getLogger(__name__)
@@ -50,6 +51,9 @@ class ModelSource:
         """Load the newest model; raises UsageError or `DamagedError`."""
         state, now = self.state(), time.time()
         parts = load_frozen_lanes(self.path, self.lanes, warn)
+        for part in parts:
+            for warning in new_deciders(part.engine):
+                warn(warning)
         saved = min(written(part.name, state, now) for part in parts)
         settings = RankSettings(self.path, lanes=self.lanes, profile=self.profile)
         profile = input_settings(settings, parts).profile

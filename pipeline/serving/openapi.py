@@ -74,7 +74,10 @@ def schemas() -> JsonObject:
         "id": {"type": ["string", "integer"]},
         "lane": TEXTS,
         "round": WHOLE,
-        "ranking": a_list(an_object(ranked, ["topic", "score"])),
+        "ranking": {
+            **a_list(an_object(ranked, ["topic", "score"])),
+            "description": "Best first. With order=probability a score can be below the next one.",
+        },
         "assigned": {**a_list(TEXTS), "description": "Of lanes that assign topics."},
         "certainty": {**NUMBER, "description": "The expected F1 of `assigned`."},
         "review": {

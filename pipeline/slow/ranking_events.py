@@ -21,8 +21,11 @@ def slow_ranking_events(
         for number, (lane, scores) in enumerate(zip(lanes, ranked.scores, strict=True)):
             given = scores.row(row, int(ranked.known_topics[row])).tolist()
             best = sorted(range(len(given)), key=lambda topic: (-given[topic], topic))
+            made = ranked.emitted_by(number)
+            if made is not None:
+                first = [topic for topic in made.topics[row].tolist() if topic >= 0]
+                best[: len(first)] = first
             best = best[:top] if top else best
-            made = ranked.decisions_of(number)
             decided: dict[str, object] = {}
             likely: list[float] = []
             if made is not None:

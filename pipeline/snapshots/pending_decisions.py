@@ -53,6 +53,12 @@ def pending_decisions(arrays: Arrays, lane: str, known: Longs) -> list[bytes]:
     if (topics >= np.repeat(known, counts)).any():
         raise InvalidArrayError(f"array {name}_topics has a topic that was not known")
     scores = floats(arrays, f"{name}_scores", total)
+    documents_of = np.repeat(np.arange(documents), counts)
+    same = documents_of[1:] == documents_of[:-1]
+    if (same & (np.diff(scores) > 0.0)).any():
+        raise InvalidArrayError(f"array {name}_scores is not in falling order")
+    if len(np.unique(np.column_stack((documents_of, topics)), axis=0)) < total:
+        raise InvalidArrayError(f"array {name}_topics has a topic twice for one document")
     probabilities = floats(arrays, f"{name}_probabilities", total)
     assigned = bools(arrays, f"{name}_assigned", total)
     certainty = floats(arrays, f"{name}_certainty", documents)
@@ -60,6 +66,7 @@ def pending_decisions(arrays: Arrays, lane: str, known: Longs) -> list[bytes]:
     check_between(f"{name}_probabilities", probabilities, 0.0, 1.0)
     check_between(f"{name}_certainty", certainty, 0.0, 1.0)
     made = Decisions.new(documents)._replace(certainty=certainty, review=review)
+    made.known[:] = known
     used = np.arange(CANDIDATES) < counts[:, None]
     made.topics[used], made.scores[used] = topics, scores
     made.probabilities[used], made.assigned[used] = probabilities, assigned

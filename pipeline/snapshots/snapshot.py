@@ -13,7 +13,7 @@ import numpy as np
 
 from learners.learner import State
 from learners.scores import StoredScores
-from learners.specs import LEARNERS, parse_spec
+from learners.specs import LEARNERS, differing_options, parse_spec
 from pipeline.curves.confidence import arranged
 from pipeline.engine.engine import Engine
 from pipeline.engine.lane import Lane
@@ -199,7 +199,11 @@ def check_settings(actual: dict[str, Any], expected: dict[str, Any]) -> None:
         was = lanes.get(name)
         if was is not None and was["learner"] in LEARNERS:  # an older version lacks newer options
             was = {**parse_spec(was["learner"]).settings, **was}
-        pairs.append((f"lane {name}", was, value))
+        if was is None:
+            pairs.append((f"lane {name}", was, value))
+            continue
+        for option, before, after in differing_options(was, value):
+            pairs.append((f"lane {name}: {option}", before, after))
     for key, was, value in pairs:
         if was != value:
             raise MismatchError(

@@ -89,7 +89,7 @@ def test_helpers_are_in_snapshots_but_their_lanes_are_not(tmp_path: Path) -> Non
 def test_a_stacker_of_all_lanes_is_another_one_with_one_lane_more() -> None:
     lanes = [parse_spec(text) for text in (FIRST, "svm-map:name=all")]
     snapshot = take_snapshot(Engine(lanes), 1)
-    with pytest.raises(MismatchError, match=r"lane all = .*'of': '\[mmp:loss=1\]'.* says .*percep"):
+    with pytest.raises(MismatchError, match=r"lane all: of = \[mmp:loss=1\], .* says .*percep"):
         restore_engine(Engine([*lanes, parse_spec(SECOND)]), snapshot)
 
 

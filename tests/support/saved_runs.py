@@ -18,7 +18,7 @@ LANES = (
     "mmp:average=true,margin=0.1,norm=l2,name=mean",
     "mmp:kernel=poly2,budget=20,name=instances",
     "perceptron",
-    "perceptron:assign=macro,risk=0.3,name=assigning",
+    "perceptron:assign=macro,risk=0.3,order=probability,name=assigning",
     "arow",
     "soft-arow",
     "committee:size=2",

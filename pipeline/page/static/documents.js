@@ -34,6 +34,7 @@ function about(doc, lane) {
 function places(doc, lane) {
   const trueTopics = new Set((doc.true ?? []).map(([topic]) => topic));
   const decided = doc.decisions[lane]; // null if the lane assigns no topics
+  const highest = Math.max(...doc.rankings[lane].map(([, score]) => score));
   const rows = doc.rankings[lane].map(([topic, score, terms], i) => {
     const isTrue = trueTopics.has(topic);
     return make(
@@ -49,12 +50,12 @@ function places(doc, lane) {
           ...(decided?.assigned.includes(topic) ? [make("span", { class: "chip" }, "assigned")] : []),
         ),
       ),
-      make("td", { class: "score" }, short(score), strength(score, doc.rankings[lane][0][1], lane)),
+      make("td", { class: "score" }, short(score), strength(score, highest, lane)),
       ...(decided ? [make("td", { class: "probability" }, probabilityAt(decided, i))] : []),
       make("td", { class: "why" }, why(score, terms)),
     );
   });
-  if (decided) return tableOf("places with-sets", ["rank", "topic", "score", "probability", "terms"], rows);
+  if (decided) return tableOf("places with-sets", ["#", "topic", "score", "probability", "terms"], rows, "titles");
   return tableOf("places", ["rank", "topic", "score", "terms"], rows);
 }
 
@@ -78,15 +79,16 @@ function predictedRank(doc, lane) {
   return tableOf("places predicted", ["rank", "score", "terms"], [row]);
 }
 
-function tableOf(kind, titles, rows) {
-  const head = titles.map((title) => make("th", { scope: "col" }, title));
-  return make("table", { class: kind }, make("thead", { class: "unseen" }, make("tr", {}, ...head)), make("tbody", {}, ...rows));
+// Titles are shown only where one could not tell two numbers apart.
+function tableOf(kind, titles, rows, head = "unseen") {
+  const cells = titles.map((title) => make("th", { scope: "col", class: title === "#" ? "" : title }, title));
+  return make("table", { class: kind }, make("thead", { class: head }, make("tr", {}, ...cells)), make("tbody", {}, ...rows));
 }
 
-// A bar whose length is the score relative to the score of the first topic.
-function strength(score, first, lane) {
+// A bar whose length is the score relative to the highest score.
+function strength(score, highest, lane) {
   const bar = make("span", { class: "strength", "aria-hidden": "true" });
-  bar.style.width = `${first > 0 && score > 0 ? (100 * score) / first : 0}%`;
+  bar.style.width = `${highest > 0 && score > 0 ? (100 * score) / highest : 0}%`;
   bar.style.backgroundColor = colourOf(lane);
   return bar;
 }
@@ -133,12 +135,16 @@ function rankNote(doc, ranks) {
   return doc.rank > ranks ? make("p", { class: "missed" }, `The rank is above the highest rank, ${count(ranks)}, so the document is not learned.`) : null;
 }
 
+const BY_PROBABILITY =
+  "The first ten topics of each ranking are in the order of their probabilities, so a score can be lower than the next one. " +
+  "A probability also depends on which other topics are likely.";
 const RANKS_EXPLAINED =
   "The predicted and the true rank, with the terms that contributed most to the score. A contribution is " +
   "the term's value in the document times its weight at the time of the ranking.";
 
-export function explainLane(element, lane) {
+export function explainLane(element, lane, decisions) {
   const topics = element.dataset.usual ?? (element.dataset.usual = element.textContent);
   const usual = lane && lane.ranks !== null ? RANKS_EXPLAINED : topics;
-  setText(element, !lane || lane.explains ? usual : `This lane (${lane.learner}) has no weights for terms, so its rankings are shown without them.`);
+  const terms = !lane || lane.explains ? usual : `This lane (${lane.learner}) has no weights for terms, so its rankings are shown without them.`;
+  setText(element, decisions?.order === "probability" ? `${terms} ${BY_PROBABILITY}` : terms);
 }

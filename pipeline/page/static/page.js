@@ -101,7 +101,7 @@ function showCurves() {
 function showLast() {
   const lane = Math.max(0, by("ranked-by").selectedIndex);
   by("no-documents").hidden = model.documents.size > 0;
-  explainLane(by("explanation"), model.lanes[lane]);
+  explainLane(by("explanation"), model.lanes[lane], model.decisions[lane]);
   if (model.lanes.length) showDocuments(by("documents"), model, lane);
 }
 

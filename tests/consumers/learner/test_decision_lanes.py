@@ -17,7 +17,10 @@ from tests.consumers.learner.test_ordinal_lanes import replayed, scattered
 from tests.support.kafka_stream import SMALL, Streaming, assert_exact
 from tests.support.killed_learners import learn_over_kills, places_of
 
-MICRO, MACRO = "soft-arow:assign=micro,risk=0.3", "mmp:loss=1,assign=macro,risk=0.5,name=macro"
+MICRO, MACRO = (
+    "soft-arow:assign=micro,risk=0.3",
+    "mmp:loss=1,assign=macro,risk=0.5,order=probability,name=macro",
+)
 PRECISE = "perceptron:average=true,assign=precision:0.8,name=precise"
 LANES = [MICRO, MACRO, PRECISE]
 

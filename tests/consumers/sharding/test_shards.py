@@ -31,7 +31,7 @@ from tests.support.consumer_groups import Flow
 from tests.support.kafka_fixture import need_kafka
 from tests.support.kafka_stream import Streaming, eventually
 
-FIRST, SECOND = "mmp:loss=1", "soft-arow:assign=micro,risk=0.2"
+FIRST, SECOND = "mmp:loss=1", "soft-arow:assign=micro,risk=0.2,order=probability"
 SHARDS = {FIRST: 3, SECOND: 2}
 
 

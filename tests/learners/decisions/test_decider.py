@@ -178,6 +178,8 @@ def test_goes_on_before_the_first_document() -> None:
         ("pending", np.nan),
         ("pending", 4.0),
         ("calibrated", 1.0),
+        ("pairs", np.nan),
+        ("pairs", 1.0),
         ("scale", -1.0),
         ("tally", 0.0),
         ("assigned", -1.0),
@@ -192,6 +194,21 @@ def test_a_state_that_cannot_be_is_refused(name: str, value: float) -> None:
     state[name][...] = value
     with pytest.raises(InvalidArrayError, match=name):
         Decider(parse_goal("precision:0.5"), 0.2).restore(state)
+
+
+def test_a_state_without_pairs_is_not_gone_on_with() -> None:
+    """Older snapshots described candidates otherwise, so everything is learned again."""
+    stream, decider = Stream(3), Decider(parse_goal("macro"), 0.2)
+    follow(decider, stream, [0, len(stream.happenings)])
+    state = decider.state()
+    del state["pairs"]
+    state |= {"weights": np.ones(10), "curvature": np.ones((10, 10)), "pending": np.ones(11)}
+    again, new = (Decider(parse_goal("macro"), 0.2) for _ in range(2))
+    again.restore(state)
+    assert (again.left_out, new.left_out) == (True, False)
+    assert follow(again, Stream(4), [0, 20]) == follow(new, Stream(4), [0, 20])
+    for name, array in new.state().items():
+        assert np.array_equal(again.state()[name], array), name
 
 
 def long_stream(seed: int, length: int, delay: int = 0) -> tuple[Steps, Floats, Floats]:

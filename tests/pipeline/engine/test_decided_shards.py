@@ -23,8 +23,8 @@ TOP = 3
 SETTINGS = EngineSettings(max_topics=12, max_pending=30)
 SPECS = (
     "perceptron:assign=macro,risk=0.4",
-    "mmp:loss=1,assign=precision:0.5",
-    "soft-arow:assign=micro,risk=0.3",
+    "mmp:loss=1,assign=precision:0.5,order=probability",
+    "soft-arow:assign=micro,risk=0.3,order=probability",
 )
 
 

@@ -35,10 +35,13 @@ LANES = (
     "committee:size=3",
     "arow:rho=0.5,bias=0",
     "soft-arow:rho=0.5,bias=0",
-    "perceptron:assign=macro,risk=0.4",
+    "perceptron:assign=macro,risk=0.4,order=probability",
     "mmp:loss=2,assign=precision:0.6",
-    "feature-focus:assign=f1,risk=0.2",
+    "feature-focus:assign=f1,risk=0.2,order=probability",
+    "perceptron:assign=f1,order=probability",
     "svm-map:of=[perceptron,feature-focus:margin=0.3,w_min=0.1,mmp:loss=1],refit=6,window=12,cost=9",
+    "svm-map:of=[perceptron:assign=f1,order=probability,rocchio:refresh=5],refit=6,"
+    "assign=micro,order=probability",
     "prank:ranks=3,average=true",
     "widrow-hoff:ranks=3,kernel=poly2,budget=20,norm=l2",
 )

@@ -134,5 +134,7 @@ def test_ranks_are_those_of_the_ranking_events() -> None:
             places = [place["topic"] for place in event["ranking"]]
             for number, topic in enumerate(engine.topics.names):
                 expected = places.index(topic) + 1 if topic in places else None
-                assert rank_of(number, scores) == expected
-    assert rank_of(3, np.zeros(3)) is None
+                assert rank_of(number, scores, e.heads[lane]) == expected
+            shown = [topic for topic, _, _ in e.rankings[lane]]
+            assert shown == places[: len(shown)]
+    assert rank_of(3, np.zeros(3), np.zeros(0, np.int32)) is None

@@ -10,6 +10,7 @@ import pytest
 
 from learners.arrays import Ints
 from learners.decisions.decided import CANDIDATES, Decisions
+from learners.decisions.reordering import by_probability
 from learners.scores import DenseScores, RowScores
 from learners.specs import parse_spec
 from pipeline.engine.engine import Engine
@@ -67,9 +68,10 @@ def test_events_equal_those_of_the_twin(seed: int, top: int) -> None:
     rounds = sorted(rng.choice([0, 9, 10, 99, 100, 2**62]) for _ in documents)
     decisions = [rng.choice([None, random_decisions(rng, one, known)]) for one in scores]
     marks = [made is not None and rng.random() < 0.5 for made in decisions]
+    emitted = [made and rng.choice([made, by_probability(made, False)]) for made in decisions]
     ranked = RankedSegment(
         documents, known, [rounds] * len(lanes), list[RowScores](scores),
-        decisions=decisions, marks=marks,
+        decisions=decisions, emitted=emitted, marks=marks,
     )  # fmt: skip
     optional = [key for key in TOPIC_FIELDS if key != "ranking"]
     chosen = {"ranking", *rng.sample(optional, rng.randrange(5))}

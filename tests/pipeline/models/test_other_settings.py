@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.models.matching import lane_differences
+from pipeline.replay.settings import parse_lanes
 from tests.support.saved_runs import event_lines, lane_options, refused, run, write_lines
 
 LANES = ("mmp:loss=1", "arow", "prank:ranks=4")
@@ -64,6 +66,18 @@ def test_all_differences_are_named_at_once() -> None:
     for name in (*LANES, "mmp"):
         assert f"lane {name}:" in message
     assert "--min-df: 1 in the model, 3 now" in message
+
+
+def test_an_option_that_one_side_leaves_out_has_its_default() -> None:
+    saved, given = "arow:assign=micro,order=probability,name=a", "arow:name=a"
+    assert [*lane_differences(parse_lanes([saved]), parse_lanes([given]))] == [
+        "lane a: assign = micro in the model, none now",
+        "lane a: order = probability in the model, score now",
+    ]
+    by_score = "arow:assign=micro,order=score,risk=0,name=a"
+    assert not [
+        *lane_differences(parse_lanes([by_score]), parse_lanes(["arow:assign=micro,name=a"]))
+    ]
 
 
 def test_options_that_say_the_same_are_accepted() -> None:

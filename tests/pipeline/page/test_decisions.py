@@ -33,7 +33,7 @@ from tests.pipeline.page.test_usable import BEYOND, CONTRASTS
 from tests.support.page_stream import LANES, TOKENIZER, Stream, small
 from tests.support.page_texts import wait_for_documents
 
-SETS = "soft-arow:assign=micro,risk=0.1,name=sets"
+SETS = "soft-arow:assign=micro,risk=0.1,order=probability,name=sets"
 OTHER = "perceptron:assign=precision:0.9,name=other"
 DECIMALS = "%.3f"
 
@@ -82,6 +82,7 @@ def test_a_sample_says_what_the_curve_and_the_report_say() -> None:
     assert sample is not None
     assert other is not None
     assert (sample.goal, sample.risk, other.goal, other.risk) == ("micro", 0.1, "precision:0.9", 0)
+    assert (sample.order, other.order) == (report["order"], "score") == ("probability", "score")
     assert sample.values == curve_of(stream).last().values
     assert sample.recent == report["recent"]
     assert sample.reliability == report["reliability"]
@@ -115,7 +116,7 @@ def test_the_queue_has_the_last_documents_that_were_marked() -> None:
     whole, cut = Stream([SETS]), Stream([SETS])
     events = [noisy(n) for n in range(300)]
     for ranked in whole.engine.process(make_block(events, TOKENIZER)):
-        made = ranked.decisions_of(0)
+        made = ranked.emitted_by(0)  # in the order of the rankings
         assert made is not None
         for row, document in enumerate(ranked.documents):
             entry, _ = as_objects(made, row, whole.engine.topics.names, has_marks=True)
@@ -251,12 +252,17 @@ def test_sets_beside_documents(view: Viewer, ended: tuple[Stream, PageServer]) -
     assert made is not None
     assert other is not None
     assert (made.review, other.review) in {(True, None), (False, None)}  # the other marks nothing
-    expect(last.locator(".probability")).to_have_text([f"{p:.3f}" for p in made.probabilities])
+    expect(last.locator("td.probability")).to_have_text([f"{p:.3f}" for p in made.probabilities])
     expect(last.locator(".decided")).to_contain_text(f"Assigned: {', '.join(made.assigned)}")
     expect(last.locator(".decided")).to_contain_text(f"certainty {made.certainty:.3f}")
     expect(last.locator(".mark")).to_have_count(1 if made.review else 0)
     chips = last.locator(".topic", has=page.locator(".chip")).locator(".name")
     expect(chips).to_have_text([*made.assigned])
+    titles = last.locator(".titles th")
+    expect(titles).to_have_text(["#", "topic", "score", "probability", "terms"])
+    expect(page.locator("#explanation")).to_contain_text("in the order of their probabilities")
+    page.select_option("#ranked-by", "other")
+    expect(page.locator("#explanation")).not_to_contain_text("in the order of their probabilities")
 
 
 def test_late_labels_leave_decisions_as_they_were(view: Viewer) -> None:

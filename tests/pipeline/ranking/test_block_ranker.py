@@ -109,7 +109,10 @@ def test_a_vocabulary_that_is_cut_is_really_tried() -> None:
 def test_reasons_change_no_other_key() -> None:
     """Also of lanes that assign topics: only one with a risk says whether to review."""
     source = write_lines("e.jsonl", event_lines(6, 150))
-    lanes = ("perceptron:assign=f1,name=sets", "perceptron:assign=f1,risk=0.2,name=marks")
+    lanes = (
+        "perceptron:assign=f1,order=probability,name=sets",
+        "perceptron:assign=f1,risk=0.2,name=marks",
+    )
     run(source, *lane_options(*lanes), "--save", "m", "--quiet")
     ranker = BlockRanker(load_frozen_lanes(Path("m"), (), no_warning), top=3)
     block = make_block(documents_to_rank(6), TOKENIZER)

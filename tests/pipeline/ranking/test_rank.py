@@ -16,6 +16,7 @@ import pytest
 from learners import Perceptron
 from learners.specs import parse_spec, resolved
 from pipeline import save
+from pipeline.curves.decision_curve import DecisionCurve
 from pipeline.engine.engine import Engine
 from pipeline.engine.lane import new_curve
 from pipeline.events.event import Event, parse_event
@@ -28,6 +29,7 @@ from pipeline.ranking.batches import Batch
 from pipeline.ranking.block_ranker import BlockRanker
 from pipeline.ranking.evaluation import Evaluation
 from pipeline.ranking.processes import RankingPool, RankingProcessError
+from pipeline.reports.decision_report import decision_tables
 from pipeline.snapshots.folder import SnapshotFolder
 from pipeline.snapshots.restoring import restore_engine
 from tests.pipeline.engine.test_engine import TOKENIZER, random_events
@@ -179,10 +181,21 @@ def test_measures_are_those_of_the_stream(model: str) -> None:
         restore_engine(engine, saved.snapshot)
         for lane in engine.lanes:
             lane.curve = new_curve(lane.learner)
+            if lane.decision_curve is not None:
+                lane.decision_curve = DecisionCurve(lane.marks_documents)
         list(engine.process(make_block([event], TOKENIZER)))
         for lane, curve in zip(engine.lanes, evaluation.curves, strict=True):
             assert curve.last() == lane.curve.last()
             assert np.array_equal(curve.tally(), lane.curve.tally(), equal_nan=True)
+        report = evaluation.report(1, {})
+        for lane, decided in zip(engine.lanes, evaluation.decision_curves, strict=True):
+            assert (decided is None) == (lane.decision_curve is None)
+            if decided is None or lane.decision_curve is None or topics is None:
+                continue
+            assert decided.last() == lane.decision_curve.last()
+            decisions = report[lane.name]["decisions"]
+            assert decisions == decision_tables(lane.spec, lane.decision_curve)
+            assert report[lane.name]["micro_f1"] == decided.last().values["micro_f1"]
 
 
 def test_what_cannot_be_used_is_said(model: str) -> None:
