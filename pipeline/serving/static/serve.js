@@ -1,6 +1,7 @@
 // Everything from the server or the user is put into the page as text, never as markup.
 
 const byId = (id) => document.getElementById(id);
+const ordered = new Set(); // the lanes that rank by probability
 const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
 
 function element(name, text = "", className = "") {
@@ -47,24 +48,41 @@ function row(cells) {
 function table(event) {
   const made = element("table");
   const isRank = event.ranking === undefined;
-  const heads = [isRank ? "Rank" : "Topic", "Score", "Terms that contributed most"];
-  made.append(row(heads.map((text, i) => {
-    const head = element("th", text, i === 1 ? "number" : "");
+  const places = isRank ? [{ ...event, topic: String(event.rank) }] : event.ranking;
+  const numbers = places[0]?.probability === undefined ? ["Score"] : ["Score", "Probability"];
+  const heads = [isRank ? "Rank" : "Topic", ...numbers, "Terms that contributed most to the score"];
+  made.append(row(heads.map((text) => {
+    const head = element("th", text, numbers.includes(text) ? "number" : "");
     head.scope = "col";
     return head;
   })));
-  const places = isRank ? [{ ...event, topic: String(event.rank) }] : event.ranking;
-  for (const { topic, score, terms } of places) {
-    const value = element("td", number.format(score), "number");
-    made.append(row([element("td", topic), value, element("td", termsOf(terms))]));
+  for (const { topic, score, probability, terms } of places) {
+    const name = event.assigned?.includes(topic) ? `${topic} (assigned)` : topic;
+    const values = [number.format(score)];
+    if (numbers.length > 1) values.push(probability === undefined ? "" : probability.toFixed(3));
+    const cells = values.map((value) => element("td", value, "number"));
+    made.append(row([element("td", name), ...cells, element("td", termsOf(terms))]));
   }
   return made;
 }
 
+// What a lane that assigns topics says beside its ranking.
+function decided({ assigned, certainty, review }) {
+  const facts = [`Assigned: ${assigned.join(", ") || "no topic"}`, `certainty ${certainty.toFixed(3)}`];
+  if (review !== undefined) facts.push(review ? "somebody should review it" : "no review needed");
+  return element("p", `${facts.join("; ")}.`);
+}
+
+const BY_PROBABILITY =
+  "The first ten topics are in the order of their probabilities, further ones in that of their scores. " +
+  "So a score can be lower than the next one.";
+
 function showRankings(answer) {
   const parts = answer.rankings.flatMap((event) => {
-    const title = element("h2", `${event.lane}, after ${event.round.toLocaleString("en")} rounds`);
-    return [title, table(event)];
+    const made = [element("h2", `${event.lane}, after ${event.round.toLocaleString("en")} rounds`)];
+    if (event.assigned !== undefined) made.push(decided(event));
+    if (ordered.has(event.lane)) made.push(element("p", BY_PROBABILITY, "soft"));
+    return [...made, table(event)];
   });
   byId("rankings").replaceChildren(...parts);
   showModel(answer.model);
@@ -75,10 +93,11 @@ async function rank() {
   if (byId("lane").value) body.lane = byId("lane").value;
   byId("state").textContent = "ranking";
   try {
-    showRankings(await ask("v1/rank", body));
+    const answer = await ask("v1/rank", body);
+    if (byId("lane").length === 1) await describe(); // the first time, it had no token
+    showRankings(answer);
     showProblem(null);
     byId("state").textContent = "ranked";
-    if (byId("lane").length === 1) await describe();
   } catch (error) {
     byId("rankings").replaceChildren();
     byId("state").textContent = "";
@@ -89,7 +108,8 @@ async function rank() {
 async function describe() {
   showModel(await ask("v1/model"));
   const { lanes } = await ask("v1/lanes");
-  for (const { name } of lanes) {
+  for (const { name, settings } of lanes) {
+    if (settings.order === "probability") ordered.add(name);
     const option = element("option", name);
     option.value = name;
     byId("lane").append(option);
