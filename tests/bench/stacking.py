@@ -46,6 +46,7 @@ LANES = {
     "m3": "mmp:loss=3,name=m3",
     "soft-arow": "soft-arow",
     "smooth": "soft-arow:rho=3,smooth=0.1,name=smooth",
+    "ordered": "soft-arow:assign=micro,order=probability,name=ordered",
 }
 SETS = (
     ("m1", "m2", "m3", "perceptron"),
@@ -57,6 +58,7 @@ SETS = (
     ("m1", "m2", "m3", "perceptron", "arow"),
     ("soft-arow", "m1", "perceptron"),
     ("soft-arow", "smooth"),
+    ("ordered", "m1", "perceptron"),
 )
 HIGHER = "average_precision"
 MEASURES = (HIGHER, "coverage", "one_error", "loss1", "loss3")
@@ -112,8 +114,10 @@ def run_held_out(source: str, unlabelled: float) -> dict[str, dict[str, Floats]]
         for segment in engine.process(Block(entries, block.counts, block.ready)):
             steps = steps_of(held_out[: len(segment.documents)], segment, engine.topics.names)
             del held_out[: len(segment.documents)]
-            for lane, scores in zip(engine.lanes, segment.scores, strict=True):
-                measured = TopicCurve().follow(steps, Scores.expect(scores))
+            for number, (lane, scores) in enumerate(zip(engine.lanes, segment.scores, strict=True)):
+                made = segment.decisions_of(number)
+                places = lane.places_by_probability(steps, scores, made)
+                measured = TopicCurve().follow(steps, Scores.expect(scores), places)
                 found[lane.name].append(measured)
     return {
         name: {

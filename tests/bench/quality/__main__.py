@@ -1,8 +1,8 @@
 """`make quality`: lanes and their peers on held-out documents, as tables.
 
 SOURCES are what `wirerank replay` takes, each with a name: `mail=/data/mail.jsonl`. Without any,
-the corpora at hand are used. A second table compares the first lane with each peer, document by
-document, with standard errors.
+the corpora at hand are used. A second table compares the first lane with the other lanes and with
+each peer, document by document, with standard errors.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def show(name: str, measured: Floats, seconds: float) -> None:
     print(ROW.format(name, *mean_of(measured), seconds), flush=True)
 
 
-def compare(name: str, lane: Floats, peers: Mapping[str, Floats]) -> None:
-    """Print how much more or less a lane has than each of its peers."""
+def compare(name: str, lane: Floats, others: Mapping[str, Floats]) -> None:
+    """Print how much more or less a lane has than each of the others."""
     print(f"\n| {name}, less that of .. | AvgP | OneErr % | Coverage | loss3 % |")
     print("|---|---|---|---|---|")
-    for peer, measured in peers.items():
+    for peer, measured in others.items():
         pairs = differences(lane, measured)
         print(BESIDE.format(peer, *(number for pair in pairs for number in pair)), flush=True)
 
@@ -90,8 +90,9 @@ def run_corpus(corpus: Corpus, lanes: list[str], profiles: list[str], peers: lis
             label = f"{peer}, {analyzer}"
             of_peers[label] = measures(PEERS[peer](corpus, analyzer), relevant)
             show(label, of_peers[label], time.perf_counter() - began)
-    if of_peers:
-        compare(*next(iter(of_lanes.items())), of_peers)
+    (first, measured), *others = of_lanes.items()
+    if others or of_peers:
+        compare(first, measured, {**dict(others), **of_peers})
 
 
 def main() -> None:

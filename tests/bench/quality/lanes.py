@@ -40,7 +40,8 @@ def lane_scores(corpus: Corpus, lanes: Sequence[str], profile: str) -> dict[str,
         row = int(document.id) - len(corpus.learned)
         if row >= 0:
             for name in names:
-                for topic, score in document.rankings[name]:
+                ranking = document.rankings[name]
+                for (topic, _), score in zip(ranking, falling(ranking), strict=True):
                     given[name][row, column[topic]] = score
     each = 1e6 * (time.process_time() - began) / len(events)
     return {
@@ -51,3 +52,15 @@ def lane_scores(corpus: Corpus, lanes: Sequence[str], profile: str) -> dict[str,
         )
         for name in names
     }
+
+
+def falling(ranking: Sequence[tuple[str, float]]) -> list[float]:
+    """The scores of a ranking, raised where a topic comes before one with a higher score.
+
+    The first topics may be in order of their probabilities. Then ties are no errors.
+    """
+    scores = [score for _, score in ranking]
+    for place in range(len(scores) - 2, -1, -1):
+        if scores[place] < scores[place + 1]:
+            scores[place] = float(np.nextafter(scores[place + 1], np.inf))
+    return scores
