@@ -17,14 +17,26 @@ import numpy as np
 from learners.arrays import Bools, Floats, Ints, Longs
 from learners.decisions.bounded_numbers import faded, limited, logistic
 from learners.decisions.decided import CANDIDATES
+from learners.decisions.features import (
+    BELOW_BEST,
+    CONSTANT,
+    ERROR_SUMS,
+    FEATURES,
+    FIRST,
+    HIGH,
+    HIGH_FROM,
+    LOW,
+    MEAN,
+    PAIRED,
+    SCORE,
+    SLOPE_SUMS,
+    add_candidate,
+    add_document,
+    add_first,
+)
 from learners.decisions.pairs import Partners, find_partners, learn_pairs, sum_of_pairs
 from learners.jit import njit, njit_inline
 
-# What describes a candidate: a constant, its score, what the likely topics say about it, how far it
-# is below the best topic, whether it is first, by how much its score is high or low, and the mean
-# score of the document.
-CONSTANT, SCORE, PAIRED, BELOW_BEST, FIRST, HIGH, LOW, MEAN = range(8)
-FEATURES = 8
 PENDING_ROUNDS = FEATURES  # the last column of the pending gradient
 ROUNDS, AVERAGE, VARIANCE = range(3)  # of recent scores
 INTERCEPT, SLOPE, INTERCEPT_KNOWN, SLOPE_KNOWN = range(4)  # of a topic
@@ -44,14 +56,13 @@ MOST_STEP = 1.0  # by which a weight moves in a step
 INTERCEPT_PRIOR, SLOPE_PRIOR, TOPIC_NOISE = 0.05, 0.03, 3e-4
 RECENT = 0.01  # weight of the newest document in the statistics of scores
 ROUNDING = 1e-20  # a variance below it, in units of the squared mean, is due to rounding
-HIGH_FROM = 1.0  # standard deviations above the mean; scores below the mean are low
 # The first few candidates get a probability, and others up to the first that is less likely.
 ALWAYS_ESTIMATED, LEAST_LIKELY = 3, 0.01
 LEAST_LOGIT = math.log(LEAST_LIKELY / (1.0 - LEAST_LIKELY))
 LEAST_CURVATURE = 1e-4  # of the logistic curve
 MOST_SCORE, MOST_SCALED, MOST_WEIGHT = 1e100, 30.0, 1e6
-# A feature is at most the difference of two scaled scores.
-MOST_GRADIENT = STEP_ROUNDS * CANDIDATES * 2.0 * MOST_SCALED
+# A feature is at most the difference of two scaled scores. The rest is room for rounding.
+MOST_GRADIENT = 1.001 * STEP_ROUNDS * CANDIDATES * 2.0 * MOST_SCALED
 
 
 class Calibration(NamedTuple):
@@ -69,10 +80,13 @@ class Calibration(NamedTuple):
 class CalibrationWorkspace(NamedTuple):
     """Room for the numbers of one document."""
 
-    features: Floats  # candidates x features
     scaled: Floats  # scores in relation to recent ones
+    mean: Floats  # of them: one number
+    paired: Floats  # what the likely topics say
     logits: Floats  # by the present weights, without pairs
     likely: Floats  # probabilities by the present weights
+    errors: Floats  # sums over the candidates: see `features`
+    slopes: Floats  # the same
     partners: Partners
     order: Longs  # places by falling probability
     reduced: Floats  # features x features
@@ -82,10 +96,13 @@ class CalibrationWorkspace(NamedTuple):
 def new_workspace() -> CalibrationWorkspace:
     """Room for the numbers of one document."""
     return CalibrationWorkspace(
-        np.zeros((CANDIDATES, FEATURES)),
+        np.zeros(CANDIDATES),
+        np.zeros(1),
         np.zeros(CANDIDATES),
         np.zeros(CANDIDATES),
         np.zeros(CANDIDATES),
+        np.zeros(ERROR_SUMS),
+        np.zeros(SLOPE_SUMS),
         Partners(
             np.full(CANDIDATES + 1, -1),
             np.zeros(CANDIDATES),
@@ -116,14 +133,14 @@ def estimate(
 ) -> int:  # fmt: skip
     """Estimate how likely candidates of a row are, up to an unlikely one; return their number.
 
-    At least the first `least` of the `count` candidates get a probability. The features of all
-    that get one, and the probabilities, are left in `work`.
+    At least the first `least` of the `count` candidates get a probability. What describes all that
+    get one, and the probabilities, are left in `work`.
     """
     found = describe(topics, scores, row, count, least, model, work)
     find_partners(work.logits, found, work.partners)
     for place in range(found):
         paired = limited(sum_of_pairs(topics, row, place, model.pairs, work.partners), MOST_SCALED)
-        work.features[place, PAIRED] = paired
+        work.paired[place] = paired
         work.likely[place] = logistic(work.logits[place] + model.weights[PAIRED] * paired)
     return found
 
@@ -133,25 +150,26 @@ def describe(
     topics: Ints, scores: Floats, row: int, count: int, least: int, model: Calibration,
     work: CalibrationWorkspace,
 ) -> int:  # fmt: skip
-    """Write the features and logits of candidates, up to an unlikely one; return their number.
+    """Write the logits of candidates, up to an unlikely one; return their number.
 
     Which of them are likely is not known yet, so nothing is said about pairs.
     """
     weights, by_topic = model.weights, model.topics
-    features, scaled, logits = work.features, work.scaled, work.logits
+    scaled, logits = work.scaled, work.logits
     mean = scale_scores(scores, row, count, model.scale, scaled)
+    work.mean[0] = mean
+    # A candidate is `scaled[0] - score` below the best one: a part for all, and one for its score.
+    for_all = (weights[CONSTANT] + weights[BELOW_BEST] * scaled[0]) + weights[MEAN] * mean
+    slope = weights[SCORE] - weights[BELOW_BEST]
     for place in range(count):
-        score = scaled[place]
-        features[place, CONSTANT], features[place, SCORE], features[place, MEAN] = 1.0, score, mean
-        features[place, PAIRED] = 0.0
-        features[place, BELOW_BEST] = scaled[0] - score
-        features[place, FIRST] = 1.0 if place == 0 else 0.0
-        features[place, HIGH] = max(score - HIGH_FROM, 0.0)
-        features[place, LOW] = max(-score, 0.0)
-        topic = topics[row, place]
-        logit = by_topic[topic, INTERCEPT] + by_topic[topic, SLOPE] * score
-        for i in range(FEATURES):
-            logit += weights[i] * features[place, i]
+        score, topic = scaled[place], topics[row, place]
+        logit = for_all + by_topic[topic, INTERCEPT] + (slope + by_topic[topic, SLOPE]) * score
+        if place == 0:
+            logit += weights[FIRST]
+        if score > HIGH_FROM:
+            logit += weights[HIGH] * (score - HIGH_FROM)
+        elif score < 0.0:
+            logit -= weights[LOW] * score
         logits[place] = logit
         if place >= least and logit < LEAST_LOGIT:
             return place
@@ -163,39 +181,43 @@ def learn_candidates(
     topics: Ints, row: int, count: int, is_relevant: Bools, model: Calibration,
     work: CalibrationWorkspace,
 ) -> None:  # fmt: skip
-    """Learn what was right about a row, whose features and probabilities are in `work`."""
-    curvature, by_topic, pending = model.curvature, model.topics, model.pending
-    features, likely = work.features, work.likely
+    """Learn what was right about the first `count` candidates of a row, which `work` describes."""
+    scaled, likely, errors, slopes = work.scaled, work.likely, work.errors, work.slopes
+    errors[:] = 0.0
+    slopes[:] = 0.0
     for place in range(count):
-        topic, score = topics[row, place], features[place, SCORE]
+        score = scaled[place]
         steep = max(likely[place] * (1.0 - likely[place]), LEAST_CURVATURE)
         off = (1.0 if is_relevant[place] else 0.0) - likely[place]
-        for i in range(FEATURES):
-            pending[i] += off * features[place, i]
-        for i in range(FEATURES):
-            part = steep * features[place, i]
-            for k in range(i, FEATURES):
-                curvature[i, k] += part * features[place, k]
-        intercept_variance = INTERCEPT_PRIOR - by_topic[topic, INTERCEPT_KNOWN]
-        slope_variance = SLOPE_PRIOR - by_topic[topic, SLOPE_KNOWN]
-        square = score * score
-        spread = intercept_variance + slope_variance * square
-        shrink = 1.0 / (1.0 + steep * spread)
-        intercept = by_topic[topic, INTERCEPT] + (intercept_variance * off) * shrink
-        slope = by_topic[topic, SLOPE] + ((slope_variance * score) * off) * shrink
-        by_topic[topic, INTERCEPT] = limited(intercept, MOST_WEIGHT)
-        by_topic[topic, SLOPE] = limited(slope, MOST_WEIGHT)
-        less = steep * shrink
-        intercept_variance *= 1.0 - intercept_variance * less
-        slope_variance *= 1.0 - (slope_variance * square) * less
-        intercept_variance += TOPIC_NOISE * INTERCEPT_PRIOR
-        slope_variance += TOPIC_NOISE * SLOPE_PRIOR
-        by_topic[topic, INTERCEPT_KNOWN] = max(INTERCEPT_PRIOR - intercept_variance, 0.0)
-        by_topic[topic, SLOPE_KNOWN] = max(SLOPE_PRIOR - slope_variance, 0.0)
+        add_candidate(score, work.paired[place], scaled[0], off, steep, errors, slopes)
+        if place == 0:
+            add_first(work.paired[place], off, steep, errors, slopes)
+        learn_topic(model.topics, topics[row, place], score, off, steep)
         learn_pairs(place, off, steep, model.pairs, work.partners)
-    pending[PENDING_ROUNDS] += 1.0
-    if pending[PENDING_ROUNDS] >= STEP_ROUNDS:
+    add_document(errors, slopes, scaled[0], work.mean[0], model.pending, model.curvature)
+    model.pending[PENDING_ROUNDS] += 1.0
+    if model.pending[PENDING_ROUNDS] >= STEP_ROUNDS:
         take_step(model, work.reduced)
+
+
+@njit_inline
+def learn_topic(by_topic: Floats, topic: int, score: float, off: float, steep: float) -> None:
+    """Move what a topic has of its own."""
+    intercept_variance = INTERCEPT_PRIOR - by_topic[topic, INTERCEPT_KNOWN]
+    slope_variance = SLOPE_PRIOR - by_topic[topic, SLOPE_KNOWN]
+    square = score * score
+    shrink = 1.0 / (1.0 + steep * (intercept_variance + slope_variance * square))
+    intercept = by_topic[topic, INTERCEPT] + (intercept_variance * off) * shrink
+    slope = by_topic[topic, SLOPE] + ((slope_variance * score) * off) * shrink
+    by_topic[topic, INTERCEPT] = limited(intercept, MOST_WEIGHT)
+    by_topic[topic, SLOPE] = limited(slope, MOST_WEIGHT)
+    less = steep * shrink
+    intercept_variance *= 1.0 - intercept_variance * less
+    slope_variance *= 1.0 - (slope_variance * square) * less
+    intercept_variance += TOPIC_NOISE * INTERCEPT_PRIOR
+    slope_variance += TOPIC_NOISE * SLOPE_PRIOR
+    by_topic[topic, INTERCEPT_KNOWN] = max(INTERCEPT_PRIOR - intercept_variance, 0.0)
+    by_topic[topic, SLOPE_KNOWN] = max(SLOPE_PRIOR - slope_variance, 0.0)
 
 
 @njit

@@ -16,7 +16,6 @@ from learners.checks import MAX_COUNT, check_between, check_extent, floats
 from learners.decisions.calibration import (
     ALWAYS_ESTIMATED,
     AVERAGE,
-    FEATURES,
     INTERCEPT_KNOWN,
     INTERCEPT_PRIOR,
     MOST_GRADIENT,
@@ -38,6 +37,7 @@ from learners.decisions.calibration import (
     new_workspace,
 )
 from learners.decisions.decided import CANDIDATES, Decisions
+from learners.decisions.features import FEATURES
 from learners.decisions.goals import Goal
 from learners.decisions.pairs import (
     KNOWN,

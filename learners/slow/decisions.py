@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from learners.decisions import calibration as c
+from learners.decisions import features as f
 from learners.decisions import pairs as p
 from learners.decisions import rules as r
 from learners.decisions.bounded_numbers import LEAST, MOST_LOGIT
@@ -39,15 +40,19 @@ def logistic(logit: float) -> float:
     return 1.0 / (1.0 + math.exp(-limited(logit, MOST_LOGIT)))
 
 
+# Features whose products are summed over candidates. The sums of all others follow from these.
+SUMMED = (f.CONSTANT, f.SCORE, f.PAIRED, f.FIRST, f.HIGH, f.LOW)
+
+
 class SlowDecider:
     """Decides about one document after the other, and learns from its labels."""
 
     def __init__(self, goal: Goal, risk: float) -> None:
         self.goal = goal
         self.risk = risk
-        self.weights = [*c.START, *[0.0] * (c.FEATURES - len(c.START))]
-        self.curvature = [[0.0] * c.FEATURES for _ in range(c.FEATURES)]
-        self.gradient, self.pending_rounds = [0.0] * c.FEATURES, 0
+        self.weights = [*c.START, *[0.0] * (f.FEATURES - len(c.START))]
+        self.curvature = [[0.0] * f.FEATURES for _ in range(f.FEATURES)]
+        self.gradient, self.pending_rounds = [0.0] * f.FEATURES, 0
         self.own: dict[int, list[float]] = {}  # per topic: intercept, slope, what is known of both
         self.pairs: dict[int, list[float]] = {}  # per slot: weight, what is known of it
         self.rounds, self.average, self.variance = 0.0, 0.0, 0.0
@@ -72,20 +77,29 @@ class SlowDecider:
             total += score
         rows = []
         for place, score in enumerate(scaled):
-            row = [0.0] * c.FEATURES
-            row[c.CONSTANT], row[c.SCORE], row[c.MEAN] = 1.0, score, total / len(scaled)
-            row[c.BELOW_BEST], row[c.FIRST] = scaled[0] - score, 1.0 if place == 0 else 0.0
-            row[c.HIGH], row[c.LOW] = max(score - c.HIGH_FROM, 0.0), max(-score, 0.0)
+            row = [0.0] * f.FEATURES
+            row[f.CONSTANT], row[f.SCORE], row[f.MEAN] = 1.0, score, total / len(scaled)
+            row[f.BELOW_BEST], row[f.FIRST] = scaled[0] - score, 1.0 if place == 0 else 0.0
+            row[f.HIGH], row[f.LOW] = max(score - f.HIGH_FROM, 0.0), max(-score, 0.0)
             rows.append(row)
         return rows
 
-    def logit(self, topic: int, features: Sequence[float]) -> float:
-        """How likely a candidate is relevant, on the logistic scale, without other candidates."""
-        own = self.own.get(topic, [0.0] * c.TOPIC_COLUMNS)
-        logit = own[c.INTERCEPT] + own[c.SLOPE] * features[c.SCORE]
-        for weight, feature in zip(self.weights, features, strict=True):
-            logit += weight * feature
-        return logit
+    def logits(self, topics: Sequence[int], features: Sequence[Sequence[float]]) -> list[float]:
+        """How likely candidates are relevant, on the logistic scale, each without the others."""
+        weights, logits = self.weights, []
+        slope = weights[f.SCORE] - weights[f.BELOW_BEST]
+        for topic, row in zip(topics, features, strict=True):
+            own = self.own.get(topic, [0.0] * c.TOPIC_COLUMNS)
+            best = features[0][f.SCORE]
+            logit = (weights[f.CONSTANT] + weights[f.BELOW_BEST] * best) + (
+                weights[f.MEAN] * row[f.MEAN]
+            )
+            logit += own[c.INTERCEPT]
+            logit += (slope + own[c.SLOPE]) * row[f.SCORE]
+            for feature in (f.FIRST, f.HIGH, f.LOW):
+                logit += weights[feature] * row[feature]
+            logits.append(logit)
+        return logits
 
     def probabilities(
         self, topics: Sequence[int], logits: Sequence[float], features: Sequence[list[float]]
@@ -96,15 +110,15 @@ class SlowDecider:
             total = 0.0
             for slot, share in partners(topic, topics, logits):
                 total += self.pairs.get(slot, [0.0, 0.0])[0] * share
-            row[c.PAIRED] = limited(total, c.MOST_SCALED)
-            both = logit + self.weights[c.PAIRED] * row[c.PAIRED]
+            row[f.PAIRED] = limited(total, c.MOST_SCALED)
+            both = logit + self.weights[f.PAIRED] * row[f.PAIRED]
             likely.append(logistic(both))
         return likely
 
     def decide(self, topics: Sequence[int], scores: Sequence[float]) -> SlowDecision:
         """Decide about a document with these candidates."""
         features = self.features(scores)
-        logits = [self.logit(t, row) for t, row in zip(topics, features, strict=True)]
+        logits = self.logits(topics, features)
         count = self.estimated(logits, c.ALWAYS_ESTIMATED)
         likely = self.probabilities(topics[:count], logits[:count], features)
         likely += [0.0] * (len(topics) - count)
@@ -164,7 +178,7 @@ class SlowDecider:
         likely: list[float] = []
         if hits:
             features = self.features(made.scores)
-            logits = [self.logit(t, row) for t, row in zip(made.topics, features, strict=True)]
+            logits = self.logits(made.topics, features)
             described = self.estimated(logits, count)
             topics, logits = made.topics[:described], logits[:described]
             likely = self.probabilities(topics, logits, features)
@@ -178,21 +192,28 @@ class SlowDecider:
         logits: Sequence[float], likely: Sequence[float],
     ) -> None:  # fmt: skip
         """Learn what was right; take a step if enough rounds have come together."""
+        errors, slopes = [0.0] * f.FEATURES, [[0.0] * f.FEATURES for _ in range(f.FEATURES)]
         for topic, row, one, hit in zip(topics, features, likely, hits, strict=False):
             steep = max(one * (1.0 - one), c.LEAST_CURVATURE)
             off = (1.0 if hit else 0.0) - one
-            for i in range(c.FEATURES):
-                self.gradient[i] += off * row[i]
-                for k in range(i, c.FEATURES):
-                    self.curvature[i][k] += (steep * row[i]) * row[k]
-            self.learn_topic(topic, row[c.SCORE], steep, off)
+            for i in SUMMED:
+                errors[i] += off * row[i]
+                for k in SUMMED:
+                    slopes[i][k] += (steep * row[min(i, k)]) * row[max(i, k)]
+            slopes[f.BELOW_BEST][f.BELOW_BEST] += (steep * row[f.BELOW_BEST]) * row[f.BELOW_BEST]
+            self.learn_topic(topic, row[f.SCORE], steep, off)
             self.learn_pairs(partners(topic, topics, logits), steep, off)
+        complete(errors, slopes, features[0][f.SCORE], features[0][f.MEAN])
+        for i in range(f.FEATURES):
+            self.gradient[i] += errors[i]
+            for k in range(i, f.FEATURES):
+                self.curvature[i][k] += slopes[i][k]
         self.pending_rounds += 1
         if self.pending_rounds == c.STEP_ROUNDS:
             for i, step in enumerate(solved(self.curvature, self.gradient)):
                 self.weights[i] += limited(step, c.MOST_STEP)
             self.curvature = [[faded(part, c.KEEP) for part in row] for row in self.curvature]
-            self.gradient, self.pending_rounds = [0.0] * c.FEATURES, 0
+            self.gradient, self.pending_rounds = [0.0] * f.FEATURES, 0
 
     def learn_topic(self, topic: int, score: float, steep: float, off: float) -> None:
         """Move what a topic has of its own."""
@@ -293,6 +314,21 @@ class SlowDecider:
         keep = 1.0 - r.FORGET
         known = self.by_topic.get(topic, [0.0, 0.0])
         self.by_topic[topic] = [faded(known[0], keep) + right, known[1] * keep + 1.0]
+
+
+def complete(errors: list[float], slopes: list[list[float]], best: float, mean: float) -> None:
+    """Fill in the sums that follow from others, which are in rows and columns of `SUMMED`."""
+    # A high score is HIGH_FROM above what it is high by, and a low one is minus what it is low by.
+    slopes[f.SCORE][f.HIGH] = slopes[f.HIGH][f.HIGH] + f.HIGH_FROM * slopes[f.CONSTANT][f.HIGH]
+    slopes[f.SCORE][f.LOW] = -slopes[f.LOW][f.LOW]
+    for i in (f.CONSTANT, f.SCORE, f.PAIRED, f.HIGH, f.LOW):
+        with_score = slopes[min(i, f.SCORE)][max(i, f.SCORE)]
+        below = best * slopes[f.CONSTANT][i] - with_score
+        slopes[i][f.BELOW_BEST] = slopes[f.BELOW_BEST][i] = below
+    errors[f.BELOW_BEST] = best * errors[f.CONSTANT] - errors[f.SCORE]
+    errors[f.MEAN] = mean * errors[f.CONSTANT]
+    for i in range(f.FEATURES):
+        slopes[i][f.MEAN] = mean * slopes[f.CONSTANT][i]
 
 
 def partners(topic: int, topics: Sequence[int], logits: Sequence[float]) -> list[tuple[int, float]]:

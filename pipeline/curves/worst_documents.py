@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from learners.arrays import Floats
 from learners.checks import InvalidArrayError, array_of, check_between, floats, starts
-from learners.decisions.bounded_numbers import faded
 from learners.growing_array import GrowingArray
 from learners.jit import njit_inline
 from learners.learner import State
@@ -20,7 +19,8 @@ WORST = 3  # documents kept for each topic
 WRONG, ROUND, MISSED = range(3)
 COLUMNS = 3  # of a document
 MAX_ID_CHARACTERS = 64  # of an id that is kept
-FORGET = 0.999  # an error counts less with each round in which the topic was looked at
+LEAST_WRONG = 0.5  # of a document that is kept
+KEEP = 0.9998  # how much an error still counts a round later
 
 
 class WorstDocument(NamedTuple):
@@ -36,17 +36,19 @@ class WorstDocument(NamedTuple):
 def keep_worst(errors: Floats, topic: int, wrong: float, round_: int, is_relevant: bool) -> None:
     """Keep a document if a topic got it more wrong than one of those kept, which it replaces.
 
-    Kept errors fade, so that documents of long ago give way to new ones.
+    An error counts less the longer ago it is, so that documents of long ago give way to new ones.
     """
-    least = 0
+    if wrong <= LEAST_WRONG:
+        return
+    replaced, lowest = -1, wrong
     for i in range(0, WORST * COLUMNS, COLUMNS):
-        errors[topic, i + WRONG] = faded(errors[topic, i + WRONG], FORGET)
-        if errors[topic, i + WRONG] < errors[topic, least + WRONG]:
-            least = i
-    if wrong > 0.5 and wrong > errors[topic, least + WRONG]:
-        errors[topic, least + WRONG] = wrong
-        errors[topic, least + ROUND] = round_
-        errors[topic, least + MISSED] = is_relevant
+        counts = errors[topic, i + WRONG] * KEEP ** (round_ - errors[topic, i + ROUND])
+        if counts < lowest:
+            replaced, lowest = i, counts
+    if replaced >= 0:
+        errors[topic, replaced + WRONG] = wrong
+        errors[topic, replaced + ROUND] = round_
+        errors[topic, replaced + MISSED] = is_relevant
 
 
 class WorstDocuments:

@@ -41,12 +41,10 @@ class SlowTopic:
 
     def keep_worst(self, wrong: float, round_: int, is_relevant: bool) -> None:
         """Keep a document that is more wrong than one of those that are kept."""
-        self.worst = [
-            (error * worst_documents.FORGET, when, missed) for error, when, missed in self.worst
-        ]
-        least = min(range(len(self.worst)), key=lambda i: self.worst[i][0])
-        if wrong > 0.5 and wrong > self.worst[least][0]:
-            self.worst[least] = (wrong, round_, is_relevant)
+        counts = [error * worst_documents.KEEP ** (round_ - when) for error, when, _ in self.worst]
+        lowest = counts.index(min(counts))
+        if wrong > worst_documents.LEAST_WRONG and wrong > counts[lowest]:
+            self.worst[lowest] = (wrong, round_, is_relevant)
 
 
 def f1_of(right: float, size: float, relevant: float) -> float:
