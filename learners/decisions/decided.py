@@ -60,7 +60,8 @@ class Decisions(NamedTuple):
     def unpack(cls, kept: Sequence[bytes]) -> Decisions:
         """The decisions that `keep` packed, one per row."""
         records = np.frombuffer(b"".join(kept), RECORD)
-        return cls(*(np.ascontiguousarray(records[name]) for name in cls._fields))
+        # Copies: a part of a single record is one piece of memory, but is not aligned.
+        return cls(*(records[name].copy() for name in cls._fields))
 
     def put(self, first: int, kept: Sequence[bytes]) -> None:
         """Write kept decisions to the rows from `first` on."""

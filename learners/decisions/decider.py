@@ -197,8 +197,10 @@ class Decider:
         The state of an older version has other features and no pairs of topics. Thresholds that
         were learned with it do not fit, either, so everything is learned again.
         """
-        if "pairs" not in state and len(floats(state, "weights", None)) == FORMER_FEATURES:
-            self.left_out = True
+        self.left_out = "pairs" not in state and floats(state, "weights", None).shape == (
+            FORMER_FEATURES,
+        )
+        if self.left_out:
             return
         weights = floats(state, "weights", FEATURES)
         curvature = floats(state, "curvature", FEATURES, FEATURES)

@@ -97,12 +97,11 @@ def put_probability(output: Bytes, at: int, probability: float) -> int:
     output[at], output[at + 1] = ZERO + units // UNITS, ord(".")
     at += 2
     rest = units % UNITS
-    least = UNITS // 10
     while True:
-        output[at] = ZERO + rest // least
+        rest *= 10
+        output[at] = ZERO + rest // UNITS
         at += 1
-        rest %= least
-        least //= 10
+        rest %= UNITS
         if rest == 0:
             return at
 

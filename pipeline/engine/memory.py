@@ -48,10 +48,13 @@ def memory_ceiling(engine: Engine) -> int:
     # Decisions about the documents of a block, with a second list of their candidates.
     waiting += decision_bytes(engine, late + 2 * MAX_BLOCK)
     dense = [lane for lane in engine.topic_group.lanes if not lane.has_sparse_scores]
-    # A stacker copies the scores of its lanes, and lanes that rank by probability make a table.
+    # A stacker copies the scores of its lanes. Those that rank by probability, or retrieve a few
+    # topics, also make a table for it.
     combined = [name for stacker in engine.all_lanes for name in stacker.combines]
-    ordered = [lane.name for lane in engine.all_lanes if lane.spec.by_probability]
-    tables = len(dense) + len(combined) + len(set(ordered) & set(combined))
+    made = [
+        lane.name for lane in engine.all_lanes if lane.has_sparse_scores or lane.spec.by_probability
+    ]
+    tables = len(dense) + len(combined) + len(set(made) & set(combined))
     scores = tables * 8 * (MAX_SCORES + late * topics)
     names = MAX_TOPIC_BYTES * topics
     return models + engine.vocabulary.max_bytes() + names + waiting + scores + BUFFER_BYTES

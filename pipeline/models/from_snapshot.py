@@ -19,6 +19,7 @@ from pipeline.models.model import InputSettings, RunState, engine_settings_of, t
 from pipeline.models.model_file import read_whole
 from pipeline.snapshots.content import damage_of, texts
 from pipeline.snapshots.folder import SnapshotFolder, read_snapshot
+from pipeline.snapshots.new_deciders import new_deciders
 from pipeline.snapshots.restoring import restore_engine
 from pipeline.snapshots.snapshot import Snapshot
 from pipeline.text.profile import canonical_profile
@@ -54,7 +55,10 @@ def model_from_snapshot(path: Path, profile: str | None, warn: Callable[[str], N
         )
     if profile is not None and input_.profile != profile:
         raise UsageError(f"{name} was learned with profile {input_.profile}; leave out --profile.")
-    return take_model(restored(snapshot), input_, RunState(EventDigest().so_far))
+    engine = restored(snapshot)
+    for line in new_deciders(engine):
+        warn(line)
+    return take_model(engine, input_, RunState(EventDigest().so_far))
 
 
 def restored(snapshot: Snapshot) -> Engine:

@@ -57,7 +57,11 @@ def pending_decisions(arrays: Arrays, lane: str, known: Longs) -> list[bytes]:
     same = documents_of[1:] == documents_of[:-1]
     if (same & (np.diff(scores) > 0.0)).any():
         raise InvalidArrayError(f"array {name}_scores is not in falling order")
-    if len(np.unique(np.column_stack((documents_of, topics)), axis=0)) < total:
+    used = np.arange(CANDIDATES) < counts[:, None]
+    sorted_topics = np.full((documents, CANDIDATES), -1, np.int32)
+    sorted_topics[used] = topics
+    sorted_topics.sort(axis=1)
+    if ((np.diff(sorted_topics, axis=1) == 0) & (sorted_topics[:, 1:] >= 0)).any():
         raise InvalidArrayError(f"array {name}_topics has a topic twice for one document")
     probabilities = floats(arrays, f"{name}_probabilities", total)
     assigned = bools(arrays, f"{name}_assigned", total)
@@ -67,7 +71,6 @@ def pending_decisions(arrays: Arrays, lane: str, known: Longs) -> list[bytes]:
     check_between(f"{name}_certainty", certainty, 0.0, 1.0)
     made = Decisions.new(documents)._replace(certainty=certainty, review=review)
     made.known[:] = known
-    used = np.arange(CANDIDATES) < counts[:, None]
     made.topics[used], made.scores[used] = topics, scores
     made.probabilities[used], made.assigned[used] = probabilities, assigned
     return made.keep(np.arange(documents))

@@ -143,6 +143,15 @@ class Streaming:
             lines += [f"---- {log.name}", *shown[-150:]]
         return "\n".join(lines)
 
+    def endings(self) -> str:
+        """The exit code of each worker, or that it runs, with the last lines of its log."""
+        lines = []
+        for name, process in self.processes.items():
+            code = process.poll()
+            ending = "runs" if code is None else f"ended with {code}"
+            lines.append(f"---- {name}: {ending}\n{self.log(name)[-1500:]}")
+        return "\n".join(lines)
+
     def start(self, name: str, *options: str, program: Iterable[str] | None = None) -> None:
         """Start a worker: `learn`, `learn@LANE`, `learn@LANE#SHARD` or `tokenize-N`.
 
@@ -291,7 +300,9 @@ class Streaming:
                 for place, end in ends.items()
             )
 
-        assert eventually(there, seconds), (groups, ends, admin.list_group_offsets(groups))
+        assert eventually(there, seconds), (
+            f"{groups} did not reach {ends}: {admin.list_group_offsets(groups)}\n" + self.endings()
+        )
         admin.close()
 
     def snapshot(self) -> Snapshot:

@@ -49,7 +49,7 @@ function meaning({ goal, risk }) {
   const [name, level] = goal.split(":");
   const aim = `The sets aim at ${GOALS[name] ?? goal}${level ? ` ${level}` : ""}. They are made before the labels are used.`;
   if (!risk) return `${aim} The lane marks no documents for review. A lane with the option risk does, for example risk=0.1.`;
-  return `${aim} Documents are marked for review so that the sets of the others have a mean F1 of ${Number((1 - risk).toFixed(4))}. If all sets together have that, hardly any document is marked. Where it is out of reach, and at the beginning, all are marked: then a larger risk helps.`;
+  return `${aim} Documents are marked for review so that the sets of the others have a mean F1 of ${Number((1 - risk).toFixed(4))}. If all sets together have that, hardly any document is marked. At the beginning all are marked. Where that F1 is out of reach, all stay marked; a larger risk helps then.`;
 }
 
 function showFigures(list, { risk, values, recent }) {

@@ -74,8 +74,8 @@ function decided({ assigned, certainty, review }) {
 }
 
 const BY_PROBABILITY =
-  "The first ten topics are in the order of their probabilities, further ones in that of their scores. " +
-  "So a score can be lower than the next one.";
+  "The first ten topics are in the order of their probabilities, so a score can be lower than the next one. " +
+  "Further topics are in the order of their scores.";
 
 function showRankings(answer) {
   const parts = answer.rankings.flatMap((event) => {

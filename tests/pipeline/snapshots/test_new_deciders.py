@@ -53,6 +53,20 @@ def test_a_restored_follower_says_it_and_learns_again(caplog: pytest.LogCaptureF
     assert not [*new_deciders(again.engine)]
 
 
+def test_a_newer_state_is_known_to_be_newer() -> None:
+    """The state of another version is restored, and then one of this version."""
+    follower = new_follower()
+    list(follower.engine.process(make_block(random_events(3, 200), TOKENIZER)))
+    decider = follower.engine.lanes[0].decider
+    assert decider is not None
+    state = decider.state()
+    older = {name: array for name, array in state.items() if name != "pairs"}
+    decider.restore({**older, "weights": np.ones(FORMER_FEATURES)})
+    assert decider.left_out
+    decider.restore(state)
+    assert not decider.left_out
+
+
 def test_rounds_without_candidates_are_not_taken_for_those_of_an_older_version() -> None:
     """No topic is known when the documents are ranked: their labels all come later."""
     follower = new_follower()
@@ -73,6 +87,10 @@ def test_whoever_ranks_with_it_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     result = wirerank("rank", "news", source, "--rankings", "r.jsonl", "--processes", "1")
     assert result.exit_code == 0, result.output
     assert result.stderr.count(WARNING) == 1
+    assert result.stderr.count("all documents are marked for review") == 1
+    exported = wirerank("export", "model", "news", "news.model")
+    assert exported.exit_code == 0, exported.output
+    assert exported.stderr.count(WARNING) == 1
     said: list[str] = []
     ModelSource(Path("news"), (), None, 10, Limits(100)).load(said.append)
     assert [WARNING in line for line in said] == [True]
