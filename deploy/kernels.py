@@ -19,7 +19,10 @@ from numba.core.dispatcher import Dispatcher
 from consumers.cli import new_app
 from consumers.kafka.batch_decoder import COLUMNS, locate_records
 from consumers.kafka.batch_encoder import warm_up_encoder
+from learners.specs import parse_spec
+from pipeline.engine.warmup import warm_up
 from pipeline.text.markup import text_of
+from pipeline.text.tokenizer import Tokenizer
 
 LANES = (
     "mmp", "perceptron", "arow", "independent", "committee", "feature-focus", "frequency",
@@ -27,6 +30,7 @@ LANES = (
     "prank:kernel=poly2", "mmp:shards=2,name=sharded", "rocchio", "soft-arow",
     "perceptron:assign=micro,risk=0.1,order=probability,name=assigning",
 )  # fmt: skip
+SHARDS = ("mmp", "perceptron:assign=micro,risk=0.1,order=probability", "arow", "soft-arow")
 DOCUMENTS = (
     {"id": "1", "text": "<p>Wheat and <b>maïs</b></p>", "topics": ["grain"]},
     {"id": "2", "text": "Corn and oil"},
@@ -35,7 +39,7 @@ DOCUMENTS = (
 
 
 def compile_kernels(folder: Path) -> None:
-    """Run what workers run: each kind of lane, documents of each kind, records of Kafka."""
+    """Run what workers run: each kind of lane, shards, documents of each kind, records of Kafka."""
     documents, model = folder / "documents.jsonl", folder / "kernels.model"
     documents.write_text("".join(f"{json.dumps(document)}\n" for document in DOCUMENTS))
     lanes = [argument for lane in LANES for argument in ("--lane", lane)]
@@ -45,6 +49,8 @@ def compile_kernels(folder: Path) -> None:
     run("replay", "synthetic:64,classes=4", "--quiet", "--lane", "feature-focus")
     text_of(str(DOCUMENTS[0]["text"]))
     run("rank", str(model), str(documents), "--why", "--rankings", str(folder / "rankings.jsonl"))
+    for lane in SHARDS:
+        warm_up([parse_spec(lane)], Tokenizer(), lambda message: None, as_shards=True)
     warm_up_encoder()
     locate_records(np.frombuffer(b"", np.uint8), 0, 0, np.empty((0, COLUMNS), np.int64))
 

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numba
 
+from learners.kernel_cache import make_safe
 from learners.shipped_kernels import ShippedCache, shipped_kernel
 
 P = ParamSpec("P")
@@ -34,6 +35,7 @@ def njit(function: Callable[P, R], is_inlined: bool = False) -> Callable[P, R]:
         compiled: Callable[P, R] = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no place for a cache, neither beside the source nor in the home folder
         compiled = numba.njit(**options)(function)
+    make_safe(cache_of(compiled))
     mark(cache_of(compiled), source)
     shipped = shipped_kernel(function)
     if shipped is not None:

@@ -29,7 +29,6 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from consumers.assignment import ShardAssignment
@@ -133,8 +132,11 @@ class LearnerWorker:
         self._followers = LogFollowers(list(self._specs))
         self._catch_up_records = 1
         self._records = self._documents = 0  # since the start of this worker
-        specs = [replace(spec, shards=2) if assignment else spec for spec in self._specs.values()]
-        warm_up([*specs, *helpers_of(specs, self._all_specs)], Tokenizer(stream.profile), log.info)
+        specs = list(self._specs.values())
+        warm_up(
+            [*specs, *helpers_of(specs, self._all_specs)], Tokenizer(stream.profile), log.info,
+            as_shards=assignment is not None,
+        )  # fmt: skip
         warm_up_encoder()
 
     def run(self, stop: threading.Event) -> None:

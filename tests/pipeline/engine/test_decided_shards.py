@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from learners.sharding.exchange import ThreadExchange
+from learners.sharding.meeting_place import ThreadPlace
 from learners.specs import parse_spec
 from pipeline.engine.engine import Engine, EngineSettings
 from pipeline.engine.ranking_events import ranking_events
@@ -38,10 +39,13 @@ def follow(engine: Engine, events: Sequence[Event], block: int) -> list[bytes]:
 
 
 def with_shards(
-    spec: str, shards: int, work: Callable[[Engine, int], tuple[list[bytes], Snapshot]]
+    spec: str,
+    shards: int,
+    work: Callable[[Engine, int], tuple[list[bytes], Snapshot]],
+    place: ThreadPlace | None = None,
 ) -> list[tuple[list[bytes], Snapshot]]:
     """Let all shards of a lane do the same work, each in a thread of its own."""
-    exchange = ThreadExchange(shards)
+    exchange = ThreadExchange(shards, place)
     found: dict[int, tuple[list[bytes], Snapshot]] = {}
 
     def run(number: int) -> None:
