@@ -84,15 +84,17 @@ class ReviewQueue:
 
     def add(self, made: Decisions, documents: Sequence[HasId], before: int) -> None:
         """Add those of the documents that were marked; `before` documents came before them."""
-        for row in made.review[: len(documents)].nonzero()[0][-TO_REVIEW:].tolist():
+        rows = np.flatnonzero(made.review[: len(documents)])[-TO_REVIEW:]
+        if not len(rows):
+            return
+        # One copy of all rows: a copy per row would take much longer.
+        topics, probabilities = made.topics[rows], made.probabilities[rows]
+        assigned, certainty = made.assigned[rows], made.certainty[rows].tolist()
+        for i, row in enumerate(rows.tolist()):
+            id_ = str(documents[row].id)[:MAX_ID_CHARACTERS]
             self._documents.append(
                 MarkedDocument(
-                    before + row + 1,
-                    str(documents[row].id)[:MAX_ID_CHARACTERS],
-                    float(made.certainty[row]),
-                    made.topics[row].copy(),
-                    made.probabilities[row].copy(),
-                    made.assigned[row].copy(),
+                    before + row + 1, id_, certainty[i], topics[i], probabilities[i], assigned[i]
                 )
             )
 
