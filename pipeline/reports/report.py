@@ -204,7 +204,7 @@ def order_notes(report: Report) -> Iterator[str]:
         if lane["decisions"]["order"] == "probability":
             is_sparse = LEARNERS[lane["settings"]["learner"]].scores_class.is_sparse
             which = f"the first {HEAD} topics" + (" that it retrieves" if is_sparse else "")
-            yield f"{name} ranks {which} by probability, so a score can be lower than the next one"
+            yield f"{name} ranks {which} by probability, not by score"
 
 
 def set_table(report: Report) -> str:
