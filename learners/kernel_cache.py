@@ -8,8 +8,9 @@ the code of an older version.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -53,10 +54,18 @@ def make_safe(kernel_cache: object) -> None:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Let one process at a time save kernels in a folder; a process that ends frees the lock."""
+    """Let one process at a time save kernels in a folder; a process that ends frees the lock.
+
+    Where the file system has no locks, kernels are saved without one.
+    """
     if fcntl is None:
         yield
         return
-    with (folder / LOCK).open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    # Opened for reading: another user of the folder may have created the file.
+    lock = os.open(folder / LOCK, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(lock)

@@ -197,9 +197,8 @@ class Decider:
         The state of an older version has other features and no pairs of topics. Thresholds that
         were learned with it do not fit, either, so everything is learned again.
         """
-        self.left_out = "pairs" not in state and floats(state, "weights", None).shape == (
-            FORMER_FEATURES,
-        )
+        lacks_pairs = "pairs" not in state
+        self.left_out = lacks_pairs and len(floats(state, "weights", None)) == FORMER_FEATURES
         if self.left_out:
             return
         weights = floats(state, "weights", FEATURES)

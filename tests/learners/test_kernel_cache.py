@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,17 @@ def test_a_kill_leaves_no_name_of_older_code(
     assert cache_file(tmp_path).load("types") == "newer code"
     cache_file(tmp_path).save("types", "the same, compiled again")
     assert cache_file(tmp_path).load("types") == "the same, compiled again"
+
+
+def test_a_file_system_without_locks_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*unused: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    cache_file(tmp_path).save("types", "code")
+    assert cache_file(tmp_path).load("types") == "code"
 
 
 def test_kernels_are_saved_in_this_way() -> None:
