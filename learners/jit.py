@@ -22,7 +22,7 @@ PACKAGES = tuple(
 )
 
 
-def njit(function: Callable[P, R], is_inlined: bool = False) -> Callable[P, R]:
+def njit(function: Callable[P, R], **more: Any) -> Callable[P, R]:  # noqa: ANN401 - of numba
     """Compile `function` with numba, keeping its signature visible to the type checker.
 
     No fast-math: operations are the same, in the same order, on every machine and for every topic.
@@ -30,7 +30,7 @@ def njit(function: Callable[P, R], is_inlined: bool = False) -> Callable[P, R]:
     error in these algorithms.
     """
     source = Path(function.__code__.co_filename)
-    options: dict[str, Any] = {"nogil": True, "forceinline": is_inlined, "_nrt": not is_inlined}
+    options = {"nogil": True, **more}
     try:
         compiled: Callable[P, R] = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no place for a cache, neither beside the source nor in the home folder
@@ -51,8 +51,21 @@ def njit_inline(function: Callable[P, R]) -> Callable[P, R]:
     What is compiled into a caller does not count references to arrays either, since the caller
     holds them: counting takes about 10 ns per array. So an array that is returned would be freed
     once too often. Numba refuses most such kernels, and a test looks at all of them.
+
+    A division by 0 gives infinity or NaN, as in numpy. An exception would be a branch in each loop
+    that divides, and such a loop computes one number after the other.
     """
-    return njit(function, is_inlined=True)
+    return njit(function, forceinline=True, _nrt=False, error_model="numpy")
+
+
+def njit_formula(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a formula on numbers into its callers, as if it were written there.
+
+    A short loop over calls is unrolled before the compiler looks into what is called. Then it is no
+    longer a loop, and numbers are computed one after the other. A loop over formulas computes
+    several at once.
+    """
+    return njit(function, inline="always", error_model="numpy")
 
 
 def cache_of(compiled: Callable[P, R]) -> object:

@@ -14,8 +14,8 @@ import numpy as np
 
 from learners.arrays import Floats, Ints, Longs
 from learners.best_topics import best_of_all
-from learners.jit import njit
-from learners.segment import Segment, Steps, labels_of
+from learners.jit import njit, njit_inline
+from learners.segment import Segment, Steps
 
 
 class LabelKind(Enum):
@@ -49,6 +49,17 @@ class Places(NamedTuple):
     ranks: Longs  # 1 is best, ties by index; ascending in each row; UNRANKED: not in the ranking
     above: Longs  # of each label, as listed: how many irrelevant topics scored as high or higher
     hits: Longs  # of each step: the rank of its best label; 0 if none was ranked, or not learned
+
+
+class Best(NamedTuple):
+    """The best topics of rows and their scores, best first, ties by index."""
+
+    first: int  # the first of these rows
+    order: Ints  # rows x topics; -1: there are no more
+    values: Floats  # the same; where there is no topic, they have no meaning
+
+
+NO_BEST = Best(0, np.empty((0, 0), np.int32), np.empty((0, 0)))
 
 
 class RowScores(ABC):
@@ -161,8 +172,11 @@ class Scores(RowScores):
         """
 
     @abstractmethod
-    def places(self, steps: Steps) -> Places:
-        """The ranks of the labels of the learned rows among `steps`."""
+    def places(self, steps: Steps, best: Best = NO_BEST) -> Places:
+        """The ranks of the labels of the learned rows among `steps`.
+
+        If the best topics of some rows are known, it takes less time.
+        """
 
 
 @njit
@@ -179,8 +193,25 @@ def sort_few(numbers: Longs) -> None:
         numbers[place] = number
 
 
+@njit_inline
+def place_in_best(best: Best, row: int, ranked: int, topic: int) -> int:
+    """The place of a topic among the best ones of a row, from 0 on; -1: not known to be exact.
+
+    All topics with an equal score are among the best ones, too.
+    """
+    at, top = row - best.first, best.order.shape[1]
+    if at < 0 or at >= len(best.order):
+        return -1
+    place = -1
+    for i in range(top):
+        place = i if best.order[at, i] == topic else place
+    if place >= 0 and ranked > top and best.values[at, place] == best.values[at, top - 1]:
+        return -1
+    return place
+
+
 @njit
-def place_in_all(steps: Steps, scores: Floats, places: Places) -> None:
+def place_in_all(steps: Steps, scores: Floats, best: Best, places: Places) -> None:
     """Count, for every label of a learned row, the topics that rank before it.
 
     Ranks count only the topics of the ranking. `above` also counts the topics that became known
@@ -191,30 +222,34 @@ def place_in_all(steps: Steps, scores: Floats, places: Places) -> None:
     ranks, above, hits = places
     first = label_starts[0]
     for step in range(len(step_row)):
-        start, stop = label_starts[step] - first, label_starts[step + 1] - first
+        start, stop = label_starts[step], label_starts[step + 1]
         if not step_learn[step] or start == stop:
             continue
-        relevant = labels_of(label_starts, labels, step)
-        given, ranked = scores[step_row[step]], step_ranked[step]
-        for i in range(len(relevant)):
-            r = relevant[i]
-            score = given[r]
-            better = level = 0
-            for s in range(ranked):
-                better += given[s] > score
-                level += given[s] >= score
-            for s in range(ranked, step_known[step]):
-                level += given[s] >= score
-            rank = 1 + better
-            for s in range(r):
-                rank += given[s] == score
-            for s in relevant:
-                level -= given[s] >= score
-            ranks[start + i] = rank if r < ranked else UNRANKED
-            above[start + i] = level
-        sort_few(ranks[start:stop])
-        if ranks[start] != UNRANKED:
-            hits[step] = ranks[start]
+        row, ranked = step_row[step], step_ranked[step]
+        for i in range(start, stop):
+            topic = labels[i]
+            score = scores[row, topic]
+            before = place_in_best(best, row, ranked, topic)
+            level = 0
+            if before >= 0:
+                for place in range(min(best.order.shape[1], ranked)):
+                    level += best.values[row - best.first, place] >= score
+            else:
+                before = 0
+                for other in range(ranked):
+                    before += scores[row, other] > score
+                    level += scores[row, other] >= score
+                for other in range(topic):
+                    before += scores[row, other] == score
+            for other in range(ranked, step_known[step]):
+                level += scores[row, other] >= score
+            for k in range(start, stop):
+                level -= scores[row, labels[k]] >= score
+            ranks[i - first] = 1 + before if topic < ranked else UNRANKED
+            above[i - first] = level
+        sort_few(ranks[start - first : stop - first])
+        if ranks[start - first] != UNRANKED:
+            hits[step] = ranks[start - first]
 
 
 class DenseScores(Scores):
@@ -256,10 +291,10 @@ class DenseScores(Scores):
         best_of_all(self.matrix[first:], known, order, values)
         return order, values
 
-    def places(self, steps: Steps) -> Places:
+    def places(self, steps: Steps, best: Best = NO_BEST) -> Places:
         """The ranks of the labels, counted over all topics."""
         places = no_places(steps)
-        place_in_all(steps, self.matrix, places)
+        place_in_all(steps, self.matrix, best, places)
         return places
 
 

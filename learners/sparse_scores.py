@@ -12,7 +12,7 @@ import numpy as np
 
 from learners.arrays import Floats, Ints, Longs
 from learners.jit import njit
-from learners.scores import UNRANKED, Places, Scores, StoredScores, no_places
+from learners.scores import NO_BEST, UNRANKED, Best, Places, Scores, StoredScores, no_places
 from learners.segment import Steps, labels_of
 
 
@@ -177,7 +177,7 @@ class SparseScores(Scores):
         best_of_retrieved(some, self.topics, known, order, values)
         return order, values
 
-    def places(self, steps: Steps) -> Places:
+    def places(self, steps: Steps, best: Best = NO_BEST) -> Places:
         """The ranks of the labels, counted over the retrieved topics."""
         places = no_places(steps)
         place_in_retrieved(steps, self.arrays, places)

@@ -12,15 +12,29 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
-from learners.arrays import Bools, Floats, Ints, Longs
+from learners.arrays import Floats, Ints
 from learners.decisions.bounded_numbers import faded, limited, logistic
+from learners.decisions.candidates import (
+    ERRORS,
+    HITS,
+    INTERCEPTS,
+    INTERCEPTS_KNOWN,
+    LOGITS,
+    PAIR_SUMS,
+    PROBABILITIES,
+    PRODUCTS,
+    RAW_SCORES,
+    SCORES,
+    SHARES,
+    SLOPES,
+    SLOPES_KNOWN,
+    STEEPS,
+    total,
+)
 from learners.decisions.decided import CANDIDATES
 from learners.decisions.features import (
     BELOW_BEST,
     CONSTANT,
-    ERROR_SUMS,
     FEATURES,
     FIRST,
     HIGH,
@@ -29,12 +43,9 @@ from learners.decisions.features import (
     MEAN,
     PAIRED,
     SCORE,
-    SLOPE_SUMS,
-    add_candidate,
     add_document,
-    add_first,
 )
-from learners.decisions.pairs import Partners, find_partners, learn_pairs, sum_of_pairs
+from learners.decisions.pairs import Partners, add_pairs, learn_pairs
 from learners.jit import njit, njit_inline
 
 PENDING_ROUNDS = FEATURES  # the last column of the pending gradient
@@ -77,147 +88,140 @@ class Calibration(NamedTuple):
     pending: Floats  # the gradient since the last step, and the number of its rounds
 
 
-class CalibrationWorkspace(NamedTuple):
-    """Room for the numbers of one document."""
+@njit_inline
+def describe(
+    topics: Ints, scores: Floats, row: int, count: int, model: Calibration, table: Floats
+) -> float:
+    """Write what is known of the `count` candidates of a row to a table; return their mean score.
 
-    scaled: Floats  # scores in relation to recent ones
-    mean: Floats  # of them: one number
-    paired: Floats  # what the likely topics say
-    logits: Floats  # by the present weights, without pairs
-    likely: Floats  # probabilities by the present weights
-    errors: Floats  # sums over the candidates: see `features`
-    slopes: Floats  # the same
-    partners: Partners
-    order: Longs  # places by falling probability
-    reduced: Floats  # features x features
-
-
-@njit
-def new_workspace() -> CalibrationWorkspace:
-    """Room for the numbers of one document."""
-    return CalibrationWorkspace(
-        np.zeros(CANDIDATES),
-        np.zeros(1),
-        np.zeros(CANDIDATES),
-        np.zeros(CANDIDATES),
-        np.zeros(CANDIDATES),
-        np.zeros(ERROR_SUMS),
-        np.zeros(SLOPE_SUMS),
-        Partners(
-            np.full(CANDIDATES + 1, -1),
-            np.zeros(CANDIDATES),
-            np.zeros((CANDIDATES, CANDIDATES), np.int64),
-        ),
-        np.zeros(CANDIDATES, np.int64),
-        np.zeros((FEATURES, FEATURES)),
-    )
+    Which of them are likely is not known yet, so nothing is said about pairs.
+    """
+    scale_scores(scores, row, count, model.scale, table)
+    weights, by_topic = model.weights, model.topics
+    for place in range(count):
+        topic = topics[row, place]
+        table[INTERCEPTS, place] = by_topic[topic, INTERCEPT]
+        table[SLOPES, place] = by_topic[topic, SLOPE]
+    mean = total(table, SCORES) / max(count, 1)
+    # A candidate is `best - score` below the best one: a part for all, and one for its score.
+    best = table[SCORES, 0]
+    for_all = (weights[CONSTANT] + weights[BELOW_BEST] * best) + weights[MEAN] * mean
+    slope = weights[SCORE] - weights[BELOW_BEST]
+    first, high, low = weights[FIRST], weights[HIGH], weights[LOW]
+    for place in range(CANDIDATES):
+        score = table[SCORES, place]
+        logit = (for_all + table[INTERCEPTS, place]) + (slope + table[SLOPES, place]) * score
+        logit += high * max(score - HIGH_FROM, 0.0) + low * max(-score, 0.0)
+        table[LOGITS, place] = logit
+    table[LOGITS, 0] += first
+    return mean
 
 
 @njit_inline
-def scale_scores(scores: Floats, row: int, count: int, scale: Floats, scaled: Floats) -> float:
-    """Write the scores of a row in relation to recent ones; return their mean."""
+def scale_scores(scores: Floats, row: int, count: int, scale: Floats, table: Floats) -> None:
+    """Write the scores of a row to a table, and the same in relation to recent ones."""
     average, variance = scale[AVERAGE], scale[VARIANCE]
     unit = 1.0 / math.sqrt(variance) if variance > ROUNDING * (average * average) else 1.0
-    total = 0.0
-    for place in range(count):
-        score = limited(scores[row, place], MOST_SCORE)
-        scaled[place] = limited((score - average) * unit, MOST_SCALED)
-        total += scaled[place]
-    return total / max(count, 1)
+    for place in range(CANDIDATES):
+        raw = limited(scores[row, place], MOST_SCORE)
+        scaled = limited((raw - average) * unit, MOST_SCALED)
+        table[RAW_SCORES, place] = raw if place < count else 0.0
+        table[SCORES, place] = scaled if place < count else 0.0
 
 
 @njit_inline
 def estimate(
-    topics: Ints, scores: Floats, row: int, count: int, least: int, model: Calibration,
-    work: CalibrationWorkspace,
+    topics: Ints, row: int, count: int, least: int, model: Calibration, table: Floats,
+    partners: Partners,
 ) -> int:  # fmt: skip
     """Estimate how likely candidates of a row are, up to an unlikely one; return their number.
 
-    At least the first `least` of the `count` candidates get a probability. What describes all that
-    get one, and the probabilities, are left in `work`.
+    At least the first `least` of the `count` candidates, which the table describes, get a
+    probability.
     """
-    found = describe(topics, scores, row, count, least, model, work)
-    find_partners(work.logits, found, work.partners)
-    for place in range(found):
-        paired = limited(sum_of_pairs(topics, row, place, model.pairs, work.partners), MOST_SCALED)
-        work.paired[place] = paired
-        work.likely[place] = logistic(work.logits[place] + model.weights[PAIRED] * paired)
+    found = min(least, count)
+    while found < count and table[LOGITS, found] >= LEAST_LOGIT:
+        found += 1
+    for place in range(CANDIDATES):
+        table[SHARES, place] = logistic(table[LOGITS, place])
+    add_pairs(topics, row, found, model.pairs, table, partners)
+    weight = model.weights[PAIRED]
+    for place in range(CANDIDATES):
+        paired = limited(table[PAIR_SUMS, place], MOST_SCALED)
+        probability = logistic(table[LOGITS, place] + weight * paired)
+        table[PAIR_SUMS, place] = paired
+        table[PROBABILITIES, place] = probability if place < found else 0.0
     return found
 
 
 @njit_inline
-def describe(
-    topics: Ints, scores: Floats, row: int, count: int, least: int, model: Calibration,
-    work: CalibrationWorkspace,
-) -> int:  # fmt: skip
-    """Write the logits of candidates, up to an unlikely one; return their number.
-
-    Which of them are likely is not known yet, so nothing is said about pairs.
-    """
-    weights, by_topic = model.weights, model.topics
-    scaled, logits = work.scaled, work.logits
-    mean = scale_scores(scores, row, count, model.scale, scaled)
-    work.mean[0] = mean
-    # A candidate is `scaled[0] - score` below the best one: a part for all, and one for its score.
-    for_all = (weights[CONSTANT] + weights[BELOW_BEST] * scaled[0]) + weights[MEAN] * mean
-    slope = weights[SCORE] - weights[BELOW_BEST]
-    for place in range(count):
-        score, topic = scaled[place], topics[row, place]
-        logit = for_all + by_topic[topic, INTERCEPT] + (slope + by_topic[topic, SLOPE]) * score
-        if place == 0:
-            logit += weights[FIRST]
-        if score > HIGH_FROM:
-            logit += weights[HIGH] * (score - HIGH_FROM)
-        elif score < 0.0:
-            logit -= weights[LOW] * score
-        logits[place] = logit
-        if place >= least and logit < LEAST_LOGIT:
-            return place
-    return count
-
-
-@njit_inline
 def learn_candidates(
-    topics: Ints, row: int, count: int, is_relevant: Bools, model: Calibration,
-    work: CalibrationWorkspace,
+    topics: Ints, row: int, count: int, mean: float, model: Calibration, table: Floats,
+    partners: Partners, reduced: Floats,
 ) -> None:  # fmt: skip
-    """Learn what was right about the first `count` candidates of a row, which `work` describes."""
-    scaled, likely, errors, slopes = work.scaled, work.likely, work.errors, work.slopes
-    errors[:] = 0.0
-    slopes[:] = 0.0
-    for place in range(count):
-        score = scaled[place]
-        steep = max(likely[place] * (1.0 - likely[place]), LEAST_CURVATURE)
-        off = (1.0 if is_relevant[place] else 0.0) - likely[place]
-        add_candidate(score, work.paired[place], scaled[0], off, steep, errors, slopes)
-        if place == 0:
-            add_first(work.paired[place], off, steep, errors, slopes)
-        learn_topic(model.topics, topics[row, place], score, off, steep)
-        learn_pairs(place, off, steep, model.pairs, work.partners)
-    add_document(errors, slopes, scaled[0], work.mean[0], model.pending, model.curvature)
+    """Learn what was right about the first `count` candidates of a row, which the table describes.
+
+    `reduced` is room for a matrix.
+    """
+    for place in range(CANDIDATES):
+        likely = table[PROBABILITIES, place]
+        steep = max(likely * (1.0 - likely), LEAST_CURVATURE)
+        table[ERRORS, place] = table[HITS, place] - likely if place < count else 0.0
+        table[STEEPS, place] = steep if place < count else 0.0
+    learn_topics(topics, row, count, model.topics, table)
+    learn_pairs(count, model.pairs, table, partners)
+    add_document(count, mean, table, model.pending, model.curvature)
     model.pending[PENDING_ROUNDS] += 1.0
     if model.pending[PENDING_ROUNDS] >= STEP_ROUNDS:
-        take_step(model, work.reduced)
+        take_step(model, reduced)
 
 
 @njit_inline
-def learn_topic(by_topic: Floats, topic: int, score: float, off: float, steep: float) -> None:
-    """Move what a topic has of its own."""
-    intercept_variance = INTERCEPT_PRIOR - by_topic[topic, INTERCEPT_KNOWN]
-    slope_variance = SLOPE_PRIOR - by_topic[topic, SLOPE_KNOWN]
-    square = score * score
-    shrink = 1.0 / (1.0 + steep * (intercept_variance + slope_variance * square))
-    intercept = by_topic[topic, INTERCEPT] + (intercept_variance * off) * shrink
-    slope = by_topic[topic, SLOPE] + ((slope_variance * score) * off) * shrink
-    by_topic[topic, INTERCEPT] = limited(intercept, MOST_WEIGHT)
-    by_topic[topic, SLOPE] = limited(slope, MOST_WEIGHT)
-    less = steep * shrink
-    intercept_variance *= 1.0 - intercept_variance * less
-    slope_variance *= 1.0 - (slope_variance * square) * less
-    intercept_variance += TOPIC_NOISE * INTERCEPT_PRIOR
-    slope_variance += TOPIC_NOISE * SLOPE_PRIOR
-    by_topic[topic, INTERCEPT_KNOWN] = max(INTERCEPT_PRIOR - intercept_variance, 0.0)
-    by_topic[topic, SLOPE_KNOWN] = max(SLOPE_PRIOR - slope_variance, 0.0)
+def learn_topics(topics: Ints, row: int, count: int, by_topic: Floats, table: Floats) -> None:
+    """Move what the topics of the first `count` candidates have of their own."""
+    for place in range(count):
+        topic = topics[row, place]
+        table[INTERCEPTS_KNOWN, place] = by_topic[topic, INTERCEPT_KNOWN]
+        table[SLOPES_KNOWN, place] = by_topic[topic, SLOPE_KNOWN]
+    for place in range(CANDIDATES):
+        score, off, steep = table[SCORES, place], table[ERRORS, place], table[STEEPS, place]
+        intercept_variance = INTERCEPT_PRIOR - table[INTERCEPTS_KNOWN, place]
+        slope_variance = SLOPE_PRIOR - table[SLOPES_KNOWN, place]
+        square = score * score
+        shrink = 1.0 / (1.0 + steep * (intercept_variance + slope_variance * square))
+        intercept = table[INTERCEPTS, place] + (intercept_variance * off) * shrink
+        slope = table[SLOPES, place] + ((slope_variance * score) * off) * shrink
+        table[INTERCEPTS, place] = limited(intercept, MOST_WEIGHT)
+        table[SLOPES, place] = limited(slope, MOST_WEIGHT)
+        less = steep * shrink
+        intercept_variance *= 1.0 - intercept_variance * less
+        slope_variance *= 1.0 - (slope_variance * square) * less
+        intercept_variance += TOPIC_NOISE * INTERCEPT_PRIOR
+        slope_variance += TOPIC_NOISE * SLOPE_PRIOR
+        table[INTERCEPTS_KNOWN, place] = max(INTERCEPT_PRIOR - intercept_variance, 0.0)
+        table[SLOPES_KNOWN, place] = max(SLOPE_PRIOR - slope_variance, 0.0)
+    for place in range(count):
+        topic = topics[row, place]
+        by_topic[topic, INTERCEPT] = table[INTERCEPTS, place]
+        by_topic[topic, SLOPE] = table[SLOPES, place]
+        by_topic[topic, INTERCEPT_KNOWN] = table[INTERCEPTS_KNOWN, place]
+        by_topic[topic, SLOPE_KNOWN] = table[SLOPES_KNOWN, place]
+
+
+@njit_inline
+def learn_scale(count: int, scale: Floats, table: Floats) -> None:
+    """Add the scores of the `count` candidates in a table to the statistics of recent scores."""
+    share = max(1.0 / (scale[ROUNDS] + 1.0), RECENT)
+    mean = limited(total(table, RAW_SCORES) / count, MOST_SCORE)  # rounding must not pass the limit
+    for place in range(CANDIDATES):
+        distance = table[RAW_SCORES, place] - mean if place < count else 0.0
+        table[PRODUCTS, place] = distance * distance
+    square = total(table, PRODUCTS)
+    distance = mean - scale[AVERAGE]
+    scale[ROUNDS] += 1.0
+    scale[AVERAGE] = limited(scale[AVERAGE] + share * distance, MOST_SCORE)
+    spread = scale[VARIANCE] + share * (distance * distance)
+    scale[VARIANCE] = (1.0 - share) * spread + share * (square / count)
 
 
 @njit
@@ -257,22 +261,3 @@ def solve(curvature: Floats, vector: Floats, reduced: Floats) -> None:
         for j in range(i + 1, FEATURES):
             vector[i] -= reduced[i, j] * vector[j]
         vector[i] *= reduced[i, i]
-
-
-@njit_inline
-def learn_scale(scores: Floats, row: int, count: int, scale: Floats) -> None:
-    """Add the scores of a row to the statistics of recent scores."""
-    share = max(1.0 / (scale[ROUNDS] + 1.0), RECENT)
-    mean = 0.0
-    for place in range(count):
-        mean += limited(scores[row, place], MOST_SCORE)
-    mean = limited(mean / count, MOST_SCORE)  # rounding must not pass the limit
-    square = 0.0
-    for place in range(count):
-        distance = limited(scores[row, place], MOST_SCORE) - mean
-        square += distance * distance
-    distance = mean - scale[AVERAGE]
-    scale[ROUNDS] += 1.0
-    scale[AVERAGE] = limited(scale[AVERAGE] + share * distance, MOST_SCORE)
-    spread = scale[VARIANCE] + share * (distance * distance)
-    scale[VARIANCE] = (1.0 - share) * spread + share * (square / count)

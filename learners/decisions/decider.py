@@ -31,11 +31,12 @@ from learners.decisions.calibration import (
     TOPIC_COLUMNS,
     VARIANCE,
     Calibration,
+    describe,
     estimate,
     learn_candidates,
     learn_scale,
-    new_workspace,
 )
+from learners.decisions.candidates import HITS, PROBABILITIES, TABLE_ROWS
 from learners.decisions.decided import CANDIDATES, Decisions
 from learners.decisions.features import FEATURES
 from learners.decisions.goals import Goal
@@ -45,6 +46,7 @@ from learners.decisions.pairs import (
     PAIR_COLUMNS,
     PAIR_PRIOR,
     WEIGHT,
+    Partners,
     pair_count,
 )
 from learners.decisions.rules import (
@@ -72,7 +74,7 @@ from learners.decisions.rules import (
 from learners.growing_array import GrowingArray
 from learners.jit import njit
 from learners.learner import State
-from learners.scores import Scores
+from learners.scores import Best, Scores
 from learners.segment import Steps
 
 FORMER_FEATURES = 10  # of a candidate, before there were pairs of topics
@@ -91,45 +93,53 @@ def follow_decisions(
     label_starts, labels = steps.label_starts, steps.labels
     rule, level = goal
     topics, scores, likely, assigned, certainty, review, known = made
-    work = new_workspace()
-    is_relevant = np.zeros(CANDIDATES, np.bool_)
-    ranked = 0
-    described = -1  # the row that `work` describes, by the present weights
+    # Arrays that are made here have sizes that the compiler knows.
+    table = np.zeros((TABLE_ROWS, CANDIDATES))
+    hits = table[HITS]
+    partners = Partners(
+        np.zeros(1, np.int64),
+        np.zeros(CANDIDATES + 1, np.int64),
+        np.zeros((CANDIDATES, CANDIDATES), np.int64),
+    )
+    sorted_places = np.empty(CANDIDATES, np.int64)
+    reduced = np.empty((FEATURES, FEATURES))
+    ranked = count = 0
+    mean = 0.0
+    described = -1  # the row that the table describes, by the present weights
     for step in range(len(step_row)):
         row = step_row[step]
         if not step_learn[step]:
-            for place in range(order.shape[1]):
+            for place in range(CANDIDATES):
                 topics[row, place] = order[ranked, place]
                 scores[row, place] = values[ranked, place]
             ranked += 1
             known[row] = step_known[step]
         candidates = 0
-        while candidates < CANDIDATES and topics[row, candidates] >= 0:
-            candidates += 1
+        for place in range(CANDIDATES):
+            candidates += topics[row, place] >= 0
         if not step_learn[step]:
-            count = estimate(topics, scores, row, candidates, ALWAYS_ESTIMATED, model, work)
+            mean = describe(topics, scores, row, candidates, model, table)
+            count = estimate(topics, row, candidates, ALWAYS_ESTIMATED, model, table, partners)
             described = row
-            for place in range(count):
-                likely[row, place] = work.likely[place]
-            assign(rule, state, topics, row, work.likely, count, assigned, work.order)
-            outside = state.tally[OUTSIDE]
-            certainty[row] = certainty_of(work.likely, count, outside, assigned, row)
+            for place in range(CANDIDATES):
+                likely[row, place] = table[PROBABILITIES, place]
+            assign(rule, state, topics, row, count, table, assigned, sorted_places)
+            certainty[row] = certainty_of(count, state.tally[OUTSIDE], table, row, assigned)
             review[row] = needs_review(certainty[row], risk, state)
             continue
         start, stop = label_starts[step], label_starts[step + 1]
-        count = count_likely(likely, row)
-        mark_relevant(topics, row, count, labels, start, stop, is_relevant)
+        if described != row:  # weights have changed since it was ranked: the label is late
+            count = count_likely(likely, row)
+            if count > 0:
+                mean = describe(topics, scores, row, candidates, model, table)
+                estimate(topics, row, candidates, count, model, table, partners)
+        mark_relevant(topics, row, count, labels, start, stop, hits)
         if count > 0:
-            if described != row:  # weights have changed since it was ranked: the label is late
-                estimate(topics, scores, row, candidates, count, model, work)
             if model.scale[ROUNDS] >= SCALE_ROUNDS:
-                learn_candidates(topics, row, count, is_relevant, model, work)
-            learn_scale(scores, row, candidates, model.scale)
+                learn_candidates(topics, row, count, mean, model, table, partners, reduced)
+            learn_scale(candidates, model.scale, table)
             described = -1
-        learn_rules(
-            rule, level, risk, state, made, row, work.likely, count, is_relevant, labels, start,
-            stop,
-        )  # fmt: skip
+        learn_rules(rule, level, risk, state, made, row, count, table, labels, start, stop)
 
 
 class Decider:
@@ -159,8 +169,8 @@ class Decider:
         self._assigned.grow(topics, 2)
         self._pairs.grow(PAIR_COLUMNS * pair_count(topics))
 
-    def follow(self, steps: Steps, scores: Scores, made: Decisions) -> None:
-        """Decide about the ranked rows, and learn from the labelled ones.
+    def follow(self, steps: Steps, scores: Scores, made: Decisions) -> Best:
+        """Decide about the ranked rows, and learn from the labelled ones; return the candidates.
 
         Rows that were ranked in an earlier segment have their decisions in `made` already.
         """
@@ -175,6 +185,7 @@ class Decider:
         )  # fmt: skip
         state = RuleState(self._tally, self._assigned.room, self._histogram, self._certainty)
         follow_decisions(steps, order, values, self.goal, self.risk, model, state, made)
+        return Best(first, order, values)
 
     def state(self) -> State:
         """Return everything that was learned as named arrays (copies)."""

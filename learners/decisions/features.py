@@ -10,6 +10,7 @@ document.
 from __future__ import annotations
 
 from learners.arrays import Floats
+from learners.decisions.candidates import ERRORS, PAIR_SUMS, SCORES, STEEPS
 from learners.jit import njit_inline
 
 # What describes a candidate: a constant, its score, what the likely topics say about it, how far it
@@ -19,100 +20,94 @@ CONSTANT, SCORE, PAIRED, BELOW_BEST, FIRST, HIGH, LOW, MEAN = range(8)
 FEATURES = 8
 HIGH_FROM = 1.0  # standard deviations above the mean; scores below the mean are low
 
-# Sums of errors: of all candidates, times one feature, and the error of the first candidate.
-ALL, SCORES, PAIRS, HIGHS, LOWS, FIRSTS = range(6)
-ERROR_SUMS = 6
-# Sums of slopes: the same, times a second feature, and the first one's slope times its pairs.
-SCORES_SCORES, SCORES_PAIRS, PAIRS_PAIRS, BELOW_BELOW, HIGHS_HIGHS, HIGHS_PAIRS = range(6, 12)
-LOWS_LOWS, LOWS_PAIRS, FIRSTS_PAIRS = range(12, 15)
-SLOPE_SUMS = 15
-
-
-@njit_inline
-def add_candidate(
-    score: float, paired: float, best: float, error: float, slope: float, errors: Floats,
-    slopes: Floats,
-) -> None:  # fmt: skip
-    """Add a candidate to the sums of its document."""
-    by_score, by_pairs, below = slope * score, slope * paired, best - score
-    errors[ALL] += error
-    errors[SCORES] += error * score
-    errors[PAIRS] += error * paired
-    slopes[ALL] += slope
-    slopes[SCORES] += by_score
-    slopes[PAIRS] += by_pairs
-    slopes[SCORES_SCORES] += by_score * score
-    slopes[SCORES_PAIRS] += by_score * paired
-    slopes[PAIRS_PAIRS] += by_pairs * paired
-    slopes[BELOW_BELOW] += (slope * below) * below
-    if score > HIGH_FROM:
-        high = score - HIGH_FROM
-        errors[HIGHS] += error * high
-        slopes[HIGHS] += slope * high
-        slopes[HIGHS_HIGHS] += (slope * high) * high
-        slopes[HIGHS_PAIRS] += by_pairs * high
-    elif score < 0.0:
-        errors[LOWS] -= error * score
-        slopes[LOWS] -= by_score
-        slopes[LOWS_LOWS] += by_score * score
-        slopes[LOWS_PAIRS] -= by_pairs * score
-
-
-@njit_inline
-def add_first(paired: float, error: float, slope: float, errors: Floats, slopes: Floats) -> None:
-    """Note what only the first candidate adds."""
-    errors[FIRSTS] = error
-    slopes[FIRSTS], slopes[FIRSTS_PAIRS] = slope, slope * paired
-
 
 @njit_inline
 def add_document(
-    errors: Floats, slopes: Floats, best: float, mean: float, gradient: Floats, curvature: Floats
+    count: int, mean: float, table: Floats, gradient: Floats, curvature: Floats
 ) -> None:
-    """Add the sums of a document to the gradient and to the upper triangle of the curvature."""
-    gradient[CONSTANT] += errors[ALL]
-    gradient[SCORE] += errors[SCORES]
-    gradient[PAIRED] += errors[PAIRS]
-    gradient[BELOW_BEST] += best * errors[ALL] - errors[SCORES]
-    gradient[FIRST] += errors[FIRSTS]
-    gradient[HIGH] += errors[HIGHS]
-    gradient[LOW] += errors[LOWS]
-    gradient[MEAN] += mean * errors[ALL]
+    """Add the first `count` candidates of a document to a Newton step.
 
-    total, scores, pairs, first = slopes[ALL], slopes[SCORES], slopes[PAIRS], slopes[FIRSTS]
-    highs, lows, below = slopes[HIGHS], slopes[LOWS], best * slopes[ALL] - slopes[SCORES]
-    high_scores, low_scores = slopes[HIGHS_HIGHS] + HIGH_FROM * highs, -slopes[LOWS_LOWS]
-    curvature[CONSTANT, CONSTANT] += total
-    curvature[CONSTANT, SCORE] += scores
-    curvature[CONSTANT, PAIRED] += pairs
-    curvature[CONSTANT, BELOW_BEST] += below
+    That is, to the gradient and to the upper triangle of the curvature. The table has the errors
+    and slopes of the candidates, and `mean` is their mean score.
+    """
+    best = table[SCORES, 0]
+    error = error_score = error_pairs = error_high = error_low = 0.0
+    slope = slope_score = slope_pairs = slope_high = slope_low = 0.0
+    score_score = score_pairs = pairs_pairs = below_below = 0.0
+    high_high = high_pairs = low_low = low_pairs = 0.0
+    for place in range(count):
+        off, steep = table[ERRORS, place], table[STEEPS, place]
+        score, pairs = table[SCORES, place], table[PAIR_SUMS, place]
+        high, low, below = max(score - HIGH_FROM, 0.0), max(-score, 0.0), best - score
+        by_score, by_pairs, by_high, by_low = (
+            steep * score,
+            steep * pairs,
+            steep * high,
+            steep * low,
+        )
+        error += off
+        error_score += off * score
+        error_pairs += off * pairs
+        error_high += off * high
+        error_low += off * low
+        slope += steep
+        slope_score += by_score
+        slope_pairs += by_pairs
+        slope_high += by_high
+        slope_low += by_low
+        score_score += by_score * score
+        score_pairs += by_score * pairs
+        pairs_pairs += by_pairs * pairs
+        below_below += (steep * below) * below
+        high_high += by_high * high
+        high_pairs += by_pairs * high
+        low_low += by_low * low
+        low_pairs += by_pairs * low
+    first, first_pairs = table[STEEPS, 0], table[STEEPS, 0] * table[PAIR_SUMS, 0]
+
+    gradient[CONSTANT] += error
+    gradient[SCORE] += error_score
+    gradient[PAIRED] += error_pairs
+    gradient[BELOW_BEST] += best * error - error_score
+    gradient[FIRST] += table[ERRORS, 0]
+    gradient[HIGH] += error_high
+    gradient[LOW] += error_low
+    gradient[MEAN] += mean * error
+
+    # A high score is HIGH_FROM above what it is high by, and a low one is minus what it is low by.
+    slope_below = best * slope - slope_score
+    high_score, low_score = high_high + HIGH_FROM * slope_high, -low_low
+    curvature[CONSTANT, CONSTANT] += slope
+    curvature[CONSTANT, SCORE] += slope_score
+    curvature[CONSTANT, PAIRED] += slope_pairs
+    curvature[CONSTANT, BELOW_BEST] += slope_below
     curvature[CONSTANT, FIRST] += first
-    curvature[CONSTANT, HIGH] += highs
-    curvature[CONSTANT, LOW] += lows
-    curvature[CONSTANT, MEAN] += mean * total
-    curvature[SCORE, SCORE] += slopes[SCORES_SCORES]
-    curvature[SCORE, PAIRED] += slopes[SCORES_PAIRS]
-    curvature[SCORE, BELOW_BEST] += best * scores - slopes[SCORES_SCORES]
+    curvature[CONSTANT, HIGH] += slope_high
+    curvature[CONSTANT, LOW] += slope_low
+    curvature[CONSTANT, MEAN] += mean * slope
+    curvature[SCORE, SCORE] += score_score
+    curvature[SCORE, PAIRED] += score_pairs
+    curvature[SCORE, BELOW_BEST] += best * slope_score - score_score
     curvature[SCORE, FIRST] += best * first
-    curvature[SCORE, HIGH] += high_scores
-    curvature[SCORE, LOW] += low_scores
-    curvature[SCORE, MEAN] += mean * scores
-    curvature[PAIRED, PAIRED] += slopes[PAIRS_PAIRS]
-    curvature[PAIRED, BELOW_BEST] += best * pairs - slopes[SCORES_PAIRS]
-    curvature[PAIRED, FIRST] += slopes[FIRSTS_PAIRS]
-    curvature[PAIRED, HIGH] += slopes[HIGHS_PAIRS]
-    curvature[PAIRED, LOW] += slopes[LOWS_PAIRS]
-    curvature[PAIRED, MEAN] += mean * pairs
-    curvature[BELOW_BEST, BELOW_BEST] += slopes[BELOW_BELOW]
-    curvature[BELOW_BEST, HIGH] += best * highs - high_scores
-    curvature[BELOW_BEST, LOW] += best * lows - low_scores
-    curvature[BELOW_BEST, MEAN] += mean * below
+    curvature[SCORE, HIGH] += high_score
+    curvature[SCORE, LOW] += low_score
+    curvature[SCORE, MEAN] += mean * slope_score
+    curvature[PAIRED, PAIRED] += pairs_pairs
+    curvature[PAIRED, BELOW_BEST] += best * slope_pairs - score_pairs
+    curvature[PAIRED, FIRST] += first_pairs
+    curvature[PAIRED, HIGH] += high_pairs
+    curvature[PAIRED, LOW] += low_pairs
+    curvature[PAIRED, MEAN] += mean * slope_pairs
+    curvature[BELOW_BEST, BELOW_BEST] += below_below
+    curvature[BELOW_BEST, HIGH] += best * slope_high - high_score
+    curvature[BELOW_BEST, LOW] += best * slope_low - low_score
+    curvature[BELOW_BEST, MEAN] += mean * slope_below
     curvature[FIRST, FIRST] += first
     curvature[FIRST, HIGH] += first * max(best - HIGH_FROM, 0.0)
     curvature[FIRST, LOW] += first * max(-best, 0.0)
     curvature[FIRST, MEAN] += mean * first
-    curvature[HIGH, HIGH] += slopes[HIGHS_HIGHS]
-    curvature[HIGH, MEAN] += mean * highs
-    curvature[LOW, LOW] += slopes[LOWS_LOWS]
-    curvature[LOW, MEAN] += mean * lows
-    curvature[MEAN, MEAN] += mean * (mean * total)
+    curvature[HIGH, HIGH] += high_high
+    curvature[HIGH, MEAN] += mean * slope_high
+    curvature[LOW, LOW] += low_low
+    curvature[LOW, MEAN] += mean * slope_low
+    curvature[MEAN, MEAN] += mean * (mean * slope)

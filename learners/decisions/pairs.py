@@ -12,7 +12,9 @@ import math
 from typing import NamedTuple
 
 from learners.arrays import Floats, Ints, Longs
-from learners.decisions.bounded_numbers import limited, logistic
+from learners.decisions.bounded_numbers import limited
+from learners.decisions.candidates import ERRORS, LOGITS, PAIR_SUMS, SHARES, SHRINKS, STEEPS
+from learners.decisions.decided import CANDIDATES
 from learners.jit import njit_inline
 
 MOST_PAIRS = 1 << 16  # of more than 256 topics, some pairs share a weight
@@ -29,9 +31,9 @@ PAIR_COLUMNS = 2
 class Partners(NamedTuple):
     """The likely candidates of one document."""
 
-    places: Longs  # -1 follows the last one
-    shares: Floats  # their probabilities, as far as they are known without the others
-    slots: Longs  # candidates x likely candidates: where their pairs are; -1: it is no pair
+    found: Longs  # how many there are: one number
+    places: Longs
+    slots: Longs  # likely candidates x candidates: where their pairs are
 
 
 def pair_count(topics: int) -> int:
@@ -50,56 +52,51 @@ def slot_of(topic: int, other: int) -> int:
 
 
 @njit_inline
-def find_partners(logits: Floats, count: int, partners: Partners) -> None:
-    """Find the likely ones among the first `count` candidates."""
+def add_pairs(
+    topics: Ints, row: int, count: int, pairs: Floats, table: Floats, partners: Partners
+) -> None:
+    """Write what the likely ones among the first `count` candidates of a row say about each."""
+    places, slots = partners.places, partners.slots
+    for place in range(CANDIDATES):
+        table[PAIR_SUMS, place] = 0.0
     found = 0
-    for place in range(count):
-        if logits[place] >= LIKELY_LOGIT:
-            partners.places[found] = place
-            partners.shares[found] = logistic(logits[place])
-            found += 1
-    partners.places[found] = -1
+    for other in range(count):
+        places[found] = other
+        found += table[LOGITS, other] >= LIKELY_LOGIT
+    partners.found[0] = found
+    for i in range(found):
+        other = places[i]
+        share, partner = table[SHARES, other], topics[row, other]
+        for place in range(count):
+            slot = slot_of(topics[row, place], partner)
+            slots[i, place] = slot
+            table[PAIR_SUMS, place] += pairs[slot + WEIGHT] * share if place != other else 0.0
 
 
 @njit_inline
-def sum_of_pairs(topics: Ints, row: int, place: int, pairs: Floats, partners: Partners) -> float:
-    """What the likely candidates of a row say about the candidate at a place."""
-    places, shares, slots = partners
-    topic = topics[row, place]
-    total, i = 0.0, 0
-    while places[i] >= 0:
-        if places[i] == place:
-            slots[place, i] = -1
-        else:
-            slot = slot_of(topic, topics[row, places[i]])
-            slots[place, i] = slot
-            total += pairs[slot + WEIGHT] * shares[i]
-        i += 1
-    return total
-
-
-@njit_inline
-def learn_pairs(place: int, off: float, steep: float, pairs: Floats, partners: Partners) -> None:
-    """Learn from the candidate at a place, whose probability was too low by `off`.
-
-    `steep` is the slope of the logistic curve there. The sum of its pairs was taken before.
-    """
-    places, shares, slots = partners
-    spread, i = 0.0, 0
-    while places[i] >= 0:
-        slot = slots[place, i]
-        if slot >= 0:
-            spread += (PAIR_PRIOR - pairs[slot + KNOWN]) * (shares[i] * shares[i])
-        i += 1
-    shrink = 1.0 / (1.0 + steep * spread)
-    less, i = steep * shrink, 0
-    while places[i] >= 0:
-        slot, share = slots[place, i], shares[i]
-        if slot >= 0:
+def learn_pairs(count: int, pairs: Floats, table: Floats, partners: Partners) -> None:
+    """Learn from the first `count` candidates. The sums of their pairs were taken before."""
+    places, slots = partners.places, partners.slots
+    for place in range(CANDIDATES):
+        table[SHRINKS, place] = 0.0
+    for i in range(partners.found[0]):
+        other = places[i]
+        square = table[SHARES, other] * table[SHARES, other]
+        for place in range(count):
+            variance = PAIR_PRIOR - pairs[slots[i, place] + KNOWN]
+            table[SHRINKS, place] += variance * square if place != other else 0.0
+    for place in range(CANDIDATES):
+        table[SHRINKS, place] = 1.0 / (1.0 + table[STEEPS, place] * table[SHRINKS, place])
+    for i in range(partners.found[0]):
+        other = places[i]
+        share = table[SHARES, other]
+        for place in range(count):
+            if place == other:
+                continue
+            slot, shrink = slots[i, place], table[SHRINKS, place]
             variance = PAIR_PRIOR - pairs[slot + KNOWN]
-            weight = pairs[slot + WEIGHT] + ((variance * share) * off) * shrink
+            weight = pairs[slot + WEIGHT] + ((variance * share) * table[ERRORS, place]) * shrink
             pairs[slot + WEIGHT] = limited(weight, MOST_PAIR_WEIGHT)
-            variance *= 1.0 - (variance * (share * share)) * less
+            variance *= 1.0 - (variance * (share * share)) * (table[STEEPS, place] * shrink)
             variance += PAIR_NOISE * PAIR_PRIOR
             pairs[slot + KNOWN] = max(PAIR_PRIOR - variance, 0.0)
-        i += 1

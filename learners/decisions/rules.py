@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from learners.arrays import Bools, Floats, Ints, Longs
 from learners.decisions.bounded_numbers import faded
+from learners.decisions.candidates import HITS, PROBABILITIES, total
 from learners.decisions.decided import CANDIDATES, Decisions
 from learners.decisions.goals import F1, MACRO, MICRO, PRECISION, RECALL
-from learners.jit import njit, njit_inline
+from learners.jit import njit, njit_formula, njit_inline
 
 BINS = 200  # of probabilities
 CERTAINTY_BINS = 50
@@ -48,31 +49,33 @@ class RuleState(NamedTuple):
     certainty: Floats  # by certainty: documents, and the sum of their F1
 
 
-@njit_inline
+@njit_formula
 def bin_of(value: float, bins: int) -> int:
     """The bin of a number between 0 and 1. Any other number is in the first or the last bin."""
-    return min(int(value * bins), bins - 1) if 0.0 < value < 1.0 else (bins - 1) * (value >= 1.0)
+    positive = value if value > 0.0 else 0.0
+    return min(int((positive if positive < 1.0 else 1.0) * bins), bins - 1)
 
 
 @njit_inline
 def count_likely(likely: Floats, row: int) -> int:
     """How many candidates of a row have a probability; those behind count as not relevant."""
     count = 0
-    while count < CANDIDATES and likely[row, count] > 0.0:
-        count += 1
+    for place in range(CANDIDATES):
+        count += likely[row, place] > 0.0
     return count
 
 
 @njit_inline
 def mark_relevant(
-    topics: Ints, row: int, count: int, labels: Ints, start: int, stop: int, is_relevant: Bools
+    topics: Ints, row: int, count: int, labels: Ints, start: int, stop: int, hits: Floats
 ) -> None:
-    """Write which of the first `count` candidates of a row are among `labels[start:stop]`."""
-    for place in range(count):
-        is_relevant[place] = False
-        for i in range(start, stop):
-            if labels[i] == topics[row, place]:
-                is_relevant[place] = True
+    """Write 1 for those of the first `count` candidates of a row among `labels[start:stop]`."""
+    for place in range(CANDIDATES):
+        hits[place] = 0.0
+    for i in range(start, stop):
+        label = labels[i]
+        for place in range(count):
+            hits[place] += topics[row, place] == label
 
 
 @njit_inline
@@ -129,12 +132,12 @@ def read_histograms(rule: int, level: float, risk: float, state: RuleState) -> N
 
 @njit_inline
 def assign(
-    rule: int, state: RuleState, topics: Ints, row: int, likely: Floats, count: int,
+    rule: int, state: RuleState, topics: Ints, row: int, count: int, table: Floats,
     assigned: Bools, order: Longs,
 ) -> None:  # fmt: skip
     """Write which of the first `count` candidates of a row are assigned. `order` is room."""
     if rule == F1:
-        assign_by_expected_f1(likely, count, state.tally[OUTSIDE], assigned, row, order)
+        assign_by_expected_f1(count, state.tally[OUTSIDE], table, row, assigned, order)
         return
     tally, by_topic = state.tally, state.topics
     cut = tally[RIGHT] / tally[SIZES] if rule == MICRO else tally[CUT]
@@ -143,29 +146,28 @@ def assign(
             topic = topics[row, place]
             known = by_topic[topic, TOPIC_RIGHT] + TOPIC_ROUNDS * TOPIC_THRESHOLD
             cut = known / (by_topic[topic, TOPIC_SIZES] + TOPIC_ROUNDS)
-        assigned[row, place] = likely[place] >= cut
+        assigned[row, place] = table[PROBABILITIES, place] >= cut
 
 
 @njit_inline
 def assign_by_expected_f1(
-    likely: Floats, count: int, outside: float, assigned: Bools, row: int, order: Longs
+    count: int, outside: float, table: Floats, row: int, assigned: Bools, order: Longs
 ) -> None:
     """Assign to a row the most likely candidates, as many as give the highest expected F1.
 
     The expectation of the quotient is taken as the quotient of the expectations.
     """
     for i in range(count):
-        order[i], at = i, i
-        while at > 0 and likely[order[at]] > likely[order[at - 1]]:
-            order[at], order[at - 1] = order[at - 1], order[at]
+        at, likely = i, table[PROBABILITIES, i]
+        while at > 0 and likely > table[PROBABILITIES, order[at - 1]]:
+            order[at] = order[at - 1]
             at -= 1
-    relevant = outside
-    for place in range(count):
-        relevant += likely[place]
+        order[at] = i
+    relevant = outside + total(table, PROBABILITIES)
     right = best = 0.0
     taken = 0
     for i in range(count):
-        right += likely[order[i]]
+        right += table[PROBABILITIES, order[i]]
         expected = 2.0 * right / (i + 1 + relevant)
         if expected > best:
             best, taken = expected, i + 1
@@ -174,21 +176,22 @@ def assign_by_expected_f1(
 
 
 @njit_inline
-def certainty_of(likely: Floats, count: int, outside: float, assigned: Bools, row: int) -> float:
+def certainty_of(count: int, outside: float, table: Floats, row: int, assigned: Bools) -> float:
     """The expected F1 of the set of a row; of an empty one, how likely no candidate is relevant.
 
     Without candidates nothing is certain: no topic is known yet.
     """
     if count == 0:
         return 0.0
-    right, relevant, size, none = 0.0, outside, 0, 1.0
+    right, size, none = 0.0, 0, 1.0
     for place in range(count):
-        relevant += likely[place]
-        none *= 1.0 - likely[place]
-        if assigned[row, place]:
-            right += likely[place]
-            size += 1
-    return min(2.0 * right / (size + relevant), 1.0) if size > 0 else none
+        right += table[PROBABILITIES, place] if assigned[row, place] else 0.0
+        size += assigned[row, place]
+    if size > 0:
+        return min(2.0 * right / (size + (outside + total(table, PROBABILITIES))), 1.0)
+    for place in range(count):
+        none *= 1.0 - table[PROBABILITIES, place]
+    return none
 
 
 @njit_inline
@@ -206,24 +209,24 @@ def f1_of(right: float, size: float, relevant: float) -> float:
 
 @njit_inline
 def learn_rules(
-    rule: int, level: float, risk: float, state: RuleState, made: Decisions, row: int,
-    likely: Floats, count: int, is_relevant: Bools, labels: Ints, start: int, stop: int,
+    rule: int, level: float, risk: float, state: RuleState, made: Decisions, row: int, count: int,
+    table: Floats, labels: Ints, start: int, stop: int,
 ) -> None:  # fmt: skip
     """Add a round: what was emitted for a row, and its topics, which are `labels[start:stop]`.
 
-    `likely` are the probabilities by the present weights. If the label is late, those that were
-    emitted say little about the thresholds of today. Histograms are kept only for a rule and a risk
-    that need them.
+    The table has the probabilities of its first `count` candidates by the present weights. If the
+    label is late, those that were emitted say little about the thresholds of today. Histograms are
+    kept only for a rule and a risk that need them.
     """
     tally, by_topic, histogram, by_certainty = state
     topics, assigned = made.topics, made.assigned
     keep = 1.0 - (FORGET_FOR_MICRO if rule == MICRO else FORGET)
     right = size = found = 0.0
     for place in range(count):
-        hit = 1.0 if is_relevant[place] else 0.0
+        hit = table[HITS, place]
         found += hit
         if counts_candidates(rule):
-            at = bin_of(likely[place], BINS)
+            at = bin_of(table[PROBABILITIES, place], BINS)
             histogram[at, COUNT] += 1.0
             histogram[at, SUM] += hit
         if assigned[row, place]:

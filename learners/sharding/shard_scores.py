@@ -7,7 +7,15 @@ from typing import Self
 import numpy as np
 
 from learners.arrays import Floats, Ints
-from learners.scores import Places, Scores, ScoresMismatchError, StoredScores, no_places
+from learners.scores import (
+    NO_BEST,
+    Best,
+    Places,
+    Scores,
+    ScoresMismatchError,
+    StoredScores,
+    no_places,
+)
 from learners.segment import Steps
 from learners.sharding.topic_slice import TopicSlice
 
@@ -61,6 +69,6 @@ class ShardScores(Scores):
         """Take the places of the labels that were learned last."""
         self._places = places
 
-    def places(self, steps: Steps) -> Places:
+    def places(self, steps: Steps, best: Best = NO_BEST) -> Places:
         """The ranks of the labels of these steps, which must be those that were followed last."""
         return no_places(steps) if self._places is None else self._places

@@ -10,8 +10,8 @@ from learners.decisions import calibration as c
 from learners.decisions import features as f
 from learners.decisions import pairs as p
 from learners.decisions import rules as r
-from learners.decisions.bounded_numbers import LEAST, MOST_LOGIT
 from learners.decisions.goals import F1, MACRO, MICRO, PRECISION, RECALL, Goal
+from learners.slow.bounded_numbers import faded, limited, logistic, total
 
 
 class SlowDecision(NamedTuple):
@@ -23,21 +23,6 @@ class SlowDecision(NamedTuple):
     assigned: list[bool]
     certainty: float
     review: bool
-
-
-def faded(value: float, keep: float) -> float:
-    """A number times a factor below 1; 0 if nothing worth mentioning is left."""
-    return value * keep if abs(value * keep) >= LEAST else 0.0
-
-
-def limited(value: float, most: float) -> float:
-    """The number from -most to most that is next to a value."""
-    return min(max(value, -most), most)
-
-
-def logistic(logit: float) -> float:
-    """The probability of a logit; never 0 or 1."""
-    return 1.0 / (1.0 + math.exp(-limited(logit, MOST_LOGIT)))
 
 
 # Features whose products are summed over candidates. The sums of all others follow from these.
@@ -72,13 +57,11 @@ class SlowDecider:
             limited((limited(score, c.MOST_SCORE) - self.average) * unit, c.MOST_SCALED)
             for score in scores
         ]
-        total = 0.0
-        for score in scaled:
-            total += score
+        mean = total(scaled) / max(len(scaled), 1)
         rows = []
         for place, score in enumerate(scaled):
             row = [0.0] * f.FEATURES
-            row[f.CONSTANT], row[f.SCORE], row[f.MEAN] = 1.0, score, total / len(scaled)
+            row[f.CONSTANT], row[f.SCORE], row[f.MEAN] = 1.0, score, mean
             row[f.BELOW_BEST], row[f.FIRST] = scaled[0] - score, 1.0 if place == 0 else 0.0
             row[f.HIGH], row[f.LOW] = max(score - f.HIGH_FROM, 0.0), max(-score, 0.0)
             rows.append(row)
@@ -91,13 +74,12 @@ class SlowDecider:
         for topic, row in zip(topics, features, strict=True):
             own = self.own.get(topic, [0.0] * c.TOPIC_COLUMNS)
             best = features[0][f.SCORE]
-            logit = (weights[f.CONSTANT] + weights[f.BELOW_BEST] * best) + (
+            for_all = (weights[f.CONSTANT] + weights[f.BELOW_BEST] * best) + (
                 weights[f.MEAN] * row[f.MEAN]
             )
-            logit += own[c.INTERCEPT]
-            logit += (slope + own[c.SLOPE]) * row[f.SCORE]
-            for feature in (f.FIRST, f.HIGH, f.LOW):
-                logit += weights[feature] * row[feature]
+            logit = (for_all + own[c.INTERCEPT]) + (slope + own[c.SLOPE]) * row[f.SCORE]
+            logit += weights[f.HIGH] * row[f.HIGH] + weights[f.LOW] * row[f.LOW]
+            logit += weights[f.FIRST] * row[f.FIRST]
             logits.append(logit)
         return logits
 
@@ -107,10 +89,10 @@ class SlowDecider:
         """How likely candidates are, given the likely ones; completes their features."""
         likely = []
         for topic, logit, row in zip(topics, logits, features, strict=False):
-            total = 0.0
+            said = 0.0
             for slot, share in partners(topic, topics, logits):
-                total += self.pairs.get(slot, [0.0, 0.0])[0] * share
-            row[f.PAIRED] = limited(total, c.MOST_SCALED)
+                said += self.pairs.get(slot, [0.0, 0.0])[0] * share
+            row[f.PAIRED] = limited(said, c.MOST_SCALED)
             both = logit + self.weights[f.PAIRED] * row[f.PAIRED]
             likely.append(logistic(both))
         return likely
@@ -138,9 +120,7 @@ class SlowDecider:
         rule = self.goal.rule
         if rule == F1:
             order = sorted(range(len(likely)), key=lambda place: -likely[place])
-            relevant = self.outside
-            for one in likely:
-                relevant += one
+            relevant = self.outside + total(likely)
             right, best, taken = 0.0, 0.0, 0
             for i, place in enumerate(order):
                 right += likely[place]
@@ -163,13 +143,12 @@ class SlowDecider:
         """The expected F1 of an assigned set."""
         if not likely:
             return 0.0
-        right, relevant, none = 0.0, self.outside, 1.0
+        right, none = 0.0, 1.0
         for one, chosen in zip(likely, assigned, strict=True):
-            relevant += one
             none *= 1.0 - one
             right += one if chosen else 0.0
         size = sum(assigned)
-        return min(2.0 * right / (size + relevant), 1.0) if size else none
+        return min(2.0 * right / (size + (self.outside + total(likely))), 1.0) if size else none
 
     def learn(self, made: SlowDecision, labels: Collection[int]) -> None:
         """Learn from a document that was decided about, now that its topics are known."""
@@ -193,6 +172,7 @@ class SlowDecider:
     ) -> None:  # fmt: skip
         """Learn what was right; take a step if enough rounds have come together."""
         errors, slopes = [0.0] * f.FEATURES, [[0.0] * f.FEATURES for _ in range(f.FEATURES)]
+        learned = list[tuple[int, float, float]]()
         for topic, row, one, hit in zip(topics, features, likely, hits, strict=False):
             steep = max(one * (1.0 - one), c.LEAST_CURVATURE)
             off = (1.0 if hit else 0.0) - one
@@ -202,7 +182,8 @@ class SlowDecider:
                     slopes[i][k] += (steep * row[min(i, k)]) * row[max(i, k)]
             slopes[f.BELOW_BEST][f.BELOW_BEST] += (steep * row[f.BELOW_BEST]) * row[f.BELOW_BEST]
             self.learn_topic(topic, row[f.SCORE], steep, off)
-            self.learn_pairs(partners(topic, topics, logits), steep, off)
+            learned.append((topic, steep, off))
+        self.learn_pairs(learned, topics, logits)
         complete(errors, slopes, features[0][f.SCORE], features[0][f.MEAN])
         for i in range(f.FEATURES):
             self.gradient[i] += errors[i]
@@ -229,30 +210,38 @@ class SlowDecider:
         slope += c.TOPIC_NOISE * c.SLOPE_PRIOR
         own[2], own[3] = max(c.INTERCEPT_PRIOR - intercept, 0.0), max(c.SLOPE_PRIOR - slope, 0.0)
 
-    def learn_pairs(self, found: Sequence[tuple[int, float]], steep: float, off: float) -> None:
-        """Move the weights of the pairs of a candidate and the likely ones."""
-        spread = 0.0
-        for slot, share in found:
-            spread += (p.PAIR_PRIOR - self.pairs.get(slot, [0.0, 0.0])[1]) * (share * share)
-        shrink = 1.0 / (1.0 + steep * spread)
-        for slot, share in found:
-            weight, known = self.pairs.get(slot, [0.0, 0.0])
-            variance = p.PAIR_PRIOR - known
-            weight = limited(weight + ((variance * share) * off) * shrink, p.MOST_PAIR_WEIGHT)
-            variance *= 1.0 - (variance * (share * share)) * (steep * shrink)
-            variance += p.PAIR_NOISE * p.PAIR_PRIOR
-            self.pairs[slot] = [weight, max(p.PAIR_PRIOR - variance, 0.0)]
+    def learn_pairs(
+        self, learned: Sequence[tuple[int, float, float]], topics: Sequence[int],
+        logits: Sequence[float],
+    ) -> None:  # fmt: skip
+        """Move the weights of the pairs of candidates and likely ones.
+
+        Of each candidate there are its topic, the slope of the logistic curve, and the error.
+        """
+        shrinks = []
+        for topic, steep, _ in learned:
+            spread = 0.0
+            for slot, share in partners(topic, topics, logits):
+                spread += (p.PAIR_PRIOR - self.pairs.get(slot, [0.0, 0.0])[1]) * (share * share)
+            shrinks.append(1.0 / (1.0 + steep * spread))
+        for other, logit in zip(topics, logits, strict=True):
+            for (topic, steep, off), shrink in zip(learned, shrinks, strict=True):
+                if topic == other or logit < p.LIKELY_LOGIT:
+                    continue
+                slot, share = slot_of(topic, other), logistic(logit)
+                weight, known = self.pairs.get(slot, [0.0, 0.0])
+                variance = p.PAIR_PRIOR - known
+                weight = limited(weight + ((variance * share) * off) * shrink, p.MOST_PAIR_WEIGHT)
+                variance *= 1.0 - (variance * (share * share)) * (steep * shrink)
+                variance += p.PAIR_NOISE * p.PAIR_PRIOR
+                self.pairs[slot] = [weight, max(p.PAIR_PRIOR - variance, 0.0)]
 
     def learn_scale(self, scores: Sequence[float]) -> None:
         """Add the scores of a document to the statistics of recent scores."""
         share = max(1.0 / (self.rounds + 1.0), c.RECENT)
-        mean = square = 0.0
-        for score in scores:
-            mean += limited(score, c.MOST_SCORE)
-        mean = limited(mean / len(scores), c.MOST_SCORE)
-        for score in scores:
-            distance = limited(score, c.MOST_SCORE) - mean
-            square += distance * distance
+        raw = [limited(score, c.MOST_SCORE) for score in scores]
+        mean = limited(total(raw) / len(raw), c.MOST_SCORE)
+        square = total([(score - mean) * (score - mean) for score in raw])
         distance = mean - self.average
         self.rounds += 1.0
         self.average = limited(self.average + share * distance, c.MOST_SCORE)
@@ -333,13 +322,17 @@ def complete(errors: list[float], slopes: list[list[float]], best: float, mean: 
 
 def partners(topic: int, topics: Sequence[int], logits: Sequence[float]) -> list[tuple[int, float]]:
     """The slots of a topic's pairs with other likely candidates, and how likely these are."""
-    found = []
-    for other, logit in zip(topics, logits, strict=True):
-        if other != topic and logit >= p.LIKELY_LOGIT:
-            larger = max(topic, other)
-            slot = larger * larger + (other if topic == larger else larger + topic)
-            found.append((slot % p.MOST_PAIRS, logistic(logit)))
-    return found
+    return [
+        (slot_of(topic, other), logistic(logit))
+        for other, logit in zip(topics, logits, strict=True)
+        if other != topic and logit >= p.LIKELY_LOGIT
+    ]
+
+
+def slot_of(topic: int, other: int) -> int:
+    """Where the numbers of a pair of topics are."""
+    larger = max(topic, other)
+    return (larger * larger + (other if topic == larger else larger + topic)) % p.MOST_PAIRS
 
 
 def count_likely(likely: Sequence[float]) -> int:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from learners.arrays import Floats, Longs
 from learners.checks import InvalidArrayError, array_of, check_between, floats
-from learners.decisions.decided import Decisions
+from learners.decisions.decided import CANDIDATES, Decisions
 from learners.decisions.rules import bin_of, count_likely, f1_of, mark_relevant
 from learners.jit import njit
 from learners.learner import State
@@ -72,7 +72,8 @@ def follow_decision_curve(
     label_starts, labels = steps.label_starts, steps.labels
     tally, reliability, review = totals
     chosen, likely, assigned = made.topics, made.probabilities, made.assigned
-    is_relevant = np.zeros(chosen.shape[1], np.bool_)
+    hits = np.zeros(CANDIDATES)
+    bins = np.zeros(CANDIDATES, np.int64)
     kept = 0
     for step in range(len(step_row)):
         row = step_row[step]
@@ -82,21 +83,31 @@ def follow_decision_curve(
             continue
         start, stop = label_starts[step], label_starts[step + 1]
         relevant = float(stop - start)
-        right = size = found = brier = 0.0
         count = count_likely(likely, row)
-        mark_relevant(chosen, row, count, labels, start, stop, is_relevant)
+        mark_relevant(chosen, row, count, labels, start, stop, hits)
+        for place in range(CANDIDATES):
+            bins[place] = bin_of(likely[row, place], BINS)
+        right = size = found = brier = 0.0
+        unlikely = predicted = unlikely_hits = 0.0  # of the first bin, which most topics are in
         for place in range(count):
-            hit, probability = is_relevant[place], likely[row, place]
+            hit, probability, at = hits[place], likely[row, place], bins[place]
             found += hit
-            off = probability - (1.0 if hit else 0.0)
+            off = probability - hit
             brier += off * off
-            at = bin_of(probability, BINS)
-            reliability[at, COUNT] += 1.0
-            reliability[at, PREDICTED] += probability
-            reliability[at, HITS] += hit
-            if assigned[row, place]:
-                size += 1.0
-                right += hit
+            if at > 0:
+                reliability[at, COUNT] += 1.0
+                reliability[at, PREDICTED] += probability
+                reliability[at, HITS] += hit
+            else:
+                unlikely += 1.0
+                predicted += probability
+                unlikely_hits += hit
+            is_assigned = assigned[row, place]
+            size += is_assigned
+            right += hit if is_assigned else 0.0
+        reliability[0, COUNT] += unlikely
+        reliability[0, PREDICTED] += predicted
+        reliability[0, HITS] += unlikely_hits
         missed = relevant - found  # relevant topics without a probability
         known = max(step_known[step], 1)
         f1 = f1_of(right, size, relevant)
@@ -117,7 +128,7 @@ def follow_decision_curve(
         review[at, CERTAINTY_SUM] += made.certainty[row]
         review[at, BIN_F1] += f1
         round_ = int(tally[ROUND])
-        add_topics(tables, made, row, count, is_relevant, labels, start, stop, round_)
+        add_topics(tables, made, row, count, bins, hits, found, labels, start, stop, round_)
         if is_kept(round_):
             tally[MACRO_F1] = macro_f1_of(tables, topics)
             tally[CALIBRATION_ERROR] = calibration_error_of(reliability)

@@ -40,7 +40,7 @@ def is_kept(round_: int) -> bool:
     step = 1
     while 128 * step <= round_:
         step *= 2
-    return round_ % step == 0
+    return round_ & (step - 1) == 0
 
 
 class Totals(NamedTuple):

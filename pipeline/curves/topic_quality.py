@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from learners.arrays import Bools, Floats, Ints, Longs
+from learners.arrays import Floats, Ints, Longs
 from learners.checks import (
     MAX_COUNT,
     InvalidArrayError,
@@ -17,13 +18,19 @@ from learners.checks import (
     count_of,
     floats,
 )
+from learners.decisions.bounded_numbers import exponential
 from learners.decisions.decided import Decisions
-from learners.decisions.rules import bin_of, f1_of
+from learners.decisions.rules import f1_of
 from learners.growing_array import GrowingArray
 from learners.jit import njit, njit_inline
 from learners.learner import State
 from pipeline.curves.has_id import HasId
-from pipeline.curves.worst_documents import WorstDocument, WorstDocuments, keep_worst
+from pipeline.curves.worst_documents import (
+    LEAST_WRONG,
+    WorstDocument,
+    WorstDocuments,
+    keep_worst,
+)
 
 # Per topic: rounds in which it was assigned, rightly assigned, relevant; the first and the last
 # round in which it was relevant (0: none); how often it was relevant lately; of its last rounds,
@@ -33,6 +40,7 @@ COLUMNS = 9
 BINS = 20  # of probabilities; the average precision of a topic is computed from these
 CANDIDATE, HIT = range(2)
 MEMORY = 512.0  # rounds over which the recent frequency of a topic is averaged
+FADING = -math.log1p(-1.0 / MEMORY)  # what is left a round later is e to the power of minus this
 KEEP = 0.95  # weight of earlier rounds of a topic in its recent F1
 # A topic is no longer used if it was neither relevant nor assigned in the last eighth of the
 # rounds, and not in this many rounds.
@@ -71,33 +79,35 @@ def lately(sum_: float, last: float, round_: int) -> float:
 
     `sum_` is what it was in its last round, `last`.
     """
-    return float(sum_ * (1.0 - 1.0 / MEMORY) ** (round_ - last))
+    return sum_ * exponential(FADING * (last - round_))
 
 
 @njit_inline
 def add_topics(
-    tables: TopicTables, made: Decisions, row: int, count: int, is_relevant: Bools, labels: Ints,
-    start: int, stop: int, round_: int,
+    tables: TopicTables, made: Decisions, row: int, count: int, bins: Longs, hits: Floats,
+    found: float, labels: Ints, start: int, stop: int, round_: int,
 ) -> None:  # fmt: skip
-    """Add a round to the first `count` candidates of a row, and to `labels[start:stop]`."""
+    """Add a round to the first `count` candidates of a row, and to `labels[start:stop]`.
+
+    `bins` are those of the probabilities, `hits` say which candidates are relevant, and `found` is
+    how many are.
+    """
     quality, histogram, errors = tables
     candidates, likely, assigned = made.topics, made.probabilities, made.assigned
     for place in range(count):
-        topic = candidates[row, place]
-        hit, is_assigned = is_relevant[place], assigned[row, place]
-        at = 2 * bin_of(likely[row, place], BINS)
+        topic, hit, at = candidates[row, place], hits[place], 2 * bins[place]
         histogram[topic, at + CANDIDATE] += 1.0
         histogram[topic, at + HIT] += hit
-        if is_assigned:
+        if assigned[row, place]:
             quality[topic, ASSIGNED] += 1.0
             quality[topic, RIGHT] += hit
-        if is_assigned or hit:
-            size = 1.0 * is_assigned + hit
-            both = 1.0 if is_assigned and hit else 0.0
-            add_recent(quality, topic, both, size)
+            add_recent(quality, topic, hit, 1.0 + hit)
             quality[topic, USED] = round_
-        wrong = 1.0 - likely[row, place] if hit else likely[row, place]
-        keep_worst(errors, topic, wrong, round_, hit)
+        elif hit > 0.0:
+            add_recent(quality, topic, 0.0, 1.0)
+        wrong = abs(likely[row, place] - hit)
+        if wrong > LEAST_WRONG:
+            keep_worst(errors, topic, wrong, round_, hit)
     for i in range(start, stop):
         topic = labels[i]
         recent = lately(quality[topic, LATELY], quality[topic, LAST], round_)
@@ -106,12 +116,14 @@ def add_topics(
         if quality[topic, FIRST] == 0.0:
             quality[topic, FIRST] = round_
         quality[topic, LAST] = quality[topic, USED] = round_
+        if found == stop - start:  # all labels are among the candidates
+            continue
         was_candidate = False
         for place in range(count):
-            was_candidate = was_candidate or candidates[row, place] == topic
+            was_candidate |= candidates[row, place] == topic
         if not was_candidate:
             add_recent(quality, topic, 0.0, 1.0)
-            keep_worst(errors, topic, 1.0, round_, True)
+            keep_worst(errors, topic, 1.0, round_, 1.0)
 
 
 @njit_inline

@@ -20,7 +20,7 @@ WRONG, ROUND, MISSED = range(3)
 COLUMNS = 3  # of a document
 MAX_ID_CHARACTERS = 64  # of an id that is kept
 LEAST_WRONG = 0.5  # of a document that is kept
-KEEP = 0.9998  # how much an error still counts a round later
+FADING = 1.5e-4  # how much less an error counts a round later: half as much after 3,333 rounds
 
 
 class WorstDocument(NamedTuple):
@@ -33,22 +33,21 @@ class WorstDocument(NamedTuple):
 
 
 @njit_inline
-def keep_worst(errors: Floats, topic: int, wrong: float, round_: int, is_relevant: bool) -> None:
+def keep_worst(errors: Floats, topic: int, wrong: float, round_: int, missed: float) -> None:
     """Keep a document if a topic got it more wrong than one of those kept, which it replaces.
 
-    An error counts less the longer ago it is, so that documents of long ago give way to new ones.
+    `missed` is 1 if the document has the topic, otherwise 0. An error counts less the longer ago it
+    is, so that documents of long ago give way to new ones.
     """
-    if wrong <= LEAST_WRONG:
-        return
     replaced, lowest = -1, wrong
     for i in range(0, WORST * COLUMNS, COLUMNS):
-        counts = errors[topic, i + WRONG] * KEEP ** (round_ - errors[topic, i + ROUND])
+        counts = errors[topic, i + WRONG] - FADING * (round_ - errors[topic, i + ROUND])
         if counts < lowest:
             replaced, lowest = i, counts
     if replaced >= 0:
         errors[topic, replaced + WRONG] = wrong
         errors[topic, replaced + ROUND] = round_
-        errors[topic, replaced + MISSED] = is_relevant
+        errors[topic, replaced + MISSED] = missed
 
 
 class WorstDocuments:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from learners.arrays import Bytes
-from learners.jit import njit
+from learners.jit import njit_inline
 from pipeline.storage.binary_array import BinaryArray
 
 COMMA, ZERO = ord(","), ord("0")
 
 
-@njit
+@njit_inline
 def put(output: Bytes, at: int, data: Bytes, start: int, stop: int) -> int:
     """Copy `data[start:stop]` to the output; return where the copy ends."""
     for i in range(start, stop):
@@ -18,13 +18,13 @@ def put(output: Bytes, at: int, data: Bytes, start: int, stop: int) -> int:
     return at
 
 
-@njit
+@njit_inline
 def put_string(output: Bytes, at: int, strings: BinaryArray, i: int) -> int:
     """Copy the i-th string to the output; return where the copy ends."""
     return put(output, at, strings.data, strings.offsets[i], strings.offsets[i + 1])
 
 
-@njit
+@njit_inline
 def put_number(output: Bytes, at: int, number: int) -> int:
     """Write an integer that is not negative; return where its digits end."""
     digits, rest = 1, number // 10
@@ -37,7 +37,7 @@ def put_number(output: Bytes, at: int, number: int) -> int:
     return at + digits
 
 
-@njit
+@njit_inline
 def number_end(numbers: Bytes, start: int) -> int:
     """Return where a number of a JSON list ends that starts at `start`."""
     stop = start

@@ -17,7 +17,7 @@ from learners.decisions.reordering import (
     reorder_places,
 )
 from learners.learner import Learner
-from learners.scores import DenseScores, LabelKind, Places, RowScores, Scores
+from learners.scores import NO_BEST, Best, DenseScores, LabelKind, Places, RowScores, Scores
 from learners.segment import Rows, Segment, Steps
 from learners.specs import LaneSpec
 from learners.unit_length import unit_length
@@ -113,11 +113,12 @@ class Lane:
         started = time.perf_counter()
         segment = shared.by_norm[self.spec.norm]
         self.learner.follow(segment, scores, others)
+        places = None
         if decisions is not None:
-            self.decide(segment, scores, decisions)
+            best = self.decide(segment, scores, decisions)
             if self.decision_curve is not None:
                 self.decision_curve.follow(segment.steps, decisions, segment.topics)
-        places = self.places_by_probability(segment.steps, scores, decisions)
+            places = self.places(segment.steps, scores, decisions, best)
         measures = self.curve.follow(segment.steps, scores, places)
         self.seconds += time.perf_counter() - started
         return measures
@@ -136,19 +137,22 @@ class Lane:
             size += self.decider.max_bytes(topics) + self.decision_curve.max_bytes(topics)
         return size
 
-    def decide(self, segment: Segment, scores: RowScores, decisions: Decisions) -> None:
-        """Decide about the ranked rows of a segment, and learn from the labelled ones."""
-        if self.decider is not None:
-            self.decider.follow(segment.steps, Scores.expect(scores), decisions)
+    def decide(self, segment: Segment, scores: RowScores, decisions: Decisions) -> Best:
+        """Decide about the ranked rows of a segment, and learn from the labelled ones.
 
-    def places_by_probability(
-        self, steps: Steps, scores: RowScores, decisions: Decisions | None
-    ) -> Places | None:
-        """The places of labels in rankings by probability; None if the lane ranks by score."""
-        if decisions is None or not self.spec.by_probability:
-            return None
-        places = Scores.expect(scores).places(steps)
-        reorder_places(steps, decisions, self.has_sparse_scores, places)
+        Returns the best topics of the ranked rows.
+        """
+        if self.decider is None:
+            return NO_BEST
+        return self.decider.follow(segment.steps, Scores.expect(scores), decisions)
+
+    def places(
+        self, steps: Steps, scores: RowScores, decisions: Decisions | None, best: Best = NO_BEST
+    ) -> Places:
+        """The places of labels in the rankings, which may be in order of probabilities."""
+        places = Scores.expect(scores).places(steps, best)
+        if decisions is not None and self.spec.by_probability:
+            reorder_places(steps, decisions, self.has_sparse_scores, places)
         return places
 
     def emitted(self, decisions: Decisions | None) -> Decisions | None:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from learners.decisions.decided import Decisions
-from learners.scores import Places, RankScores, Scores
+from learners.scores import Places, RankScores
 from learners.segment import Steps
 from pipeline.curves.decision_curve import DecisionCurve
 from pipeline.curves.rank_curve import RankCurve
@@ -105,9 +105,7 @@ def placed(engine: Engine, labelled: Labelled, some: slice, ranked: RankedSegmen
             arrays[f"lane{number}/predicted"] = matrix[rank_steps.row]
         else:
             made = ranked.decisions_of(number)
-            places = lane.places_by_probability(topic_steps, scores[number], made)
-            if places is None:
-                places = Scores.expect(scores[number]).places(topic_steps)
+            places = lane.places(topic_steps, scores[number], made)
             for name, array in zip(Places._fields, places, strict=True):
                 arrays[f"lane{number}/{name}"] = array
             if made is not None:

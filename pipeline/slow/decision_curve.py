@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import NamedTuple
 
+from learners.slow.bounded_numbers import exponential
 from learners.slow.decisions import SlowDecision, count_likely
 from pipeline.curves import topic_quality, worst_documents
 from pipeline.curves.decision_curve import BINS
@@ -41,7 +42,8 @@ class SlowTopic:
 
     def keep_worst(self, wrong: float, round_: int, is_relevant: bool) -> None:
         """Keep a document that is more wrong than one of those that are kept."""
-        counts = [error * worst_documents.KEEP ** (round_ - when) for error, when, _ in self.worst]
+        fading = worst_documents.FADING
+        counts = [error - fading * (round_ - when) for error, when, _ in self.worst]
         lowest = counts.index(min(counts))
         if wrong > worst_documents.LEAST_WRONG and wrong > counts[lowest]:
             self.worst[lowest] = (wrong, round_, is_relevant)
@@ -73,13 +75,19 @@ class SlowDecisionCurve:
         topics, _, likely, assigned, certainty, review = one.decision
         self.rounds += 1
         candidates = [*zip(topics, likely, assigned, strict=True)][: count_likely(likely)]
-        brier = 0.0
+        brier, unlikely = 0.0, 0.0
         for topic, probability, _ in candidates:
             hit = topic in one.relevant
             off = probability - (1.0 if hit else 0.0)
             brier += off * off
-            row = self.reliability[min(int(probability * BINS), BINS - 1)]
-            row[0], row[1], row[2] = row[0] + 1.0, row[1] + probability, row[2] + hit
+            at = min(int(probability * BINS), BINS - 1)
+            row = self.reliability[at]
+            row[0], row[2] = row[0] + 1.0, row[2] + hit
+            if at > 0:
+                row[1] += probability
+            else:  # those of a document are added up first
+                unlikely += probability
+        self.reliability[0][1] += unlikely
         chosen = {topic for topic, _, is_assigned in candidates if is_assigned}
         right, size = len(chosen & set(one.relevant)), len(chosen)
         missed = len(set(one.relevant) - {topic for topic, _, _ in candidates})
@@ -120,7 +128,7 @@ class SlowDecisionCurve:
             known.keep_worst(1.0 - probability if hit else probability, self.rounds, hit)
         for topic in relevant:
             known = self.topics[topic]
-            fade = (1.0 - 1.0 / topic_quality.MEMORY) ** (self.rounds - known.last)
+            fade = exponential(topic_quality.FADING * (known.last - self.rounds))
             known.lately = known.lately * fade + 1.0
             known.relevant += 1
             known.first = known.first or self.rounds

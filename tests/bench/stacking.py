@@ -116,7 +116,7 @@ def run_held_out(source: str, unlabelled: float) -> dict[str, dict[str, Floats]]
             del held_out[: len(segment.documents)]
             for number, (lane, scores) in enumerate(zip(engine.lanes, segment.scores, strict=True)):
                 made = segment.decisions_of(number)
-                places = lane.places_by_probability(steps, scores, made)
+                places = lane.places(steps, scores, made)
                 measured = TopicCurve().follow(steps, Scores.expect(scores), places)
                 found[lane.name].append(measured)
     return {
