@@ -55,11 +55,12 @@ class Best(NamedTuple):
     """The best topics of rows and their scores, best first, ties by index."""
 
     first: int  # the first of these rows
+    known: Ints  # per row: how many topics existed when it was ranked
     order: Ints  # rows x topics; -1: there are no more
     values: Floats  # the same; where there is no topic, they have no meaning
 
 
-NO_BEST = Best(0, np.empty((0, 0), np.int32), np.empty((0, 0)))
+NO_BEST = Best(0, np.empty(0, np.int32), np.empty((0, 0), np.int32), np.empty((0, 0)))
 
 
 class RowScores(ABC):
@@ -195,12 +196,13 @@ def sort_few(numbers: Longs) -> None:
 
 @njit_inline
 def place_in_best(best: Best, row: int, ranked: int, topic: int) -> int:
-    """The place of a topic among the best ones of a row, from 0 on; -1: not known to be exact.
+    """The place of a topic among the best ones of a row, from 0 on; -1 if it is not known.
 
-    All topics with an equal score are among the best ones, too.
+    All topics with an equal score are among the best ones, too. `ranked` topics count: those that
+    this document brought are more than the best ones were chosen from.
     """
     at, top = row - best.first, best.order.shape[1]
-    if at < 0 or at >= len(best.order):
+    if at < 0 or at >= len(best.order) or best.known[at] != ranked:
         return -1
     place = -1
     for i in range(top):

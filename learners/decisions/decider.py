@@ -178,14 +178,15 @@ class Decider:
         ranked = ~steps.learn
         rows = steps.row[ranked]
         first = int(rows[0]) if len(rows) else 0
-        order, values = scores.best(steps.known[ranked], CANDIDATES, first)
+        known = steps.known[ranked]
+        order, values = scores.best(known, CANDIDATES, first)
         model = Calibration(
             self._weights, self._curvature, self._calibrated.room, self._pairs.room, self._scale,
             self._pending,
         )  # fmt: skip
         state = RuleState(self._tally, self._assigned.room, self._histogram, self._certainty)
         follow_decisions(steps, order, values, self.goal, self.risk, model, state, made)
-        return Best(first, order, values)
+        return Best(first, known, order, values)
 
     def state(self) -> State:
         """Return everything that was learned as named arrays (copies)."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from learners.arrays import Floats
-from learners.scores import UNRANKED, DenseScores, Scores, StoredScores
+from learners.scores import UNRANKED, Best, DenseScores, Scores, StoredScores, place_in_best
 from learners.segment import Steps
 from learners.sparse_scores import SparseScores
 from tests.support.random_streams import learned
@@ -106,6 +106,34 @@ def test_places_are_those_of_the_definitions() -> None:
                 hits += expected > 0
     assert hits > 1000
     assert lacking > 100
+
+
+def test_places_are_the_same_if_the_best_topics_are_known() -> None:
+    rng = random.Random(2)
+    exact = 0
+    for _ in range(1000):
+        table, (dense, _) = both(rng)
+        steps = random_steps(rng, table)
+        first, top = rng.randrange(len(table) + 1), rng.randrange(8)
+        # A document can bring topics, which count although its best topics lack them.
+        known = np.array(
+            [
+                rng.choice(steps.ranked[steps.row == row].tolist() or [0])
+                for row in range(first, rng.randint(first, len(table)))
+            ],
+            np.int32,
+        )
+        best = Best(first, known, *dense.best(known, top, first))
+        for found, expected in zip(dense.places(steps, best), dense.places(steps), strict=True):
+            assert found.tolist() == expected.tolist()
+        labels = zip(
+            np.repeat(steps.row, np.diff(steps.label_starts)).tolist(),
+            np.repeat(steps.ranked, np.diff(steps.label_starts)).tolist(),
+            steps.labels[steps.label_starts[0] : steps.label_starts[-1]].tolist(),
+            strict=True,
+        )
+        exact += sum(place_in_best(best, *label) >= 0 for label in labels)
+    assert exact > 300
 
 
 def test_rows_come_back_as_they_were() -> None:
