@@ -103,9 +103,10 @@ def follow_decisions(
     )
     sorted_places = np.empty(CANDIDATES, np.int64)
     reduced = np.empty((FEATURES, FEATURES))
-    ranked = count = 0
-    mean = 0.0
-    described = -1  # the row that the table describes, by the present weights
+    ranked = 0
+    # The row that the table describes, by the present weights; how many of its candidates have a
+    # probability, and their mean score.
+    described, found, mean = -1, 0, 0.0
     for step in range(len(step_row)):
         row = step_row[step]
         if not step_learn[step]:
@@ -119,22 +120,21 @@ def follow_decisions(
             candidates += topics[row, place] >= 0
         if not step_learn[step]:
             mean = describe(topics, scores, row, candidates, model, table)
-            count = estimate(topics, row, candidates, ALWAYS_ESTIMATED, model, table, partners)
+            found = estimate(topics, row, candidates, ALWAYS_ESTIMATED, model, table, partners)
             described = row
             for place in range(CANDIDATES):
                 likely[row, place] = table[PROBABILITIES, place]
-            assign(rule, state, topics, row, count, table, assigned, sorted_places)
-            certainty[row] = certainty_of(count, state.tally[OUTSIDE], table, row, assigned)
+            assign(rule, state, topics, row, found, table, assigned, sorted_places)
+            certainty[row] = certainty_of(found, state.tally[OUTSIDE], table, row, assigned)
             review[row] = needs_review(certainty[row], risk, state)
             continue
         start, stop = label_starts[step], label_starts[step + 1]
-        if described != row:  # weights have changed since it was ranked: the label is late
-            count = count_likely(likely, row)
-            if count > 0:
-                mean = describe(topics, scores, row, candidates, model, table)
-                estimate(topics, row, candidates, count, model, table, partners)
+        count = found if described == row else count_likely(likely, row)
         mark_relevant(topics, row, count, labels, start, stop, hits)
         if count > 0:
+            if described != row:  # weights have changed since it was ranked: the label is late
+                mean = describe(topics, scores, row, candidates, model, table)
+                estimate(topics, row, candidates, count, model, table, partners)
             if model.scale[ROUNDS] >= SCALE_ROUNDS:
                 learn_candidates(topics, row, count, mean, model, table, partners, reduced)
             learn_scale(candidates, model.scale, table)

@@ -39,12 +39,8 @@ def add_document(
         off, steep = table[ERRORS, place], table[STEEPS, place]
         score, pairs = table[SCORES, place], table[PAIR_SUMS, place]
         high, low, below = max(score - HIGH_FROM, 0.0), max(-score, 0.0), best - score
-        by_score, by_pairs, by_high, by_low = (
-            steep * score,
-            steep * pairs,
-            steep * high,
-            steep * low,
-        )
+        by_score, by_pairs = steep * score, steep * pairs
+        by_high, by_low = steep * high, steep * low
         error += off
         error_score += off * score
         error_pairs += off * pairs

@@ -75,7 +75,7 @@ def mark_relevant(
     for i in range(start, stop):
         label = labels[i]
         for place in range(count):
-            hits[place] += topics[row, place] == label
+            hits[place] = 1.0 if topics[row, place] == label else hits[place]
 
 
 @njit_inline

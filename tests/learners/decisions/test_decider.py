@@ -52,6 +52,8 @@ class Stream:
             self.labels.append(labels)
             self.happenings.append((row, False, known))
             fate = rng.random()
+            while late and rng.random() < 0.2:  # another label comes before this document's own
+                self.happenings.append((late.pop(rng.randrange(len(late))), True, MOST_TOPICS))
             if fate < 0.6:
                 self.happenings.append((row, True, MOST_TOPICS))
             elif fate < 0.9:
@@ -134,6 +136,32 @@ def test_decisions_equal_those_of_the_twin(goal: str, risk: float) -> None:
         assert np.isfinite(Decisions.unpack([*made.values()]).probabilities).all()
     assert assigned
     assert unlikely  # some candidates have no probability
+
+
+def test_a_label_of_a_document_without_candidates_changes_nothing_of_the_next_one() -> None:
+    stream = Stream(5, length=60)
+    goal, first, late = parse_goal("micro"), 0, 50
+    stream.labels[first] = stream.labels[late] = [1, 2]
+    stream.happenings = [
+        (first, False, stream.known[first]),  # no topic is known yet
+        *((row, learns, stream.known[row]) for row in range(20, 40) for learns in (False, True)),
+        (late, False, stream.known[late]),
+        (first, True, stream.known[late]),
+        (late, True, stream.known[late]),
+    ]
+    twin = SlowDecider(goal, 0.2)
+    expected: dict[int, SlowDecision] = {}
+    for row, learns, _ in stream.happenings:
+        if learns:
+            twin.learn(expected[row], stream.labels[row])
+        else:
+            expected[row] = twin.decide(*stream.best(row))
+    decider = Decider(goal, 0.2)
+    made = follow(decider, stream, [0, len(stream.happenings)])
+    assert {row: plain(one) for row, one in made.items()} == expected
+    assert expected[first].topics == []
+    assert decider.state()["weights"].tolist() == twin.weights
+    assert decider.state()["pending"].tolist() == [*twin.gradient, twin.pending_rounds]
 
 
 @every_goal
