@@ -31,8 +31,8 @@ def limited(value: float, most: float) -> float:
 def exponential(power: float) -> float:
     """The number e to a power between -30 and 30.
 
-    There is no branch and no call, so the processor computes several at once. Unlike the function
-    of a library, it has the same last bit on every machine.
+    There is no branch and no call, so the processor computes several at once. Nor does the last bit
+    depend on a library.
     """
     x = limited(power, MOST_LOGIT) / HALVED
     square = x * x

@@ -95,6 +95,17 @@ def follow(
     return kept
 
 
+def follow_slowly(twin: SlowDecider, stream: Stream) -> dict[int, SlowDecision]:
+    """Let the twin follow the stream; return what it decided about each row."""
+    expected: dict[int, SlowDecision] = {}
+    for row, learns, _ in stream.happenings:
+        if learns:
+            twin.learn(expected[row], stream.labels[row])
+        else:
+            expected[row] = twin.decide(*stream.best(row))
+    return expected
+
+
 def plain(kept: bytes) -> SlowDecision:
     """A kept decision as the twin writes it."""
     made = Decisions.unpack([kept])
@@ -121,12 +132,7 @@ def test_decisions_equal_those_of_the_twin(goal: str, risk: float) -> None:
     for seed, size in ((1, 3.0), (2, 1e-9), (3, 1e300), (4, 0.0)):
         stream = Stream(seed, size=size)
         twin = SlowDecider(parse_goal(goal), risk)
-        expected: dict[int, SlowDecision] = {}
-        for row, learns, _ in stream.happenings:
-            if learns:
-                twin.learn(expected[row], stream.labels[row])
-            else:
-                expected[row] = twin.decide(*stream.best(row))
+        expected = follow_slowly(twin, stream)
         made = follow(Decider(parse_goal(goal), risk), stream, [0, len(stream.happenings)])
         assert {row: plain(one) for row, one in made.items()} == expected
         assigned += sum(sum(one.assigned) for one in expected.values())
@@ -150,12 +156,7 @@ def test_a_label_of_a_document_without_candidates_changes_nothing_of_the_next_on
         (late, True, stream.known[late]),
     ]
     twin = SlowDecider(goal, 0.2)
-    expected: dict[int, SlowDecision] = {}
-    for row, learns, _ in stream.happenings:
-        if learns:
-            twin.learn(expected[row], stream.labels[row])
-        else:
-            expected[row] = twin.decide(*stream.best(row))
+    expected = follow_slowly(twin, stream)
     decider = Decider(goal, 0.2)
     made = follow(decider, stream, [0, len(stream.happenings)])
     assert {row: plain(one) for row, one in made.items()} == expected
